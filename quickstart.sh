@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds depth_stability and trains six residual gates at depths 6 and 48.
-# Usage: ./quickstart.sh [flags of depth_stability]      such as --seeds 0..2, --out DIR, --help
+# Installs missing packages, builds depth_stability and trains six residual methods at depths 6 and 48.
+# Usage: ./quickstart.sh [OPTIONS OF depth_stability]      such as --seeds 0..2, --out DIR, --help
 set -euo pipefail
 root=$(cd "$(dirname "$0")" && pwd)
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device (asan: in one build with all else).
-# Where nvcc is, release also compiles the backend for a real one.
-# Of the asan preset long trainings and sweeps of processes are left out, whose code shorter tests run there as well.
-# Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer, threaded parts and CUDA kernels
-# Ends with a line of its own: N passed, N failed, N skipped
+# Installs missing packages, builds everything and runs all tests. Tests of the CUDA backend use an emulated device.
+# If nvcc is available, release also compiles the CUDA backend for real devices. asan leaves out long trainings and
+# sweeps, because shorter tests cover their code.
+# Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer
+# (threaded parts and CUDA kernels). The last line is: N passed, N failed, N skipped
 set -euo pipefail
 cd "$(dirname "$0")"
-export CCACHE_NOHASHDIR=1  # debug information does not name the build folder: sanitized presets share what they compile alike
+# Keeps the build folder out of debug information, so that sanitizer presets share cached files.
+export CCACHE_NOHASHDIR=1
 preset=${1:-release}
 case "$preset" in
   release) emulated=emulated schedules=(emulated emulated-lazy) programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests) ;;
@@ -16,7 +17,7 @@ case "$preset" in
 esac
 
 status=0 reports=()
-# Builds a preset, or some of its targets: build PRESET [TARGET...]
+# build PRESET [TARGET...]: builds a preset, or some of its targets.
 build() {
   cmake --preset "$1" -DPLUMB_BUILD_TESTS=ON
   cmake --build --preset "$1" ${2:+--target "${@:2}"}
@@ -36,7 +37,7 @@ if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
 [ -z "$emulated" ] || build "$emulated" "${programs[@]}"
 for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
 
-count() { # ATTRIBUTE: its sum over the reports
+count() { # ATTRIBUTE: prints its sum over the reports
   local sum=0 report
   for report in "${reports[@]}"; do sum=$((sum + $(sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -1))); done
   echo "$sum"

@@ -1,4 +1,4 @@
-// Tensors, ops, gradients.
+// Includes everything in autograd/: tensors, ops and gradients.
 #pragma once
 
 #include "autograd/backward.h"

@@ -1,3 +1,4 @@
+// The walk through the graph behind backward() and grad().
 #include "autograd/backward.h"
 
 #include <algorithm>
@@ -11,15 +12,13 @@
 namespace plumb {
 namespace {
 
-enum class Graph {
-  keep,
-  consume,
-  record
-};  // what becomes of the graph: kept, freed on the way, or kept and its gradient recorded
+// The fate of the graph: it is kept, freed during the walk, or kept while the gradient is recorded too.
+enum class Graph { keep, consume, record };
 
 using NodeSet = std::unordered_set<const Node*>;
 
-// The nodes at or behind `root` through which a gradient reaches one of `targets`. Does not look behind `stops`.
+// Returns the nodes at or behind `root` through which a gradient reaches one of `targets`. The
+// search does not go beyond `stops`.
 NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
   std::vector<const Node*> found{root.get()};
   NodeSet seen{root.get()};
@@ -29,7 +28,7 @@ NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, co
     for (const Node::Input& input : node->inputs)
       if (input.node && seen.insert(input.node.get()).second) found.push_back(input.node.get());
   }
-  std::ranges::sort(found, {}, &Node::sequence);  // inputs before outputs
+  std::ranges::sort(found, {}, &Node::sequence);  // puts inputs before outputs
   NodeSet useful(targets);
   for (const Node* node : found)
     if (!stops.contains(node))
@@ -38,7 +37,7 @@ NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, co
   return useful;
 }
 
-// Sums a gradient of the broadcast shape to the input's, and checks what a backward function returned.
+// Checks a gradient that a backward function returned, and sums it from its broadcast shape to the shape of the input.
 Tensor fitted(const Node& node, std::size_t i, const Tensor& gradient) {
   const Node::Input& input = node.inputs[i];
   check(gradient.dtype() == input.dtype && gradient.device() == input.device,
@@ -63,23 +62,24 @@ void accumulate(Tensor& sum, const Tensor& gradient, bool in_place) {
   }
 }
 
-// A node and the sum of the gradients that it has got.
+// A node and the sum of the gradients that it has received so far.
 struct Reached {
   std::shared_ptr<Node> node;
   Tensor gradient;
 };
-// By sequence: the newest has got all that it will get, because whoever depends on it is newer and has gone before.
+// The reached nodes by sequence number. The gradient of the newest is complete: every node that depends on it is newer
+// and was processed before.
 using Pending = std::map<std::uint64_t, Reached>;
 
-// The gradient after the hooks of its node: what they return takes its place.
+// Passes the gradient of a node through its hooks; a defined result of a hook replaces the gradient.
 Tensor hooked(const Node& node, Tensor gradient, bool recorded) {
-  const auto hooks = node.hooks;  // a hook may remove itself
+  const auto hooks = node.hooks;  // a copy, because a hook may remove itself
   for (const auto& [id, hook] : hooks) {
     const std::uint32_t version = gradient.array().version();
     const Tensor replaced = hook(gradient);
     check(gradient.array().version() == version,
-          "[on_gradient] expected the hook to leave the gradient {} as it is, which others may share, got it changed "
-          "in place: return another",
+          "[on_gradient] expected the hook to leave the gradient {} unchanged, which other tensors may share, got it "
+          "changed in place: return a new tensor",
           describe(gradient));
     if (!replaced.defined()) continue;
     check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype() &&
@@ -90,15 +90,15 @@ Tensor hooked(const Node& node, Tensor gradient, bool recorded) {
   return gradient;
 }
 
-// What take_gradient() may take from, while a plain backward function runs.
+// The state of take_gradient() while a backward function runs unrecorded; empty at all other times.
 struct Taking {
   const Node* node = nullptr;
   Pending* pending = nullptr;
 };
 thread_local Taking taking;
 
-// Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found, newest
-// first.
+// Walks from `root` to the variables, or to `targets` if they are given. Returns the gradients
+// of those found, newest first.
 std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets,
                                const NodeSet& stops, Graph graph) {
   const PhaseScope phase("backward");
@@ -117,7 +117,8 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   while (!pending.empty()) {
     auto [node, gradient] = std::move(pending.extract(std::prev(pending.end())).mapped());
     const PathScope path(node->path);
-    if (!node->hooks.empty() && !stops.contains(node.get()))  // the hooks of a stop run in the walk that it belongs to
+    // The hooks of a stop run in the walk that the stop belongs to.
+    if (!node->hooks.empty() && !stops.contains(node.get()))
       gradient = hooked(*node, std::move(gradient), graph == Graph::record);
     const bool is_variable = node->inputs.empty() && !node->backward;
     if (targets ? targets->contains(node.get()) : is_variable) found.push_back({node, gradient});
@@ -132,7 +133,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     const Backward& f =
         graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;
     check(!node->output.defined() || node->output.version() == node->output_version,
-          "[{}] expected its result {} as it was in the forward pass, got one changed in place since", node->op,
+          "[{}] expected its result {} as it was in the forward pass, got one that was changed in place", node->op,
           node->shape);
     const Tensor y = node->output.defined() ? Tensor(node->output, graph == Graph::record ? node : nullptr) : Tensor();
     Tensors gradients;
@@ -165,10 +166,10 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   return found;
 }
 
-// Why a result has no graph, as far as that can be known.
+// The reason why a result has no graph, as far as it can be known.
 const char* why_constant(const std::shared_ptr<Node>& node) {
   if (node) return "a frozen parameter";
-  if (!grad_enabled()) return "a constant: nothing is recorded while NoGrad is open";
+  if (!grad_enabled()) return "a constant: ops are not recorded while a NoGrad lives";
   return "a constant: it was computed from no variable() and no parameter that is not frozen, or within NoGrad";
 }
 
@@ -213,9 +214,8 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
     targets.insert(x.node().get());
   }
   check(y.requires_grad(),
-        "[grad] expected a y that depends on a variable, got {}, {} (from a grad() without .create_graph = true? "
-        "constant in fact: then its "
-        "gradient is zero)",
+        "[grad] expected a y that depends on a variable, got {}, {} (if y is a result of grad(), set "
+        ".create_graph = true there; if y is constant, its gradient is zero)",
         describe(y), why_constant(y.node()));
   Tensors result;
   const Tensor dy = given.defined() ? given : ones_like(y);

@@ -1,4 +1,5 @@
-// Gradients. The graph is walked with loops, so its depth is bounded by memory alone.
+// backward() and grad(): gradients of tensors. The graph is walked with loops, not with recursion, so
+// only memory limits its depth.
 #pragma once
 
 #include <optional>
@@ -7,41 +8,47 @@
 
 namespace plumb {
 
-// Gradients of a scalar with respect to every variable that it depends on: a value, looked up by variable or by
-// parameter name.
+// The gradients of a scalar with respect to every variable that it depends on. It is a value that can be added and
+// scaled; a gradient is looked up by its variable or by the name of its parameter.
 class Gradients {
  public:
+  // One variable and its gradient.
   struct Entry {
-    std::shared_ptr<Node> node;  // of the variable
+    std::shared_ptr<Node> node;  // the variable
     Tensor gradient;
-    const std::string& name() const;  // of the parameter; empty for a variable that is none
+    const std::string& name() const;  // the name of the parameter; empty if the variable is not a parameter
   };
 
-  Gradients() = default;  // of nothing: what a sum begins with
-  // `loss` has one element. Throws for an entry without a variable, or whose gradient has not the shape, dtype and
-  // device of its variable.
+  Gradients() = default;  // no gradients: the start of a sum
+  // The gradients of `loss`, which must have one element. Throws Error if an entry has no variable, or if a gradient
+  // differs from its variable in shape, dtype or device.
   Gradients(const Tensor& loss, std::vector<Entry> entries);
 
-  double loss() const;  // value of the scalar that was differentiated; waits for it when it is first asked for
-  double norm() const;  // sqrt of the sum of squares of all entries; waits for it likewise
-  // The same where the gradients are, without waiting, for kernels: one element. squared_norm is f64, computed when it
-  // is first asked for. Throw for gradients of nothing.
+  // The value of the differentiated scalar, and the norm of all gradients: the square root of the sum of their squares.
+  // The first call waits for the value.
+  double loss() const;
+  double norm() const;
+  // loss() and norm() as arrays of one element on the gradients' device, for kernels; they do not wait. squared_norm()
+  // is the square of norm() in f64, and is computed by the first call. loss_array() throws Error if there is no loss,
+  // squared_norm() if there are no gradients.
   Array loss_array() const;
   const Array& squared_norm() const;
+  // All gradients, in the order in which their variables were made.
   const std::vector<Entry>& entries() const { return entries_; }
 
-  // Undefined if there is none.
+  // The gradient of a variable; undefined if there is none.
   Tensor find(const Tensor& variable) const;
-  // Throws if there is none, naming the parameter that may have been meant, or several of the name (two models).
+  // The gradient of a parameter. Throws Error if no parameter has this name, with the nearest name, or if several have
+  // it, as with two models.
   const Tensor& operator[](const std::string& parameter_name) const;
 
-  // Sums and multiples, as if the losses had been added and multiplied before the pass, loss() included: a large batch
-  // in small parts.
+  // Adds and scales gradients, as if the losses, including loss(), had been added and scaled before the backward pass.
+  // This computes a large batch in small parts:
   //   Gradients g;
   //   for (const auto& [images, labels] : parts) g += backward(cross_entropy(model(images), labels));
   //   optimizer.step(g / parts.size());
-  // Gradients are matched by variable; one that only one of the two has is in the sum as it is. A factor must be
-  // finite.
+  // Gradients are matched by variable. A gradient that only one summand has is in the sum unchanged. Throws Error for a
+  // factor that is not finite.
   Gradients& operator+=(Gradients other);
   Gradients& operator*=(double factor);
 
@@ -51,43 +58,48 @@ class Gradients {
   struct Term {
     double factor;
     Tensor loss;
-    std::uint32_t version;  // of its array
+    std::uint32_t version;  // version of the loss's array
   };
   static const Tensor& unchanged(const Term& term);
-  std::vector<Term> terms_;     // whose sum is the loss
+  std::vector<Term> terms_;     // the loss is the sum of these terms
   std::vector<Entry> entries_;  // in the order in which the variables were made
   mutable std::optional<double> loss_ = {}, norm_ = {};
   mutable Array squared_norm_;
 };
 
+// Sums and multiples of gradients, as above.
 inline Gradients operator+(Gradients a, Gradients b) { return std::move(a += std::move(b)); }
 inline Gradients operator*(Gradients g, double factor) { return std::move(g *= factor); }
 inline Gradients operator*(double factor, Gradients g) { return std::move(g *= factor); }
 inline Gradients operator/(Gradients g, double divisor) { return std::move(g *= 1 / divisor); }
 
-// Differentiates a scalar. An lvalue keeps its graph and may be differentiated again; an rvalue gives it up, and
-// buffers saved for the backward pass are freed as soon as they have been used:
+// Computes the gradients of a scalar with respect to every variable that it depends on. An lvalue keeps its graph and
+// can be differentiated again. An rvalue gives its graph up: buffers saved for the backward pass are freed as soon as
+// they have been used.
 //   Gradients g = backward(cross_entropy(model(images), labels));
-// Variables that are frozen get none, whether that was so when the graph was recorded or is so now. Throws for a loss
-// that is not a scalar, is a constant, or was given up before.
-[[nodiscard("backward() returns the gradients and keeps them nowhere else")]] Gradients backward(const Tensor& loss);
-[[nodiscard("backward() returns the gradients and keeps them nowhere else")]] Gradients backward(Tensor&& loss);
+// A variable gets no gradient if it is frozen now or was frozen when the graph was recorded. Throws Error if the loss
+// is undefined, has more than one element, is a constant, or has a graph that was given up before.
+[[nodiscard("backward() only returns the gradients: keep the result")]] Gradients backward(const Tensor& loss);
+[[nodiscard("backward() only returns the gradients: keep the result")]] Gradients backward(Tensor&& loss);
 
+// Options of grad().
 struct GradOptions {
-  bool create_graph = false;  // record the gradient itself, so that it can be differentiated
-  Tensor cotangent = {};      // gradient fed into y; needed unless y has one element
+  bool create_graph = false;  // record the gradient, so that it can be differentiated
+  // The gradient of a later result with respect to y, of y's shape; required unless y has one element.
+  Tensor cotangent = {};
 };
 
-// dy/dx for a variable or an intermediate; zero where y depends on other variables, but not on x. Throws for a y that
-// depends on none, such as what an earlier grad() returned without create_graph.
-[[nodiscard("grad() returns the gradient and keeps it nowhere else")]] Tensor grad(const Tensor& y, const Tensor& x,
-                                                                                   const GradOptions& options = {});
-[[nodiscard("grad() returns the gradients and keeps them nowhere else")]] Tensors grad(const Tensor& y,
-                                                                                       const Tensors& xs,
-                                                                                       const GradOptions& options = {});
+// The gradient of y with respect to x, or to each of xs: variables or intermediate tensors. It is zero for an x that y
+// does not depend on. Throws Error if x requires no gradient, if y depends on no variable at all (such as the result of
+// an earlier grad() without create_graph), or if the cotangent does not fit y.
+[[nodiscard("grad() only returns the gradient: keep the result")]] Tensor grad(const Tensor& y, const Tensor& x,
+                                                                               const GradOptions& options = {});
+[[nodiscard("grad() only returns the gradients: keep the result")]] Tensors grad(const Tensor& y, const Tensors& xs,
+                                                                                 const GradOptions& options = {});
 
 namespace detail {
-// The gradients of y towards `targets`, not looking behind them; each target has a node of its own.
+// The gradients of y with respect to `targets`, without going beyond them. Each target must have its own node. An
+// undefined result means that y does not depend on the target.
 Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& targets, bool create_graph);
 }  // namespace detail
 

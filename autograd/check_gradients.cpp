@@ -1,3 +1,4 @@
+// Gradients compared with central differences.
 #include "autograd/check_gradients.h"
 
 #include <cmath>
@@ -10,7 +11,7 @@ namespace {
 
 using Function = std::function<Tensor(const Tensors&)>;
 
-// The numeric derivative of f along `direction` in input x.
+// Returns the numeric derivative of f along `direction` in input x.
 double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor& x,
                           const std::vector<double>& direction, double h) {
   const std::vector<double> at = x.values();
@@ -35,7 +36,7 @@ double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor
   }
 }
 
-// Zeros where y is a constant: the derivative of a linear function.
+// Returns the gradients of y, or zeros if y is a constant, such as the derivative of a linear function.
 Tensors gradients_of(const Tensor& y, const Tensors& xs, bool create_graph) {
   if (y.requires_grad()) return grad(y, xs, {.create_graph = create_graph});
   Tensors zero;
@@ -43,7 +44,7 @@ Tensors gradients_of(const Tensor& y, const Tensors& xs, bool create_graph) {
   return zero;
 }
 
-// Checks one scalar function of leaves; returns the worst error.
+// Checks a scalar function of leaves. Returns the largest error.
 double check_scalar(const Function& f, const Tensors& leaves, int order, const CheckGradientsOptions& o) {
   const Tensor y = f(leaves);
   const Tensors gradients = gradients_of(y, leaves, false);
@@ -96,7 +97,7 @@ double check_leaves(const Function& f, const Tensors& leaves, const CheckGradien
   double worst = check_scalar(scalar, leaves, 1, o);
   if (o.order < 2) return worst;
 
-  // sum over inputs of <gradient, random>: its gradients are those of order two.
+  // The sum over all inputs of <gradient, random>. Its gradients are second-order derivatives of f.
   const Function directional = [&](const Tensors& in) {
     const Tensors gradients = gradients_of(scalar(in), in, true);
     Tensor total = zeros({}, {in[0].dtype(), in[0].device()});
@@ -119,7 +120,7 @@ double check_gradients(const Function& f, const Tensors& inputs, const CheckGrad
 double check_gradients(const std::function<Tensor()>& f, const Tensors& variables, const CheckGradientsOptions& o) {
   check_inputs(variables);
   for (const Tensor& x : variables)
-    check(x.requires_grad(), "[check_gradients] expected variables, got a constant {}", x.shape());
+    check(x.requires_grad(), "[check_gradients] expected variables, got a constant of shape {}", x.shape());
   return check_leaves([&f](const Tensors&) { return f(); }, variables, o);
 }
 

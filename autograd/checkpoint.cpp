@@ -1,3 +1,4 @@
+// Activation checkpointing as an op that runs its function again in the backward pass.
 #include "autograd/checkpoint.h"
 
 #include <algorithm>
@@ -9,13 +10,13 @@
 namespace plumb {
 namespace {
 
-// Tensors of the graph that the unrecorded forward pass of the innermost checkpoint used.
+// The tensors of the graph that the unrecorded forward pass of the innermost checkpoint has used.
 Tensors*& noted() {
   thread_local Tensors* list = nullptr;
   return list;
 }
 
-// The state of a forward pass that its repetition needs.
+// The thread's state in the forward pass, which the recomputation restores.
 struct ForwardState {
   Path path = current_path();
   RandomState random = random_state();
@@ -47,7 +48,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
     try {
       const Tensor result = f(constants);
       check(result.defined(), "[checkpoint] expected a function that returns a tensor, got an undefined one");
-      detail::note_inputs({result});  // f may return what it captured
+      detail::note_inputs({result});  // f may return a tensor that it captured
       y = result.array();
     } catch (...) {
       noted() = outer;
@@ -61,7 +62,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
 
   const auto again = [f = std::move(f), saved = std::move(saved), count = inputs.size(), state = ForwardState()](
                          const Tensor& dy, bool create_graph) {
-    // Explicit inputs get fresh nodes; captured tensors are used by f as they are, and the walk stops at them.
+    // Inputs in the list get new nodes. f uses captured tensors directly, and the walk stops at them.
     Tensors arguments, targets;
     Tensor y_again;
     {

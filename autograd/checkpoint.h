@@ -1,4 +1,4 @@
-// Activation checkpointing (Chen et al. 2016): trades the memory of a part's activations for computing it twice.
+// Activation checkpointing (Chen et al. 2016): computes a part of a model twice instead of keeping its activations.
 #pragma once
 
 #include <functional>
@@ -7,15 +7,16 @@
 
 namespace plumb {
 
-// f(inputs), of which only the inputs are kept: the backward pass runs f again. Recomputation is exact, dropout and
-// DropKey included, because random draws depend on seed, step and path alone. Tensors that f captures (parameters, too)
-// get their gradients.
+// Returns f(inputs) and keeps only the inputs; the backward pass runs f again. Recomputation is exact, including
+// dropout and DropKey, because random draws depend only on seed, step and path. Tensors that f captures, such as
+// parameters, get their gradients too.
 //   x = checkpoint([&](const Tensors& in) { return block(in[0]); }, {x});
+// Throws Error if f is empty or returns an undefined tensor.
 Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs);
 
 namespace detail {
-void note_inputs(
-    const Tensors& inputs);  // an op runs unrecorded: remembers which graph tensors it used, for checkpoint()
-}
+// Called by an op that is not recorded: notes the tensors of the graph that it used, for checkpoint().
+void note_inputs(const Tensors& inputs);
+}  // namespace detail
 
 }  // namespace plumb

@@ -1,3 +1,4 @@
+// The checks of anomaly mode.
 #include "autograd/debug.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ AnomalyMode::AnomalyMode() : value_(anomaly(), true) {}
 bool all_finite(const Array& a) {
   if (!is_real(a.dtype())) return true;
   if (std::isfinite(sum_of_squares(a))) return true;
-  const std::vector<double> values = to_vector(a);  // squares of large f64 values overflow
+  const std::vector<double> values = to_vector(a);  // needed because the squares of large f64 values overflow
   return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
 }
 

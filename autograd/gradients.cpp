@@ -1,4 +1,4 @@
-// Gradients as a value: looked up, added and multiplied.
+// Gradients as a value: lookup, sums and multiples.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-// Where to write a result that takes `value`'s place: its own buffer, if nobody else holds it.
+// Returns the array for a result that replaces `value`: the buffer of `value` if no other tensor uses it.
 Array place_of(const Tensor& value) { return value.array().unique() ? value.array() : empty_like(value.array()); }
 
 }  // namespace
@@ -41,7 +41,7 @@ void Gradients::forget_values() {
 
 const Tensor& Gradients::unchanged(const Term& term) {
   check(term.loss.array().version() == term.version,
-        "[gradients] expected the loss {} as it was, got one changed in place since: ask for loss() before",
+        "[gradients] expected an unchanged loss {}, got one that was changed in place: call loss() before the change",
         describe(term.loss));
   return term.loss;
 }
@@ -59,7 +59,7 @@ double Gradients::norm() const {
 }
 
 Array Gradients::loss_array() const {
-  check(!terms_.empty(), "[gradients] expected the gradients of a loss, got those of nothing");
+  check(!terms_.empty(), "[gradients] expected the gradients of a loss, got an empty sum");
   if (terms_.size() == 1 && terms_[0].factor == 1 && is_float(terms_[0].loss.dtype()))
     return unchanged(terms_[0]).array();
   const NoGrad no_grad;
@@ -72,7 +72,7 @@ Array Gradients::loss_array() const {
 }
 
 const Array& Gradients::squared_norm() const {
-  check(!entries_.empty(), "[gradients] expected gradients of a variable at least, got none");
+  check(!entries_.empty(), "[gradients] expected the gradient of at least one variable, got none");
   if (squared_norm_.defined()) return squared_norm_;
   std::vector<Array> arrays;
   for (const Entry& e : entries_) arrays.push_back(e.gradient.array());
@@ -91,7 +91,7 @@ const Tensor& Gradients::operator[](const std::string& parameter_name) const {
   if (entry != entries_.end()) {
     check(
         std::ranges::none_of(entry + 1, entries_.end(), [&](const Entry& e) { return e.node->name == parameter_name; }),
-        "[gradients] expected one parameter of the name, got several \"{}\": ask with find(variable)", parameter_name);
+        "[gradients] expected one parameter of this name, got several \"{}\": use find(variable)", parameter_name);
     return entry->gradient;
   }
   std::vector<std::string> names;
@@ -101,7 +101,7 @@ const Tensor& Gradients::operator[](const std::string& parameter_name) const {
   fail(fmt::format(
       "[gradients] expected the name of a parameter that the loss depends on and that is not frozen, got \"{}\"{}",
       parameter_name,
-      nearest.empty() ? fmt::format(" (of the {} that are here)", entries_.size())
+      nearest.empty() ? fmt::format(" (there are {} gradients)", entries_.size())
                       : fmt::format("; did you mean \"{}\"?", nearest)));
 }
 

@@ -1,3 +1,4 @@
+// The mean squared singular value of a Jacobian, exactly or by random cotangents.
 #include "autograd/jacobian.h"
 
 #include <algorithm>
@@ -32,9 +33,9 @@ JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Ten
         "[jacobian] expected a floating result with elements, got {}",
         y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
 
-  if (!y.requires_grad()) return {};  // f is constant
+  if (!y.requires_grad()) return {};  // f does not depend on x
 
-  const auto squared_norm = [&](const std::vector<double>& v) {  // ||J^T v||^2
+  const auto squared_norm = [&](const std::vector<double>& v) {  // returns ||J^T v||^2
     double sum = 0;
     for (double g : grad(y, x, {.cotangent = tensor(v, y.shape(), {y.dtype(), y.device()})}).values()) sum += g * g;
     return sum;

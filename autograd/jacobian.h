@@ -1,4 +1,4 @@
-// How much a function stretches its input: the mean squared singular value of its Jacobian.
+// The mean squared singular value of a Jacobian: how much a function stretches its input.
 #pragma once
 
 #include <functional>
@@ -7,26 +7,30 @@
 
 namespace plumb {
 
+// Options of mean_squared_singular_value().
 struct JacobianOptions {
-  std::int64_t exact_limit =
-      256;  // outputs of at most so many elements are measured exactly, by one backward pass an element
-  std::int64_t probes = 64;  // larger ones by so many random cotangents; at least 2
-  std::uint64_t seed = 0;    // of these
+  // If f has at most this many outputs, the result is exact; it takes one backward pass for each output element.
+  std::int64_t exact_limit = 256;
+  std::int64_t probes = 64;  // number of random cotangents for more outputs; at least 2
+  std::uint64_t seed = 0;    // seed of the random cotangents
 };
 
+// The result of mean_squared_singular_value().
 struct JacobianMeasure {
-  double value = 0;
-  double standard_error = 0;  // of the estimate; 0 when exact
-  bool exact = true;
+  double value = 0;           // the mean squared singular value
+  double standard_error = 0;  // standard error of the estimate; 0 if exact
+  bool exact = true;          // whether the value is exact, not an estimate
 };
 
 // The mean of the squared singular values of J = df/dx at x: ||J||_F^2 / min(outputs, inputs), both counted in
-// elements. 1 for an isometry, and the number that Bachlechner et al. 2020 (ReZero) print of their networks. Where f
-// treats the rows of x [B, n] by themselves, J has one block a row and this is the mean over rows. The estimate is the
-// mean of ||J^T v||^2 over random v of +1 and -1 (Hutchinson 1990), which is unbiased. f runs once, and v is a function
-// of (seed, probe), so equal calls give equal results. Sums are f64; a value that is not finite is returned as it is.
+// elements. It is 1 for an isometry. Bachlechner et al. 2020 (ReZero) report this number for their networks. If f
+// treats the rows of x [B, n] separately, J has one block for each row, and the result is the mean over rows.
+//
+// The estimate is the mean of ||J^T v||^2 over random v of +1 and -1 (Hutchinson 1990); it is unbiased. f runs
+// once. v depends only on (seed, probe), so equal calls give equal results. Sums are f64. A value that is not
+// finite is returned unchanged.
 //   mean_squared_singular_value([&](const Tensor& x) { return block(x); }, random_normal({1, T, D}, seed, "x"))
-// Throws if f's result is not floating or has no elements, and for options out of range.
+// Throws Error if x or f(x) is not floating or has no elements, or if an option is out of range.
 JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
                                             const JacobianOptions& options = {});
 

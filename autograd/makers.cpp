@@ -1,4 +1,4 @@
-// Constants: filled, from lists, in sequence, drawn.
+// Makes constants: filled, from lists, as sequences, and random.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,30 +9,31 @@
 namespace plumb {
 namespace {
 
-// Appends the numbers of `list`, which lies at `path` ("[1][0]"), to `values`, and checks its extents against those of
-// the lists before it.
+// Appends the numbers of `list` to `values` and checks its extents against those of the first lists. `path` is the
+// position of the list, such as "[1][0]".
 template <class T>
 void flatten_into(const NestedList<T>& list, const std::string& path, std::size_t depth, const char* op,
                   const std::vector<std::int64_t>& extents, std::vector<T>& values) {
   const auto* items = list.items();
   const auto place = [&] { return path.empty() ? "the top" : path; };
   if (!items) {
-    check(depth == extents.size(), "[{}] expected a list at {}, like beside it, got the number {}", op, place(),
+    check(depth == extents.size(), "[{}] expected a list at {}, as in the first list, got the number {}", op, place(),
           list.number());
     values.push_back(list.number());
     return;
   }
-  check(depth < extents.size(), "[{}] expected a number at {}, like beside it, got a list of {}", op, place(),
+  check(depth < extents.size(), "[{}] expected a number at {}, as in the first list, got a list of {}", op, place(),
         items->size());
   const auto count = static_cast<std::int64_t>(items->size());
-  check(count == extents[depth],
-        "[{}] expected lists of one length, got {} elements at {} and {} in the first list there", op, count, place(),
-        extents[depth]);
+  check(
+      count == extents[depth],
+      "[{}] expected lists of equal length at each depth, got {} elements at {} and {} in the first list of that depth",
+      op, count, place(), extents[depth]);
   for (std::size_t i = 0; i < items->size(); ++i)
     flatten_into((*items)[i], path + fmt::format("[{}]", i), depth + 1, op, extents, values);
 }
 
-// The values and their shape, which the first lists have.
+// Returns the values of a list and their shape, which the first list at each depth decides.
 template <class T>
 std::pair<std::vector<T>, Shape> flattened(const NestedList<T>& list, const char* op) {
   std::vector<std::int64_t> extents;
@@ -121,8 +122,9 @@ Tensor linspace(double first, double last, std::int64_t count, Defaults where) {
   const double n = static_cast<double>(count - 1);
   return drawn({count}, where, [&](std::uint64_t i) {
     const auto k = static_cast<double>(i);
+    // The numbers are computed from the nearer end, so that both ends are exact.
     if (count == 1) return first;
-    return k < n / 2 ? first + k * ((last - first) / n) : last - (n - k) * ((last - first) / n);  // both ends are exact
+    return k < n / 2 ? first + k * ((last - first) / n) : last - (n - k) * ((last - first) / n);
   });
 }
 
@@ -166,7 +168,7 @@ Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t
   return drawn(shape, where, [&](std::uint64_t i) { return low + (high - low) * uniform_draw(key, i); });
 }
 
-// In the order of draws of 64 bits, two of 32; of equal ones, the smaller number first.
+// Sorts the numbers by 64-bit draws, each of two 32-bit words. Of equal draws, the smaller number comes first.
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device) {
   check(n >= 0, "[random_permutation] expected a number of at least 0, got {}", n);
   const std::uint64_t key = random_key(seed, name);

@@ -1,3 +1,4 @@
+// Nodes of the graph: how they are made, hooked and freed.
 #include "autograd/node.h"
 
 #include <atomic>
@@ -17,13 +18,13 @@ bool& enabled() {
   return e;
 }
 
-// What a dying node held. Dropping it may kill further nodes, which leave theirs to the outermost destructor of the
-// thread: so a chain of any length is freed without recursion.
+// The contents of a destroyed node. Freeing them may destroy further nodes. These pass their contents to the outermost
+// destructor of the thread, so that a chain of any length is freed without recursion.
 struct Remains {
   std::vector<Node::Input> inputs;
   Backward backward, differentiable_backward;
 };
-thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: nobody is dying
+thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: no destructor is running
 
 }  // namespace
 
@@ -80,7 +81,7 @@ std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& i
   for (const Tensor& t : inputs) {
     if (const Node* const node_of_t = t.node().get();
         node_of_t && (t.dtype() != node_of_t->dtype || !(t.shape() == node_of_t->shape))) [[unlikely]]
-      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op,
+      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with the node of {} {}", op,
                        describe(t), name(node_of_t->dtype), node_of_t->shape));
     node->inputs.push_back(t.defined()
                                ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
@@ -99,7 +100,7 @@ void keep_output(Node& node, const Array& y) {
 Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs) {
   std::vector<Saved> saved(inputs.begin(), inputs.end());
   return [composed = std::move(composed), saved = std::move(saved)](const Tensor& dy, const Tensor&) {
-    // Each input gets a node of its own, so that one tensor passed twice has two gradients.
+    // Each input gets a new node, so that a tensor that is passed twice has two gradients.
     Tensors aliases;
     Tensors wanted;
     for (const Tensor& x : saved) {
@@ -109,7 +110,8 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
     }
     const Tensor y = composed(aliases);
     check(y.defined() && y.shape() == dy.shape() && y.dtype() == dy.dtype() && y.device() == dy.device(),
-          "[through] expected a composed definition that gives {} as the op does, got {}", describe(dy), describe(y));
+          "[through] expected a composed definition whose result is {}, like the result of the op, got {}",
+          describe(dy), describe(y));
     const Tensors gradients = detail::partial_gradients(y, dy, wanted, /*create_graph=*/true);
     Tensors result;
     std::size_t next = 0;

@@ -1,4 +1,4 @@
-// The graph behind tensors, and `record`, with which an op enters it. For writers of ops.
+// The nodes of the graph, and record(), which adds an op to it. For authors of ops.
 #pragma once
 
 #include <map>
@@ -10,20 +10,23 @@
 
 namespace plumb {
 
-// A tensor kept for the backward pass: reading it throws if its buffer was changed in place since.
+// A tensor that is kept for the backward pass. Reading it throws Error if its buffer was
+// changed in place in the meantime.
 class Saved {
  public:
   explicit Saved(const Tensor& tensor) : tensor_(tensor), version_(tensor.defined() ? tensor.array().version() : 0) {}
+  // The tensor, or its array. Throws Error if the buffer was changed in place.
   const Tensor& get() const {
     check(!tensor_.defined() || tensor_.array().version() == version_,
-          "[backward] expected a saved tensor of shape {} as it was in the forward pass, got one changed in place "
-          "since (an optimizer step "
-          "between forward and backward?)",
+          "[backward] expected a saved tensor of shape {} as it was in the forward pass, got one that was changed in "
+          "place "
+          "(by an optimizer step between forward and backward?)",
           tensor_.shape());
     return tensor_;
   }
   operator const Tensor&() const { return get(); }
   const Array& array() const { return get().array(); }
+  // Whether the tensor requires a gradient; does not check the buffer.
   bool requires_grad() const { return tensor_.requires_grad(); }
 
  private:
@@ -31,15 +34,17 @@ class Saved {
   std::uint32_t version_;
 };
 
-// The gradient of each input given dy, that of the output y; an undefined one is zero. Gradients have their inputs'
-// dtype and device, and their shape or one that it broadcasts to, such as the output's: the engine sums them to the
-// input's. It throws for others.
+// A backward function: returns the gradient of each input, given the gradient dy of the output y. An undefined
+// gradient counts as zero. Each gradient has the dtype and device of its input, and the shape of the input or one that
+// the input broadcasts to, such as the shape of y; the engine sums it to the shape of the input. The engine throws
+// Error for any other gradient.
 using Backward = std::function<Tensors(const Tensor& dy, const Tensor& y)>;
 
-// One recorded op, or a variable (no backward).
+// An op that was recorded in the graph, or a variable. A variable has no backward function.
 struct Node {
+  // An input of the op, as far as the backward pass needs it.
   struct Input {
-    std::shared_ptr<Node> node;  // null: a constant
+    std::shared_ptr<Node> node;  // null for a constant
     Shape shape;
     DType dtype;
     Device device;
@@ -50,41 +55,46 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  const char* op;
-  std::uint64_t sequence;  // grows with every node: an order in which inputs come before outputs
-  Path path;               // module that recorded it
+  const char* op;          // name of the op, for messages
+  std::uint64_t sequence;  // increases with every node, so that inputs have smaller numbers than outputs
+  Path path;               // the module that recorded the op
   Shape shape;
   DType dtype;
   Device device;
   std::vector<Input> inputs;
   Backward backward;                 // computes gradients; may use fused kernels
-  Backward differentiable_backward;  // the same in recorded ops; null: `backward` is
-  Array output;                      // kept only for a backward that reads y
-  std::uint32_t output_version = 0;  // of its buffer when it was recorded
-  bool consumed = false;             // by backward(Tensor&&)
-  bool frozen = false;               // a variable that is a constant for now: Parameter::frozen (nn/module.h)
-  std::string name;                  // of a variable: the parameter's
+  Backward differentiable_backward;  // the same in recorded ops; null if `backward` can be used for that
+  Array output;                      // kept only if a backward function reads y
+  std::uint32_t output_version = 0;  // version of its buffer when the op was recorded
+  bool consumed = false;             // whether backward(Tensor&&) has freed the backward function
+  bool frozen = false;               // whether a variable counts as a constant now: Parameter::frozen (nn/module.h)
+  std::string name;                  // name of the parameter, if the node is a parameter
   std::map<int, std::function<Tensor(const Tensor&)>> hooks;
 };
 
-// Nodes alive in the process: 0 once every tensor is gone.
+// The number of nodes in the process; 0 once every tensor is gone.
 std::int64_t live_nodes();
 
 namespace detail {
-bool recording(const Tensors& inputs);  // whether an op on these enters the graph; also notes inputs for checkpoint()
+// Whether an op on these inputs is recorded in the graph. If recording is off, notes the inputs for checkpoint().
+bool recording(const Tensors& inputs);
+// Makes the node of y = op(inputs), without backward functions. Throws Error if y is not floating.
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
-void keep_output(Node& node, const Array& y);  // for a backward that reads y, which throws if it was changed in place
-void check_finite(const char* op, const Array& y);  // in anomaly mode, throws for a non-finite element
-// For an op that refuses wrong ones: the elements of `numbers` (i64) on the host; undefined where they lie on a device,
-// whose kernels make NaN of wrong ones, unless in anomaly mode, which is to name what was wrong.
+// Keeps y in the node for a backward function that reads it. The backward pass throws Error if y was changed in place.
+void keep_output(Node& node, const Array& y);
+// In anomaly mode, throws Error if an element of y is not finite.
+void check_finite(const char* op, const Array& y);
+// Returns the elements of `numbers` (i64) on the host, for an op that checks them. Outside anomaly mode, returns an
+// undefined array if they are on a GPU: there the kernels turn invalid numbers into NaN, and no check waits for them.
 Array numbers_to_check(const Array& numbers);
-// For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody
-// else holds it; else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input
-// i: one pass less.
+// Lets the backward function of a fused op save a pass over memory. Returns the sum of the gradients that input i
+// has received from other ops so far, if no other tensor uses its buffer; else an undefined array. The caller must
+// add its gradient to this array in place and return it as the gradient of input i. Always undefined while a graph
+// of the gradient is recorded.
 Array take_gradient(std::size_t i);
 
-// Backward functions may take (dy) or, if they read the output, (dy, y). Only then is the output kept, and only its
-// data.
+// A backward function takes (dy), or (dy, y) if it reads the output. Only in the second case is the
+// output kept, and only its data.
 template <class F>
 inline constexpr bool reads_output = std::is_invocable_v<F, const Tensor&, const Tensor&>;
 template <class F>
@@ -96,9 +106,9 @@ Backward adapt(F f) {
 }
 }  // namespace detail
 
-// Enters y = op(inputs) into the graph if one of the inputs requires a gradient and recording is on. The backward
-// function is written in tensor ops, so it can be differentiated again. It captures inputs as Saved and never the
-// output.
+// Records y = op(inputs) in the graph if an input requires a gradient and recording is on, and returns y as a tensor.
+// The backward function must be written in tensor ops, so that it can be differentiated again. It must capture inputs
+// as Saved and must not capture the output.
 template <class F>
 Tensor record(const char* op, const Array& y, const Tensors& inputs, F backward) {
   detail::check_finite(op, y);
@@ -109,8 +119,8 @@ Tensor record(const char* op, const Array& y, const Tensors& inputs, F backward)
   return Tensor(y, std::move(node));
 }
 
-// The same for a fused op: `fast` runs in a plain backward pass and may call kernels; `differentiable` when a graph of
-// the gradient is asked for.
+// Records a fused op. `fast` runs in a backward pass without create_graph and may call kernels. `differentiable` runs
+// if a graph of the gradient is requested.
 template <class Fast, class Differentiable>
 Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast fast, Differentiable differentiable) {
   Tensor result = record(op, y, inputs, std::move(fast));
@@ -121,8 +131,8 @@ Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast 
   return result;
 }
 
-// The differentiable backward of a fused op from its composed definition: y = composed(inputs) is built again from
-// primitives and differentiated. Keeps the inputs.
+// Returns the differentiable backward function of a fused op, made from its composed definition: it computes y =
+// composed(inputs) again from primitives and differentiates that. Keeps the inputs.
 Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs);
 
 }  // namespace plumb

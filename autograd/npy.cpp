@@ -1,6 +1,6 @@
-// The format (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): "\x93NUMPY", two bytes of
-// version, the header's length in two bytes (version 1) or four, the header, which is a Python literal filled up with
-// spaces, and the elements.
+// NumPy's file format (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): "\x93NUMPY"; two bytes
+// of version; the length of the header in two bytes (version 1) or four; the header, a Python literal padded with
+// spaces; and the elements.
 #include "autograd/npy.h"
 
 #include <bit>
@@ -24,7 +24,7 @@ struct Kind {
 constexpr Kind kinds[] = {
     {"<f4", DType::f32}, {"<f8", DType::f64}, {"<i8", DType::i64}, {"|u1", DType::u8}, {"|b1", DType::u8}};
 
-// The header, read from left to right.
+// Parses the header from left to right.
 class Header {
  public:
   Header(std::string_view text, const std::filesystem::path& path) : rest_(text), path_(path) {}
@@ -56,7 +56,7 @@ class Header {
       }
     refuse();
   }
-  // "(2, 3)", "(2,)" or "()"
+  // Parses a shape: "(2, 3)", "(2,)" or "()".
   std::vector<std::int64_t> extents() {
     std::vector<std::int64_t> dims;
     expect('(');
@@ -77,7 +77,7 @@ class Header {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n')) rest_.remove_prefix(1);
   }
   [[noreturn]] void refuse() const {
-    fail(fmt::format("[load_npy] expected the header of a .npy file, got another near \"{}\" in {}",
+    fail(fmt::format("[load_npy] expected the header of a .npy file, got an invalid one near \"{}\" in {}",
                      rest_.substr(0, 20), path_.string()));
   }
 
@@ -99,7 +99,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& x) {
   if (x.shape().rank() == 1) shape.pop_back();
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", kind->descr, shape);
   const std::size_t before = magic.size() + 4;
-  header.append(63 - (before + header.size()) % 64, ' ');  // the elements begin at a multiple of 64
+  header.append(63 - (before + header.size()) % 64, ' ');  // makes the elements begin at a multiple of 64
   header += '\n';
   std::string content(magic);
   content += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
@@ -117,12 +117,11 @@ Tensor load_npy(const std::filesystem::path& path, Device device) {
         "[load_npy] expected a .npy file, which begins with \\x93NUMPY, got {}", path.string());
   const std::size_t version = byte(6), wide = version == 1 ? 2 : 4, begin = 8 + wide;
   check(1 <= version && version <= 3 && all.size() >= begin,
-        "[load_npy] expected the format's version 1, 2 or 3 and a header, got version {} in {}", version,
-        path.string());
+        "[load_npy] expected format version 1, 2 or 3 and a header, got version {} in {}", version, path.string());
   std::size_t length = 0;
   for (std::size_t i = wide; i-- > 0;) length = length << 8 | byte(8 + i);
-  check(length <= all.size() - begin, "[load_npy] expected a header of {} bytes, got the end of {}: cut off?", length,
-        path.string());
+  check(length <= all.size() - begin,
+        "[load_npy] expected a header of {} bytes, got the end of {}: is the file truncated?", length, path.string());
 
   Header header(all.substr(begin, length), path);
   std::string_view descr;

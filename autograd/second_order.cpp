@@ -1,3 +1,4 @@
+// Hessian products by differentiating the gradient, and the Lanczos iteration.
 #include "autograd/second_order.h"
 
 #include <algorithm>
@@ -11,7 +12,8 @@ namespace plumb {
 namespace {
 
 void check_alike(const char* op, const Tensors& a, const Tensors& b) {
-  check(a.size() == b.size(), "[{}] expected as many tensors on both sides, got {} and {}", op, a.size(), b.size());
+  check(a.size() == b.size(), "[{}] expected equally many tensors on both sides, got {} and {}", op, a.size(),
+        b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     detail::check_operands(op, a[i], b[i]);
     check(a[i].shape() == b[i].shape(), "[{}] expected tensors of the same shapes on both sides, got {} and {} at {}",
@@ -26,14 +28,14 @@ Tensors each(const Tensors& x, F&& f) {
   return y;
 }
 
-// The largest eigenvalue of a symmetric tridiagonal matrix, and the last element of its eigenvector, from all of which
-// the basis makes the vector.
+// The largest eigenvalue of a symmetric tridiagonal matrix and its eigenvector, whose elements are the
+// coordinates in the Lanczos basis.
 struct Ritz {
   double value;
   std::vector<double> vector;
 };
 
-// The number of eigenvalues below x: of negative pivots of the matrix less x.
+// Returns the number of eigenvalues below x: the number of negative pivots of the matrix minus x.
 int eigenvalues_below(const std::vector<double>& diagonal, const std::vector<double>& beside, double x) {
   int count = 0;
   double pivot = 1;
@@ -48,7 +50,7 @@ int eigenvalues_below(const std::vector<double>& diagonal, const std::vector<dou
 Ritz largest(const std::vector<double>& diagonal, const std::vector<double>& beside) {
   const std::size_t n = diagonal.size();
   double low = diagonal[0], high = diagonal[0];
-  for (std::size_t i = 0; i < n; ++i) {  // Gershgorin's discs
+  for (std::size_t i = 0; i < n; ++i) {  // bounds by Gershgorin's discs
     const double radius = (i > 0 ? std::abs(beside[i - 1]) : 0) + (i + 1 < n ? std::abs(beside[i]) : 0);
     low = std::min(low, diagonal[i] - radius);
     high = std::max(high, diagonal[i] + radius);
@@ -58,7 +60,7 @@ Ritz largest(const std::vector<double>& diagonal, const std::vector<double>& bes
     if (middle == low || middle == high) break;
     (eigenvalues_below(diagonal, beside, middle) == static_cast<int>(n) ? high : low) = middle;
   }
-  // Inverse iteration a little above the eigenvalue, where all pivots are negative: no exchange of rows is needed.
+  // Inverse iteration, shifted to just above the eigenvalue, where all pivots are negative: no rows must be exchanged.
   const double scale = std::max({std::abs(low), std::abs(high), 1e-150}), shift = high + 1e-14 * scale;
   std::vector<double> v(n, 1), pivots(n);
   for (int pass = 0; pass < 4; ++pass) {
@@ -107,7 +109,7 @@ double norm(const Tensors& x) {
   std::vector<Array> arrays;
   for (const Tensor& t : x) {
     detail::check_float("norm", t);
-    check(t.device() == x[0].device(), "[norm] expected tensors on one device, got some on {} and {}",
+    check(t.device() == x[0].device(), "[norm] expected tensors on one device, got tensors on {} and {}",
           name(x[0].device()), name(t.device()));
     arrays.push_back(t.array());
   }
@@ -124,7 +126,7 @@ HessianProduct::HessianProduct(const Tensor& loss, Tensors parameters)
 Tensors HessianProduct::operator()(const Tensors& v) const {
   check_alike("hvp", parameters_, v);
   const EnableGrad recording;
-  Tensor along;  // <gradient, v>, less the parts that are constant
+  Tensor along;  // <gradient, v> without the constant parts
   for (std::size_t i = 0; i < v.size(); ++i) {
     if (!gradient_[i].requires_grad()) continue;
     const Tensor part = sum(gradient_[i] * v[i].detach());
@@ -137,7 +139,8 @@ Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v) {
   return HessianProduct(loss, parameters)(v);
 }
 
-// A basis q_0, q_1, .. in which A is tridiagonal: A q_k = beta_(k-1) q_(k-1) + alpha_k q_k + beta_k q_(k+1).
+// The Lanczos iteration: a basis q_0, q_1, .. in which A is tridiagonal, A q_k = beta_(k-1) q_(k-1) +
+// alpha_k q_k + beta_k q_(k+1).
 TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
                              const TopEigenvalueOptions& o) {
   check(!like.empty(), "[top_eigenvalue] expected at least one tensor, got none");
@@ -159,14 +162,14 @@ TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& produ
     check(std::isfinite(reach), "[top_eigenvalue] expected finite products, got one of norm {} at product {}", reach,
           alpha.size() + 1);
     alpha.push_back(dot(w, basis.back()).item());
-    // Twice is enough (Kahan, Parlett). The first pass takes off alpha and beta, too.
+    // Orthogonalizing twice is enough (Kahan, Parlett). The first pass also subtracts the alpha and beta terms.
     for (int pass = 0; pass < 2; ++pass)
       for (const Tensors& q : basis) w = add(w, q, -dot(w, q).item());
     const double next = norm(w);
     const Ritz ritz = largest(alpha, beta);
     const auto taken = static_cast<int>(alpha.size());
     const double residual = next * std::abs(ritz.vector.back());
-    const bool exhausted = taken == size || next <= 1e-7 * reach;  // nothing is left of w but rounding
+    const bool exhausted = taken == size || next <= 1e-7 * reach;  // only rounding errors remain in w
     const bool converged = exhausted || residual <= o.tolerance * std::abs(ritz.value);
     if (converged || taken == o.products) {
       Tensors vector = scale(basis[0], ritz.vector[0]);

@@ -1,5 +1,5 @@
-// Second derivatives: products with the Hessian, exact, and its largest eigenvalue. Lists of tensors stand for one
-// vector: the parameters of a model, their gradients, a direction.
+// Second derivatives: exact products with the Hessian, and its largest eigenvalue. A list of tensors represents one
+// vector, such as the parameters of a model, their gradients, or a direction.
 //
 //   const Tensors parameters = model.trainable();
 //   const Tensors hv = hvp(loss, parameters, v);
@@ -12,26 +12,36 @@
 
 namespace plumb {
 
-// ---- vectors of tensors; both of a pair have the same shapes, dtypes and devices
-// ------------------------------------------------------
-Tensor dot(const Tensors& a,
-           const Tensors& b);  // a scalar: the sum of all products. An op, with derivatives of any order
+// ---- vectors of tensors
+// Two vectors in one call must have the same shapes, dtypes and devices, else Error is thrown.
+
+// The inner product of two vectors, as a scalar tensor: an op with derivatives of any order.
+// Throws Error for empty lists.
+Tensor dot(const Tensors& a, const Tensors& b);
+// Multiplies a vector: factor * x.
 Tensors scale(const Tensors& x, double factor);
-Tensors add(const Tensors& x, const Tensors& y, double factor = 1);  // x + factor y
-double norm(const Tensors& x);  // sqrt of the sum of squares, which is in f64; waits for it
+// Adds vectors: x + factor * y.
+Tensors add(const Tensors& x, const Tensors& y, double factor = 1);
+// The Euclidean norm of a vector; the sum of squares is f64. Waits for it. Throws Error for an empty list.
+double norm(const Tensors& x);
+// A vector of standard normal numbers with the shapes, dtypes and devices of x. Tensor i is drawn as "name.i".
 Tensors random_normal_like(const Tensors& x, std::uint64_t seed, std::string_view name);
 
 // ---- products with the Hessian H of a scalar
-// ------------------------------------------------------------------------------------------ H v, v as the parameters
-// are: the derivative of the gradient along v, exactly, by differentiating the gradient's own graph (Pearlmutter 1994
-// says what it computes). 0 where the gradient is constant. The loss keeps its graph.
+
+// The product H v, for v like the parameters: the exact derivative of the gradient along v, computed by
+// differentiating the graph of the gradient (Pearlmutter 1994 describes this product). It is 0 where the gradient is
+// constant. The loss keeps its graph.
 Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v);
 
-// The same for several v: the gradient and its graph are made once. Holds both until it is destroyed.
+// Products H v for several v: the gradient and its graph are computed once and kept as long as the object lives.
 class HessianProduct {
  public:
+  // Computes the gradient. Throws Error like grad().
   HessianProduct(const Tensor& loss, Tensors parameters);
+  // The product H v.
   Tensors operator()(const Tensors& v) const;
+  // The gradient of the loss, and the parameters.
   const Tensors& gradient() const { return gradient_; }
   const Tensors& parameters() const { return parameters_; }
 
@@ -39,27 +49,29 @@ class HessianProduct {
   Tensors parameters_, gradient_;
 };
 
+// Options of top_eigenvalue().
 struct TopEigenvalueOptions {
-  double tolerance = 1e-3;  // of residual / |value|
-  int products = 100;       // at most this many
-  std::uint64_t seed = 0;   // of the vector to start from
+  double tolerance = 1e-3;  // largest allowed residual / |value|
+  int products = 100;       // largest number of products
+  std::uint64_t seed = 0;   // seed of the start vector
 };
+// The result of top_eigenvalue().
 struct TopEigenvalue {
-  double value = 0;
-  Tensors vector;  // of norm 1
-  double residual =
-      0;  // an upper bound of || A vector - value vector ||: an eigenvalue lies within this distance of `value`
-  int products = 0;       // that it took
-  bool converged = true;  // residual <= tolerance |value|
+  double value = 0;  // the largest eigenvalue
+  Tensors vector;    // the eigenvector, of norm 1
+  // An upper bound of || A vector - value vector ||: an eigenvalue lies within this distance of `value`.
+  double residual = 0;
+  int products = 0;       // number of products that were computed
+  bool converged = true;  // whether residual <= tolerance |value|
 };
 
-// The largest eigenvalue (not the largest in magnitude: of 2 and -3 it is 2) of a symmetric linear map A, given by its
-// products A v with vectors of `like`'s shapes. Lanczos (1950) with full reorthogonalization: keeps one vector for each
-// product. The value is at most the true one, up to rounding. Not converged within `products`: the estimate so far,
-// which says so. Throws if a product is not finite.
+// The largest eigenvalue of a symmetric linear map A, given by its products A v with vectors of the shapes of `like`.
+// It is not the largest in magnitude: of 2 and -3 it is 2. Lanczos (1950) with full reorthogonalization; keeps one
+// vector for each product. The value is at most the true one, up to rounding. If it has not converged after `products`,
+// the result is the estimate so far, with converged = false. Throws Error if a product is not finite.
 TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
                              const TopEigenvalueOptions& options = {});
-// Of the Hessian of a loss: its sharpness.
+// The largest eigenvalue of the Hessian of a loss, called its sharpness.
 TopEigenvalue top_eigenvalue(const Tensor& loss, const Tensors& parameters, const TopEigenvalueOptions& options = {});
 
 }  // namespace plumb

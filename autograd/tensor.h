@@ -1,4 +1,4 @@
-// Tensor: an Array with its place in the graph; the type users see. A handle: copies share data and node.
+// Tensor: an Array with its place in the graph, and the functions that make constants.
 #pragma once
 
 #include <concepts>
@@ -14,9 +14,10 @@ namespace plumb {
 
 struct Node;
 class Tensor;
+// A list of tensors: the inputs of an op, or the parameters of a model.
 using Tensors = std::vector<Tensor>;
 
-// Removes what it stands for (a hook) when destroyed.
+// Represents a registration, such as that of a hook. Destroying the handle or calling reset() removes the registration.
 class [[nodiscard]] Handle {
  public:
   Handle() = default;
@@ -28,6 +29,7 @@ class [[nodiscard]] Handle {
     remove_ = std::exchange(other.remove_, nullptr);
     return *this;
   }
+  // Removes the hook now, if it is not removed yet.
   void reset() {
     if (auto remove = std::exchange(remove_, nullptr)) remove();
   }
@@ -36,19 +38,22 @@ class [[nodiscard]] Handle {
   std::function<void()> remove_;
 };
 
+// The type that users compute with: an array and its node in the graph. A handle: copies share the data and the node.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor: defined() is false
+  Tensor() = default;  // no tensor: defined() returns false
   explicit Tensor(Array array, std::shared_ptr<Node> node = nullptr)
       : array_(std::move(array)), node_(std::move(node)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;
-  // To a name alone: x[0] = y would change a handle that is gone at once, and does not compile.
+  // Only a named tensor can be assigned to: x[0] = y would change nothing but a temporary handle, and does not compile.
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & = default;
   ~Tensor() = default;
 
+  // Whether the tensor has an array.
   bool defined() const { return array_.defined(); }
+  // The array and its properties, as in core/array.h.
   const Array& array() const { return array_; }
   const Shape& shape() const { return array_.shape(); }
   std::int64_t dim(int i) const { return array_.dim(i); }
@@ -56,22 +61,27 @@ class Tensor {
   DType dtype() const { return array_.dtype(); }
   Device device() const { return array_.device(); }
 
-  // Whether gradients flow to it: a variable that is not frozen, or computed from one while the graph was recorded.
+  // Whether gradients flow to this tensor: it is a variable that is not frozen, or it was computed from one
+  // while the graph was recorded.
   bool requires_grad() const;
+  // The node of this tensor in the graph; null for a constant.
   const std::shared_ptr<Node>& node() const { return node_; }
+  // A constant with the same data: shares the buffer and has no node.
   Tensor detach() const { return Tensor(array_); }
-  // x[i, ..], without the first axis; a negative i counts from the end. An op: gradients flow through it.
+  // x[i, ..], without the first axis. A negative i counts from the end. Gradients flow through it.
+  // Throws Error if i is out of range.
   Tensor operator[](std::int64_t i) const;
 
-  double item() const { return plumb::item(array_); }  // the one element
-  std::vector<double> values() const {
-    return to_vector(array_);
-  }  // all elements, row-major; throws for an undefined tensor
+  // The only element, as a double. Waits for it. Throws Error if the tensor is undefined or
+  // has not exactly one element.
+  double item() const { return plumb::item(array_); }
+  // All elements, row-major, as doubles. Waits for them. Throws Error if the tensor is undefined.
+  std::vector<double> values() const { return to_vector(array_); }
 
-  // Calls `hook` with the complete gradient of this tensor in each backward pass; what it returns, unless undefined,
-  // takes the gradient's place and must have its shape, dtype and device. The hook is gone with the handle. Throws for
-  // a tensor that requires no gradient.
-  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_gradient(
+  // Calls `hook` in each backward pass with the complete gradient of this tensor. If the hook returns a defined tensor,
+  // it replaces the gradient and must have its shape, dtype and device. The hook is removed when the handle is
+  // destroyed. Throws Error if the tensor requires no gradient or the hook is empty.
+  [[nodiscard("destroying the handle removes the hook: keep the handle")]] Handle on_gradient(
       std::function<Tensor(const Tensor& gradient)> hook) const;
 
  private:
@@ -79,43 +89,50 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
-// What fmt shows of a tensor: dtype, shape, device if it is not the cpu, and values with four digits. Beyond 200
-// elements an axis of more than six shows its first and last three.
+// The text that fmt prints for a tensor: dtype, shape, device unless it is cpu, and values with four digits. If there
+// are more than 200 elements, an axis of more than six shows only its first and last three.
 //   fmt::print("{}\n", t);
 //   f32 [2, 3]
 //   [[1, 0.5, -2],
 //    [4,   5,  6]]
 std::string to_string(const Tensor& t);
-// "f32 [2, 3]", with its device if that is not the cpu; "an undefined tensor". For messages.
+// A description for messages: "f32 [2, 3]", with the device unless it is cpu; "an undefined tensor".
 std::string describe(const Tensor& x);
 
-// A leaf that gradients are collected for. The tensor shares the array's buffer: updating it in place moves the
-// variable.
+// Makes a leaf of the graph, which backward() computes a gradient for. The tensor shares the buffer of `value`, so
+// updating that array in place changes the variable. Throws Error unless `value` is f32 or f64.
 Tensor variable(const Array& value);
 inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 
-// ---- makers of constants (makers.cpp), in the thread's default dtype on its default device unless said (core/array.h)
-// -----------------------
+// ---- constants (makers.cpp)
+// Unless a dtype or device is given, they are those of defaults() (core/array.h).
+
+// A tensor of this shape whose elements are all `value`, 0 or 1.
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
-Tensor full_like(const Tensor& x, double value);  // of x's shape and dtype, on its device
+// A tensor with the shape, dtype and device of `x` whose elements are all `value`, 0 or 1.
+// Throws Error if x is undefined.
+Tensor full_like(const Tensor& x, double value);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
+// A tensor with these values in row-major order; integers() makes an i64 tensor, such as labels and indices. Throws
+// Error if the number of values does not fit the shape.
 Tensor tensor(const std::vector<double>& values, const Shape& shape, Defaults where = defaults());
-Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape,
-                Device device = defaults().device);  // i64, as labels and indices are
+Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device = defaults().device);
 
-// A number, or a list of such: {{1, 2}, {3, 4}}. Integers take no fractions.
+// An arithmetic type N that can stand for a T in a list: any number for a floating T, only integers for an integral T.
 template <class N, class T>
 concept NumberOf = std::is_arithmetic_v<N> &&(std::is_integral_v<N> || std::is_floating_point_v<T>);
+// A number, or a list of such lists: {{1, 2}, {3, 4}}.
 template <class T>
 class NestedList {
  public:
   template <NumberOf<T> N>
   NestedList(N number) : number_(static_cast<T>(number)), is_list_(false) {}  // NOLINT(google-explicit-constructor)
   NestedList(std::initializer_list<NestedList> items) : items_(items) {}      // NOLINT(google-explicit-constructor)
-  const std::vector<NestedList>* items() const { return is_list_ ? &items_ : nullptr; }  // null: a number
+  // The items of a list (null if this is a number), and the number.
+  const std::vector<NestedList>* items() const { return is_list_ ? &items_ : nullptr; }
   T number() const { return number_; }
 
  private:
@@ -123,11 +140,12 @@ class NestedList {
   T number_ = 0;
   bool is_list_ = true;
 };
-// tensor({{1, 2}, {3, 4}}) is [2, 2], tensor(5.0) a scalar. Lists side by side must be as long as one another: the
-// error says which is not.
+// A tensor from nested lists: tensor({{1, 2}, {3, 4}}) has shape [2, 2], and tensor(5.0) is a scalar. Throws Error if
+// lists at the same depth differ in length; the message says where.
 Tensor tensor(const NestedList<double>& values);
 Tensor integers(const NestedList<std::int64_t>& values);
-// The same elsewhere. (Templates, so that in tensor({2}, {}) the second is a shape.)
+// A tensor from nested lists with the given dtype and device. (These are templates, so that the second argument of
+// tensor({2}, {}) is a shape.)
 template <std::same_as<Defaults> D>
 Tensor tensor(const NestedList<double>& values, D where) {
   const DefaultsScope scope(where);
@@ -139,13 +157,16 @@ Tensor integers(const NestedList<std::int64_t>& values, D device) {
   return integers(values);
 }
 
-// begin, begin + step, .., up to but without `end`: i64 where all are integers, else floating. The step leads from
-// begin towards end.
+// The floating sequence begin, begin + step, .., up to but not including `end`. Throws Error unless the step
+// leads from begin towards end.
 Tensor arange(double begin, double end, double step = 1, Defaults where = defaults());
-Tensor arange(double end, Defaults where = defaults());  // from 0
+// The sequence 0, 1, 2, .. up to but not including `end`, floating.
+Tensor arange(double end, Defaults where = defaults());
 namespace detail {
 Tensor arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device);
 }
+// The i64 sequence for integer arguments: from 0 or begin, in steps of 1 or step, up to but not including `end`.
+// Throws Error unless the step leads from begin towards end.
 Tensor arange(std::integral auto end, Device device = defaults().device) {
   return detail::arange_integers(0, end, 1, device);
 }
@@ -156,42 +177,49 @@ Tensor arange(std::integral auto begin, std::integral auto end, std::integral au
               Device device = defaults().device) {
   return detail::arange_integers(begin, end, step, device);
 }
-// `count` numbers at equal distances from first to last, both included; one is `first`.
+// `count` numbers at equal distances from first to last, including both. If count is 1, the number is `first`. Throws
+// Error for a negative count.
 Tensor linspace(double first, double last, std::int64_t count, Defaults where = defaults());
-Tensor eye(std::int64_t rows, std::int64_t columns, Defaults where = defaults());  // 1 on the diagonal, else 0
+// The matrix [rows, columns] (or [rows, rows]) with 1 on the diagonal and 0 elsewhere.
+Tensor eye(std::int64_t rows, std::int64_t columns, Defaults where = defaults());
 inline Tensor eye(std::int64_t rows, Defaults where = defaults()) { return eye(rows, rows, where); }
-// index i64 [..] in 0 .. classes - 1 -> [.., classes] on index's device: 1 at the index, else 0. Waits for index.
+// index i64 [..] with values in 0 .. classes - 1 -> [.., classes] on the device of index: 1 at the index, else 0. Waits
+// for index. Throws Error for an index out of range.
 Tensor one_hot(const Tensor& index, std::int64_t classes, DType dtype = defaults().dtype);
 
-// Draws: functions of (seed, name) and the element only.
-Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name,
-                     Defaults where = defaults());  // standard normal
+// Standard normal numbers, drawn from (seed, name, element) only: equal calls give equal results. random_normal_like()
+// takes shape, dtype and device of `x`.
+Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where = defaults());
 Tensor random_normal_like(const Tensor& x, std::uint64_t seed, std::string_view name);
+// Uniform numbers in [low, high), drawn in the same way. Rounding to the dtype may give `high` itself. Throws Error
+// unless the bounds are finite and low <= high.
 Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::string_view name,
-                      Defaults where = defaults());  // in [low, high]; high itself by rounding alone
-Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name,
-                          Device device = defaults().device);  // of 0 .. n - 1, i64
+                      Defaults where = defaults());
+// A random permutation of 0 .. n - 1, i64 [n], drawn in the same way.
+Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device = defaults().device);
 
-// While one is alive on this thread, nothing is recorded.
+// While a NoGrad lives, ops on this thread are not recorded in the graph.
 class NoGrad {
  public:
-  [[nodiscard("nothing is recorded while it lives; name it: NoGrad guard;")]] NoGrad();
+  [[nodiscard("ops are not recorded while it lives; name it: NoGrad guard;")]] NoGrad();
 
  private:
   ScopedValue<bool> value_;
 };
-// The opposite, inside a NoGrad.
+// While an EnableGrad lives, ops on this thread are recorded, even inside a NoGrad.
 class EnableGrad {
  public:
-  [[nodiscard("recording is on while it lives; name it: EnableGrad guard;")]] EnableGrad();
+  [[nodiscard("ops are recorded while it lives; name it: EnableGrad guard;")]] EnableGrad();
 
  private:
   ScopedValue<bool> value_;
 };
+// Whether ops on this thread are recorded.
 bool grad_enabled();
 
 }  // namespace plumb
 
+// Formats a Tensor with fmt as to_string() does.
 template <>
 struct fmt::formatter<plumb::Tensor> : fmt::formatter<std::string_view> {
   auto format(const plumb::Tensor& t, fmt::format_context& context) const {

@@ -1,4 +1,4 @@
-// A tensor as text.
+// Tensors as text.
 #include <algorithm>
 #include <optional>
 
@@ -7,10 +7,10 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t whole = 200;  // elements that are all shown
-constexpr std::int64_t edge = 3;     // of a longer axis
+constexpr std::int64_t whole = 200;  // tensors of at most this many elements are shown in full
+constexpr std::int64_t edge = 3;     // elements shown at each end of a shortened axis
 
-// The indices of an axis that are shown; nullopt where some are left out.
+// Returns the indices of an axis that are shown; nullopt stands for the omitted ones.
 std::vector<std::optional<std::int64_t>> shown(std::int64_t extent, bool shorten) {
   std::vector<std::optional<std::int64_t>> indices;
   for (std::int64_t i = 0; i < extent; ++i) {
@@ -33,7 +33,7 @@ void each_shown(const Shape& shape, int axis, std::int64_t first, bool shorten, 
 struct Writer {
   const Shape& shape;
   bool shorten;
-  std::vector<std::string> texts;  // of the elements that are shown, in order, all as wide
+  std::vector<std::string> texts;  // texts of the shown elements, in order, padded to one width
   std::size_t next = 0;
 
   std::string block(int axis) {

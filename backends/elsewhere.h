@@ -1,5 +1,5 @@
-// A kernel's call carried out on another device: its arrays go there, and what it wrote comes back. For kernels that a
-// device does not have yet, and for tests.
+// Runs a kernel call on another device: copies the operands there, runs the kernel, and copies the written results
+// back. The CUDA backend uses it for calls that it has no kernel for, and tests use it to compare backends.
 #pragma once
 
 #include <unordered_map>
@@ -10,13 +10,16 @@
 
 namespace plumb {
 
-// The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one
-// another's results. They travel in whole granules: with that of a cache line, what lies between an array's end and the
-// end of its memory goes along, so arrays must have their memory to themselves.
+// The arrays of one kernel call, copied to another device. Each buffer is copied once, even if several operands share
+// it with different shapes (a result may also be an operand). Copies are rounded up to whole granules of `granule`
+// bytes. If the granule is larger than 1 (such as a cache line), the bytes after the end of an array are copied as
+// well, so each array must own its memory up to that boundary.
 class Mirror {
  public:
   explicit Mirror(Device device, std::size_t granule = 1) : device_(device), granule_(granule) {}
 
+  // The overloads of of() return their argument with each array replaced by its copy on the other device. Undefined
+  // arrays stay undefined. bring_back() later copies back every array that was passed as an Out.
   Array of(const Array& a) {
     if (!a.defined()) return {};
     const auto [entry, fresh] = there_.try_emplace(a.address());
@@ -71,7 +74,7 @@ class Mirror {
   Conv2dOptions of(const Conv2dOptions& options) { return options; }
   Pool2dOptions of(const Pool2dOptions& options) { return options; }
 
-  // What the call has written goes to where it belongs.
+  // Copies all arrays that the kernel has written back to their original buffers.
   void bring_back() {
     for (const auto& [there, here] : written_) copy(there, here);
   }
@@ -91,10 +94,11 @@ class Mirror {
   std::vector<std::pair<Out, Out>> written_;
 };
 
+// The function that stands in for the kernel `entry`: it runs the kernel on `device`.
 template <Device device, std::size_t granule, auto entry>
 struct Elsewhere;
 template <Device device, std::size_t granule, class... Args, void (*Kernels::*entry)(Args...)>
-struct Elsewhere<device, granule, entry> {  // nvcc wants the entry last
+struct Elsewhere<device, granule, entry> {  // nvcc accepts `entry` only as the last argument
   static void call(Args... args) {
     Mirror mirror(device, granule);
     (detail::kernels_of(device).*entry)(mirror.of(args)...);
@@ -102,7 +106,7 @@ struct Elsewhere<device, granule, entry> {  // nvcc wants the entry last
   }
 };
 
-// Stands for the kernel in a table.
+// A function pointer for a kernel table: runs the kernel `entry` on `device`. For `granule`, see Mirror.
 template <auto entry, Device device, std::size_t granule = 1>
 inline constexpr auto elsewhere = &Elsewhere<device, granule, entry>::call;
 

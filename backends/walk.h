@@ -1,5 +1,5 @@
-// Walks over the elements of a result and of its operands, whose axes have strides of their own: broadcast (0) or
-// permuted. Axes are merged as far as all operands allow.
+// Iterates over the elements of a result and of its operands. Each operand has its own strides; they may be 0 (a
+// broadcast axis) or permuted. Neighbouring axes are merged if every operand allows it.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace plumb {
 
-using Strides = std::array<std::int64_t, Shape::max_rank>;  // of each axis, outermost first, in elements
+using Strides = std::array<std::int64_t, Shape::max_rank>;  // one per axis, outermost first, in elements
 
-// Of a dense array of shape `shape` seen as broadcast to `result`; 0 along broadcast axes.
+// Returns the strides of a dense array of shape `shape` that is broadcast to `result`. Broadcast axes get stride 0.
 inline Strides broadcast_strides(const Shape& shape, const Shape& result) {
   Strides strides{};
   std::int64_t dense = 1;
@@ -23,6 +23,7 @@ inline Strides broadcast_strides(const Shape& shape, const Shape& result) {
   return strides;
 }
 
+// A result and its `operands` operands, with their axes merged.
 template <std::size_t operands>
 struct Walk {
   using Offsets = std::array<std::int64_t, operands>;
@@ -30,9 +31,10 @@ struct Walk {
   std::int64_t inner = 1;  // extent of the innermost merged axis
   Offsets inner_stride{};
   std::size_t outer_rank = 0;
-  std::array<std::int64_t, Shape::max_rank> extent{};  // of the outer axes, innermost first
+  std::array<std::int64_t, Shape::max_rank> extent{};  // extents of the outer axes, innermost first
   std::array<Offsets, Shape::max_rank> stride{};
 
+  // `strides` holds the strides of each operand along the axes of `result`.
   Walk(const Shape& result, const std::array<Strides, operands>& strides) {
     bool first = true;
     for (int axis = result.rank() - 1; axis >= 0; --axis) {
@@ -55,8 +57,8 @@ struct Walk {
     }
   }
 
-  // Calls f(n, offset in the result, offset in each operand) for the parts of inner runs that make up [begin, end) of
-  // the result.
+  // Splits the elements [begin, end) of the result into runs along the innermost merged axis. Calls f(n, offset in the
+  // result, offsets in the operands) for each run of n elements.
   template <class F>
   void run(std::int64_t begin, std::int64_t end, F&& f) const {
     std::array<std::int64_t, Shape::max_rank> coordinate{};

@@ -1,4 +1,5 @@
-"""Alternates bench_step and its peers, and prints how their times and memory compare. Run by compare.sh, which finds Python and builds."""
+"""Runs bench_step and its peers in turn, and prints a table of their times and memory. compare.sh runs this script after
+it has found Python and built bench_step."""
 import argparse
 import csv
 import datetime
@@ -33,20 +34,20 @@ def arguments():
 
         return parse
 
-    p = argparse.ArgumentParser(prog="bench/compare.sh", description="Times a training step of Plumb beside PyTorch's.", allow_abbrev=False)
-    p.add_argument("--rounds", type=int, default=3, help="runs of each program, taking turns; the best counts [3]")
-    p.add_argument("--models", type=names(list(MODELS)), default="all", help="of dim192,dim64,dim384 [all]")
-    p.add_argument("--dtype", type=names(["fp32", "bf16"]), default="fp32", help="of fp32,bf16 [fp32]")
-    p.add_argument("--gate", choices=["none", "layerscale"], default="layerscale", help="[layerscale]")
-    p.add_argument("--dropkey", type=float, default=0.1, help="chance that a query loses a key [0.1]")
-    p.add_argument("--threads", type=int, default=2, help="[2]")
-    p.add_argument("--steps", type=int, default=10, help="steps measured a run; the fastest counts [10]")
-    p.add_argument("--warmup", type=int, default=3, help="steps before them [3]")
-    p.add_argument("--jax", action="store_true", help="time peer_jax.py, too; needs pip install jax")
-    p.add_argument("--quick", action="store_true", help="one round of two steps: to see that everything runs, not to compare")
-    p.add_argument("--csv", help="write the table here, too", metavar="FILE")
-    p.add_argument("--program", default=str(STEP), help="another build of bench_step")
-    p.add_argument("--python", help="a Python with torch and numpy [$PYTHON, .venv/bin/python, python3]", metavar="PATH")  # taken by compare.sh
+    p = argparse.ArgumentParser(prog="bench/compare.sh", description="Compares the time and memory of a training step of Plumb with PyTorch's.", allow_abbrev=False)
+    p.add_argument("--rounds", type=int, default=3, help="runs of each program; the programs take turns, and the best run counts [3]")
+    p.add_argument("--models", type=names(list(MODELS)), default="all", help="comma-separated list of dim192, dim64, dim384 [all]")
+    p.add_argument("--dtype", type=names(["fp32", "bf16"]), default="fp32", help="comma-separated list of fp32, bf16 [fp32]")
+    p.add_argument("--gate", choices=["none", "layerscale"], default="layerscale", help="residual method [layerscale]")
+    p.add_argument("--dropkey", type=float, default=0.1, help="probability that a query loses a key [0.1]")
+    p.add_argument("--threads", type=int, default=2, help="CPU threads [2]")
+    p.add_argument("--steps", type=int, default=10, help="measured steps per run; the fastest counts [10]")
+    p.add_argument("--warmup", type=int, default=3, help="steps before the measured ones [3]")
+    p.add_argument("--jax", action="store_true", help="also time peer_jax.py; needs pip install jax")
+    p.add_argument("--quick", action="store_true", help="run one round of two steps, to check that everything runs; the times are not comparable")
+    p.add_argument("--csv", help="also write the table to FILE", metavar="FILE")
+    p.add_argument("--program", default=str(STEP), help="the bench_step to run, if not the release build")
+    p.add_argument("--python", help="a Python with torch and numpy [$PYTHON, .venv/bin/python, python3]", metavar="PATH")  # handled by compare.sh
     o = p.parse_args()
     if o.quick:
         o.rounds, o.steps, o.warmup = 1, 2, 1
@@ -54,9 +55,9 @@ def arguments():
         if getattr(o, name) < least:
             p.error(f"--{name} expects an integer of at least {least}, got {getattr(o, name)}")
     if not 0 <= o.dropkey < 1:
-        p.error(f"--dropkey expects a chance in [0, 1), got {o.dropkey}")
+        p.error(f"--dropkey expects a probability in [0, 1), got {o.dropkey}")
     if not os.access(o.program, os.X_OK) or os.path.isdir(o.program):
-        p.error(f"--program expects an executable bench_step, got '{o.program}'")
+        p.error(f"--program expects an executable file (a build of bench_step), got '{o.program}'")
     if o.csv:
         try:
             open(o.csv, "a").close()
@@ -74,20 +75,20 @@ def programs(o):
 
 
 def run(command):
-    """The result of a program: the JSON object in its last line; or None, and why there is none."""
+    """Returns a program's result, the JSON object in its last line, or None and the reason why there is none."""
     finished = subprocess.run(command, capture_output=True, text=True)
     if finished.returncode == 0:
         try:
             return json.loads(finished.stdout.strip().split("\n")[-1]), ""
         except ValueError as e:
-            return None, f"its last line is no JSON: {e}"
+            return None, f"its last line is not JSON: {e}"
     said = [line for line in finished.stderr.strip().split("\n") if line.strip()]
     errors = [line for line in said if re.search(r"\w*Error\b|error:", line)]
-    return None, f"exit status {finished.returncode}: {(errors or said or ['it said nothing'])[-1]}"
+    return None, f"exit status {finished.returncode}: {(errors or said or ['no error output'])[-1]}"
 
 
 def measure(o, model, dtype, failures):
-    """The results of all rounds by program."""
+    """Returns the results of all rounds for each program."""
     settings = dict(MODELS[model], gate=o.gate, dropkey=o.dropkey, dtype=dtype, threads=o.threads, steps=o.steps, warmup=o.warmup)
     flags = [text for name, value in settings.items() for text in (f"--{name}", str(value))] + COMMON
     results = {name: [] for name in programs(o)}
@@ -107,7 +108,7 @@ def measure(o, model, dtype, failures):
 
 
 def row(model, dtype, results):
-    """One line of the table. Times are the best of all rounds; None where a program never ran."""
+    """Returns one line of the table. Times are the best of all rounds; None if a program never ran."""
 
     def best(names, key):
         values = [r[key] for name in names for r in results.get(name, [])]
@@ -154,7 +155,7 @@ def write_csv(path, lines, common):
 def main():
     o = arguments()
     if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")) or not shutil.which("g++"):
-        print("notice: torch.compile needs g++ and Python's headers (Debian: apt-get install g++ python3-dev); without them it will fail", file=sys.stderr)
+        print("warning: torch.compile will fail, because g++ or Python's headers are missing; install them (Debian: apt-get install g++ python3-dev)", file=sys.stderr)
     failures, lines, facts = [], [], {}
     date = datetime.date.today().isoformat()
     for model in o.models:
@@ -171,13 +172,13 @@ def main():
     print(f"\nmachine: {facts.get('machine', 'unknown')}\nplumb {facts.get('commit', '?')} ({facts.get('build', '?')}), {peers}; {date}")
     for model in o.models:
         print(f"{model}: ViT " + ", ".join(f"{k} {v}" for k, v in MODELS[model].items()) + f", gate {o.gate}, DropKey {o.dropkey}")
-    print(f"seconds a training step: the fastest of {o.steps} steps in each of {o.rounds} runs that took turns; peak: of the whole process")
+    print(f"s: seconds per training step, the fastest of {o.steps} steps in each of {o.rounds} runs that took turns; peak: peak memory of the whole process")
     if "base_bytes" in facts:
-        print(f"(of PyTorch's peak, {facts['base_bytes'] / 2**20:.0f} MiB are Python and its libraries before there is a model)")
-    print("ratio: the faster torch / plumb, above 1 plumb is faster; memory ratio: plumb / the smaller torch, below 1 plumb needs less\n")
+        print(f"(PyTorch's peak includes {facts['base_bytes'] / 2**20:.0f} MiB for Python and its libraries, before a model exists)")
+    print("ratio: time of the faster torch / time of plumb, above 1 if plumb is faster; memory ratio: plumb / the smaller torch, below 1 if plumb needs less\n")
     print_table(lines)
     if failures:
-        print("\nleft out:", *failures, sep="\n  ")
+        print("\nfailed runs, left out of the table:", *failures, sep="\n  ")
     sys.exit(1 if failures else 0)
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Times one training step of Plumb beside PyTorch's, eager and compiled, in rounds that alternate, and prints the ratios.
-# Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE] [--python PATH]
+# Compares the time and memory of one training step of Plumb with PyTorch's (eager and compiled), in alternating rounds.
+# Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE]
+#                         [--python PATH]
 #        bench/compare.sh --help         all options
-# Needs a Python with torch and numpy: --python PATH, $PYTHON, or .venv/bin/python in this repository, made by
+# Needs a Python with torch and numpy: --python PATH, $PYTHON, or .venv/bin/python in this repository, created by
 #   python3 -m venv .venv && .venv/bin/pip install torch numpy
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,12 +21,12 @@ while [ $# -gt 0 ]; do
     *) options+=("$1"); shift ;;
   esac
 done
-command -v "$python" >/dev/null || { echo "error: no program '$python' (from --python, \$PYTHON or .venv)" >&2; exit 1; }
+command -v "$python" >/dev/null || { echo "error: '$python' (from --python, \$PYTHON or .venv) not found; name a Python with torch and numpy: --python PATH" >&2; exit 1; }
 if ! why=$("$python" -c 'import numpy, torch' 2>&1); then
   cat >&2 <<END
-error: $python has no torch and numpy to compare with (${why##*$'\n'}). Make an environment that has, then run this again:
+error: $python cannot import torch and numpy (${why##*$'\n'}). Create an environment with both, then run this again:
   python3 -m venv "$root/.venv" && "$root/.venv/bin/pip" install torch numpy
-or name a Python that has them: --python PATH
+or name a Python with both: --python PATH
 END
   exit 1
 fi

@@ -1,4 +1,4 @@
-// What the machine can do at best, measured now: the limits that kernels are compared with.
+// Measures what the machine can do at best at the moment: the limits that benchmarks compare kernels with.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,14 @@
 
 namespace plumb::bench {
 
+// Returns the seconds that a call of f takes.
 inline double elapsed(const std::function<void()>& f) {
   const auto start = std::chrono::steady_clock::now();
   f();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Uniform in [-1, 1), f32, fast: only times depend on it.
+// Returns an f32 array of uniform values in [-1, 1). The generator is simple and fast, because only times depend on it.
 inline Out random_array(const Shape& shape) {
   static std::uint32_t state = 1;
   Out a(Array(shape, DType::f32, Device::cpu));
@@ -33,20 +34,20 @@ inline Out random_array(const Shape& shape) {
   return a;
 }
 
-// Bytes of the largest cache that core 0 sees. The C library's answer counts caches of other cores too on some
-// machines.
+// Returns the bytes of the largest cache of core 0. The C library's value is not used, because on some machines it
+// includes caches of other cores.
 inline std::size_t last_level_cache() {
   std::size_t largest = 0;
   for (int i = 0; i < 8; ++i) {
-    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");  // "32768K"
+    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");  // such as "32768K"
     std::size_t kib = 0;
     if (in >> kib) largest = std::max(largest, kib * 1024);
   }
   return largest > 0 ? largest : std::size_t{32} << 20;
 }
 
-// Bytes a second that all threads together read and write when each copies its share of `bytes` by memcpy, best of
-// several rounds.
+// Returns the bytes per second that all threads together read and write while each copies its share of `bytes` by
+// memcpy; the best of several rounds.
 inline double copy_speed(std::size_t bytes) {
   const auto threads = static_cast<std::size_t>(num_threads());
   const std::size_t share = bytes / threads, repeats = std::max<std::size_t>(1, (std::size_t{64} << 20) / bytes);
@@ -65,7 +66,7 @@ inline double copy_speed(std::size_t bytes) {
     for (int round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < repeats; ++i) {
         std::memcpy(target, source, share);
-        asm volatile("" : : "r"(target) : "memory");  // every copy is wanted
+        asm volatile("" : : "r"(target) : "memory");  // keeps the compiler from removing a copy
       }
       together.arrive_and_wait();
     }
@@ -83,7 +84,7 @@ inline double copy_speed(std::size_t bytes) {
   return best;
 }
 
-// Operations a second of a matrix product, best of several large shapes, transposed and not.
+// Returns the operations per second of a matrix product; the best of several large shapes, transposed and not.
 inline double gemm_speed() {
   double best = 0;
   for (const auto& [rows, inner, columns] :

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# How much longer does a sweep take beside other processes?
+# How much longer does a sweep take while other processes run?
 # Usage: bench/neighbours.sh [--rounds 3]
-# Times a short sweep of depth_stability alone, two of them at once, one beside a process that keeps one core busy, and one beside such a process of
-# the lowest priority (nice 19), taking turns; prints the median of each and its multiple of the sweep alone. Two at once can do no better than 2 where the
-# sweep alone uses all cores; beside a busy core it depends on what share of the cores the system gives to whom.
+# Times a short sweep of depth_stability: alone; two sweeps at once; next to a process that keeps one core busy; and
+# next to such a process with the lowest priority (nice 19). Prints the median time of each, and its multiple of the
+# time alone. Two sweeps at once take at least 2 times as long if one sweep uses all cores. Next to a busy process, the
+# result depends on the share of the cores that the system gives to each process.
 set -euo pipefail
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,13 +13,13 @@ case "${1-}" in
   '') ;;
   --rounds)
     rounds=${*:2}
-    [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "error: --rounds expects a whole number from 1 on, got '$rounds'" >&2; exit 2; }
+    [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "error: --rounds expects an integer of at least 1, got '$rounds'" >&2; exit 2; }
     ;;
-  --help | -h) sed -n '2,6s/^# //p' "$0"; exit ;;
-  *) echo "error: expected nothing, --rounds or --help, got '$*'" >&2; exit 2 ;;
+  --help | -h) sed -n '2,7s/^# //p' "$0"; exit ;;
+  *) echo "error: expected no argument, --rounds or --help, got '$*'" >&2; exit 2 ;;
 esac
 program=$root/build/release/bin/depth_stability
-[ -x "$program" ] || { echo "error: build it first: ./test.sh, or cmake --build --preset release --target depth_stability" >&2; exit 1; }
+[ -x "$program" ] || { echo "error: $program not found; build it: ./test.sh, or cmake --build --preset release --target depth_stability" >&2; exit 1; }
 
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
@@ -30,7 +31,7 @@ two() {
   sweep b
   wait "$other"
 }
-beside() {  # a command that keeps a core busy
+beside() {  # arguments: a command that keeps a core busy
   "$@" & local other=$!
   sweep a
   kill "$other"
@@ -53,5 +54,5 @@ base=$(median alone)
 row() { awk -v what="$2" -v s="$(median "$1")" -v base="$base" 'BEGIN { printf "%-38s %7.2f s   %.2f times\n", what, s, s / base }'; }
 row alone "one sweep alone"
 row two "two at once"
-row busy "beside a process that keeps a core busy"
-row niced "beside one of the lowest priority"
+row busy "with a process that keeps a core busy"
+row niced "the same with the lowest priority"

@@ -1,6 +1,7 @@
-// Times every kernel of a training step on the shapes of three models, beside what the machine can do at best: products
-// at the speed of a large one, or bytes at the speed of a copy. `cold` has its operands in memory, as a step mostly
-// has: several sets of them take turns. `warm` calls again and again on one set.
+// Times every kernel of a training step with the shapes of three models, and compares each with the best speed of the
+// machine: that of a large product for operations, that of a copy for bytes. `cold` times several sets of operands in
+// turn, so that the operands are in memory rather than in the cache, as in most of a training step. `warm` calls the
+// kernel repeatedly with one set.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,18 +27,18 @@ const std::vector<Model> models{{"dim192", 192, 65, 64, 3}, {"dim64", 64, 17, 64
 struct Row {
   std::string name;
   double bytes,
-      flops;  // moved and computed by one call, as the algorithm needs them; 0: only the call's overhead is of interest
-  std::function<Call()> make;  // allocates operands of its own
+      flops;                   // per call, as the algorithm needs them; 0: only the overhead of the call is of interest
+  std::function<Call()> make;  // allocates a new set of operands
 };
 
-// What the machine does at best, a second.
+// The best speeds of the machine, per second.
 struct Limits {
   std::size_t cache_bytes;
   double gemm, memory, cache;
 };
 
 struct Timing {
-  double seconds, share;  // share of the limit's speed that is reached
+  double seconds, share;  // share: the reached part of the limit's speed
 };
 
 struct Result {
@@ -46,13 +47,13 @@ struct Result {
   std::optional<Timing> cold, warm;
 };
 
-Out like(const Array& a) { return random_array(a.shape()); }  // outputs are touched before they are timed
+Out like(const Array& a) { return random_array(a.shape()); }  // writing values touches the memory before it is timed
 
 void linear_rows(const Model& m, std::vector<Row>& rows) {
   using After = LinearCall::After;
   const Kernels& k = cpu_kernels();
   const std::int64_t R = m.batch * m.tokens, D = m.dim;
-  // As the step calls them: norm before qkv and fc1, GELU after fc1, the junction after proj and fc2.
+  // The calls of a training step: norm before qkv and fc1, GELU after fc1, the junction after proj and fc2.
   struct Layer {
     const char* label;
     std::int64_t out, in;
@@ -124,7 +125,7 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
   const double X = 4.0 * static_cast<double>(B * T * D), product = 2.0 * static_cast<double>(B * H * T * T * hd);
   const auto part = [=]<class A>(const A& a, int i) { return HeadsOf<A>{a, i * D, T * 3 * D, hd, 3 * D}; };
   const auto plain = [=]<class A>(const A& a) { return HeadsOf<A>{a, 0, T * D, hd, D}; };
-  const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // of the patch grid
+  const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // side of the patch grid
   for (const auto& [p, shape, suffix] : {std::tuple{0.0, DropShape::plain, ""},
                                          {0.1, DropShape::plain, ", DropKey"},
                                          {0.1, DropShape::block, ", DropKey block"},
@@ -157,7 +158,7 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
   }
 }
 
-// Over activations [B, T, D] or [R, 4 D]; X is the bytes of the former.
+// Kernels on activations [B, T, D] or [R, 4 D]. X is the number of bytes of [B, T, D].
 void activation_rows(const Model& m, std::vector<Row>& rows) {
   const Kernels& k = cpu_kernels();
   const std::int64_t B = m.batch, T = m.tokens, D = m.dim, H = m.heads, R = B * T;
@@ -256,7 +257,7 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
   });
 }
 
-// The loss, over 1000 classes, and the optimizer, over the weights of a block.
+// The loss for 1000 classes, and the optimizer for the weights of one block.
 void loss_and_optimizer_rows(const Model& m, std::vector<Row>& rows) {
   const Kernels& k = cpu_kernels();
   const std::int64_t B = m.batch, weights = 12 * m.dim * m.dim;
@@ -312,7 +313,7 @@ std::vector<Row> rows_of(const Model& m) {
   return rows;
 }
 
-// Seconds a call, the best of several batches of some milliseconds. The calls take turns.
+// Returns the seconds per call: the best of several batches of some milliseconds. The calls take turns.
 double seconds_a_call(const std::vector<Call>& calls) {
   const auto time = [&](int turns) {
     return bench::elapsed([&] {
@@ -369,7 +370,7 @@ struct Options {
   std::int64_t threads = 0;
 };
 
-// Measured anew for each model: on a machine that is shared with others, memory is faster at one time than at another.
+// Measures the limits again for each model, because on a shared machine the speed of the memory changes.
 Limits measure_limits() {
   const std::size_t cache = bench::last_level_cache(), small = std::max<std::size_t>(std::size_t{1} << 20, cache / 8);
   return {.cache_bytes = cache,
@@ -391,11 +392,11 @@ int measure_all(const Options& o) {
   set_num_threads(static_cast<int>(o.threads));
   lab::write_result(
       fmt::format("{}, cache of {} MiB\n"
-                  "%: of the speed that the limit allows, the slower of the operations at the speed of large products "
-                  "and the bytes at\n"
-                  "that of copies, reads and writes counted. Beyond 100: a part of the operands stays in the cache\n",
+                  "%: share of the limit, the slower of the operations at the speed of large products "
+                  "and the\n"
+                  "bytes (read and written) at the speed of copies. Above 100%, some operands stay in the cache\n",
                   cpu_description(), bench::last_level_cache() >> 20));
-  if (!o.csv.empty()) write_file_atomically(o.csv, "");  // a name that cannot be written is better known before
+  if (!o.csv.empty()) write_file_atomically(o.csv, "");  // fails early if the file cannot be written
   std::string csv = "model,kernel,bound,bytes,flops,cold_ns,cold_share,warm_ns,warm_share\n";
   for (const Model& m : models) {
     if (std::ranges::find(o.models, m.name) == o.models.end()) continue;
@@ -420,12 +421,12 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     for (const Model& m : models) names.push_back(m.name);
     o.models = names;
-    lab::Cli cli("bench_ops", "Times kernels, most of them of a training step, beside the machine's limits.");
+    lab::Cli cli("bench_ops", "Times kernels, mostly of a training step, and compares them with the machine's limits.");
     cli.section("Measurement");
-    cli.option("--models", &o.models, "Whose shapes").one_of("model", names);
-    cli.option("--filter", &o.filter, "Only kernels whose name contains this");
+    cli.option("--models", &o.models, "Models whose shapes are used").one_of("model", names);
+    cli.option("--filter", &o.filter, "Time only kernels whose name contains this text");
     cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
-    cli.option("--csv", &o.csv, "Write the table here, too").value_name("FILE");
+    cli.option("--csv", &o.csv, "Also write the table to this file").value_name("FILE");
     cli.listing("--list", "Print the names of the kernels", [] {
       std::string text;
       for (const Row& row : rows_of(models[0])) text += row.name + "\n";
@@ -435,7 +436,7 @@ int main(int argc, char** argv) {
       const std::vector<Row> rows = rows_of(models[0]);
       lab::usage_check(
           std::ranges::any_of(rows, [&](const Row& r) { return r.name.find(o.filter) != std::string::npos; }),
-          "--filter '{}' is part of no kernel's name; --list shows them", o.filter);
+          "--filter '{}' matches no kernel; --list prints their names", o.filter);
     });
     cli.example("--filter linear --models dim192");
     return cli.parse(argc, argv) == lab::Action::done ? 0 : measure_all(o);

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Time of one training step of the ViT of bench_step in JAX, compiled as one program: the same flags, the same keys of JSON.
+"""Times one training step of bench_step's ViT in JAX, compiled as one program. Takes the same flags and prints
+the same JSON keys.
 
-Needs: pip install jax numpy. compare.sh --jax runs it beside bench_step. In bf16 its residual stream is bf16, too: less work than in the others.
+Needs: pip install jax numpy. compare.sh --jax runs it in turn with bench_step. With bf16, its residual stream is
+bf16 as well, which is less work than in the other programs.
 """
 import argparse
 import functools
@@ -23,7 +25,7 @@ def arguments():
 
 
 o = arguments()
-os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: o.threads])  # XLA takes every processor that the process may run on
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: o.threads])  # XLA uses every processor that the process may run on
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 
@@ -107,7 +109,7 @@ def step(state, images, labels):
 
 
 def matmul_flops():
-    """Of the matrix products of a step: forward, and twice as many backward."""
+    """Returns the FLOPs of the matrix products of a step: forward, and twice as many backward."""
     per_block = 2 * tokens * 12 * o.dim**2 + 4 * tokens**2 * o.dim
     return 3 * o.batch * (o.depth * per_block + 2 * grid**2 * 3 * o.patch**2 * o.dim + 2 * o.dim * o.classes)
 

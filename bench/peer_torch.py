@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Time of one training step of the ViT of bench_step in PyTorch, or of a product of its Hessian: the same flags, keys of JSON and arithmetic.
+"""Times one training step of bench_step's ViT, or one Hessian-vector product, in PyTorch, with the same flags, JSON
+keys and arithmetic.
 
-Needs: pip install torch numpy. compare.sh runs it beside bench_step.
+Needs: pip install torch numpy. compare.sh runs it in turn with bench_step.
 """
 import argparse
 import contextlib
@@ -23,7 +24,7 @@ class Attention(nn.Module):
         self.proj = nn.Linear(dim, dim)
 
     def dropped_scores(self, q):
-        """What DropKey adds to the scores: minus infinity in effect where a key is dropped."""
+        """Returns the values that DropKey adds to the scores: 0, or a very negative number for a dropped key."""
         b, h, n, _ = q.shape
         dropped = torch.rand(b, h, n, n) < self.dropkey
         return torch.zeros(b, h, n, n, dtype=q.dtype).masked_fill_(dropped, -1e12 if q.dtype == torch.float32 else -1e4)
@@ -74,7 +75,7 @@ class ViT(nn.Module):
 
 
 def matmul_flops(o):
-    """Of the matrix products of a step: forward, and twice as many backward."""
+    """Returns the FLOPs of the matrix products of a step: forward, and twice as many backward."""
     patches = (o.image // o.patch) ** 2
     tokens = patches + 1
     block = 2 * tokens * 12 * o.dim**2 + 4 * tokens**2 * o.dim
@@ -89,14 +90,14 @@ def arguments():
     parser.add_argument("--gate", choices=["none", "layerscale"], default="none")
     parser.add_argument("--dropkey", type=float, default=0.0)
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16: autocast")
-    parser.add_argument("--work", choices=["step", "hvp"], default="step", help="hvp: a product of the Hessian with a vector")
+    parser.add_argument("--work", choices=["step", "hvp"], default="step", help="step: a training step; hvp: a Hessian-vector product")
     parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
     return parser.parse_args()
 
 
 def main():
     o = arguments()
-    base_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Python and its libraries
+    base_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # memory of Python and its libraries
     torch.manual_seed(o.seed)
     torch.set_num_threads(o.threads)
     model = ViT(o).train()
@@ -110,7 +111,7 @@ def main():
     seconds = []
     for step in range(o.warmup + o.steps):
         start = time.perf_counter()
-        # Attention's fused backward pass has no derivative in PyTorch; that of its math backend has one.
+        # PyTorch's fused attention has no second derivative, but its math backend has one.
         attention = sdpa_kernel(SDPBackend.MATH) if o.work == "hvp" else contextlib.nullcontext()
         with torch.autocast("cpu", torch.bfloat16, enabled=o.dtype == "bf16"), attention:
             loss = F.cross_entropy(run(images).float(), labels)

@@ -1,7 +1,7 @@
-// Time of one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW; or (--work hvp) of
-// one product of its Hessian with a vector: forward, cross-entropy, the gradient with its graph, and the gradient of
-// that along the vector. The last line of stdout is a JSON object with the keys of peer_torch.py and peer_jax.py, which
-// take the same step in PyTorch and JAX. compare.sh runs them side by side.
+// Times one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW. With --work hvp,
+// times one Hessian-vector product: forward, cross-entropy, the gradient with its graph, and the gradient of the
+// gradient along the vector. The last line of stdout is a JSON object with the keys of peer_torch.py and peer_jax.py,
+// which run the same step in PyTorch and JAX. compare.sh runs them in turn.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct Options {
   double dropkey = 0;
 };
 
-// "none" is what the peers call a plain pre-norm residual; their LayerScale starts at 1e-4 at every depth.
+// Returns the method for --gate. "none" is the peers' name for a plain pre-norm residual. The LayerScale of the peers
+// starts at 1e-4 at every depth.
 nn::GateChoice gate_of(const std::string& name) {
   if (name == "none") return "pre";
   if (name == "layerscale") return nn::methods::layerscale(1e-4);
@@ -52,28 +53,28 @@ std::vector<std::string> method_names() {
 
 void declare(lab::Cli& cli, Options& o) {
   cli.section("Model");
-  cli.option("--depth", &o.depth, "Blocks").at_least(1);
+  cli.option("--depth", &o.depth, "Number of blocks").at_least(1);
   cli.option("--dim", &o.dim, "Width").at_least(1);
-  cli.option("--heads", &o.heads, "Attention heads").at_least(1);
-  cli.option("--image", &o.image, "Side of an image").at_least(1);
-  cli.option("--patch", &o.patch, "Side of a patch").at_least(1);
-  cli.option("--classes", &o.classes, "Classes").at_least(2);
+  cli.option("--heads", &o.heads, "Number of attention heads").at_least(1);
+  cli.option("--image", &o.image, "Image side in pixels").at_least(1);
+  cli.option("--patch", &o.patch, "Patch side in pixels").at_least(1);
+  cli.option("--classes", &o.classes, "Number of classes").at_least(2);
   cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4")
       .one_of("gate", method_names());
   cli.option("--dropkey", &o.dropkey, "DropKey rate").at_least(0).at_most(1);
   cli.section("Measurement");
-  cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector").one_of("work");
-  cli.option("--batch", &o.batch, "Images a step").at_least(1);
+  cli.option("--work", &o.work, "Work to time: a training step or a Hessian-vector product").one_of("work");
+  cli.option("--batch", &o.batch, "Images per step").at_least(1);
   cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products")
       .one_of("dtype", std::vector{lab::NumberFormat::fp32, lab::NumberFormat::bf16});
-  cli.option("--device", &o.device, "Where to compute")
+  cli.option("--device", &o.device, "Device to compute on")
       .one_of("device", std::vector{lab::DeviceChoice::cpu, lab::DeviceChoice::cuda});
   cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
-  cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
+  cli.option("--deterministic", &o.deterministic, "Same bits for a fixed number of threads, or (strict) for any number")
       .one_of("kind");
-  cli.option("--steps", &o.steps, "Steps measured").at_least(1);
-  cli.option("--warmup", &o.warmup, "Steps before them").at_least(0);
-  cli.option("--seed", &o.seed, "Of initial values, data and dropping").at_least(0);
+  cli.option("--steps", &o.steps, "Measured steps").at_least(1);
+  cli.option("--warmup", &o.warmup, "Steps before the measured ones").at_least(0);
+  cli.option("--seed", &o.seed, "Seed of the initial values, the data and the dropping").at_least(0);
   cli.rule([&] {
     lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
     lab::usage_check(o.image % o.patch == 0, "--patch {} does not divide the image side {}", o.patch, o.image);
@@ -81,8 +82,8 @@ void declare(lab::Cli& cli, Options& o) {
   cli.example("--gate layerscale --dropkey 0.1");
 }
 
-// Of the matrix products of a step: forward, and twice as many backward (the gradient of the images among them, which
-// no program computes).
+// Returns the FLOPs of the matrix products of a step: forward, and twice as many backward. The count includes the
+// gradient of the images, although no program computes it.
 double matmul_flops(const Options& o) {
   const auto patches = static_cast<double>((o.image / o.patch) * (o.image / o.patch)), tokens = patches + 1,
              dim = static_cast<double>(o.dim);
@@ -146,7 +147,7 @@ Json measure(const Options& o) {
   const rusage end = usage();
   if (o.work == Work::hvp)
     check(std::isfinite(norm_of_product) && norm_of_product > 0,
-          "[bench_step] expected a finite product, got one of norm {}", norm_of_product);
+          "[bench_step] expected a finite Hessian-vector product other than 0, got one with norm {}", norm_of_product);
   std::ranges::sort(seconds);
   const double median = seconds[seconds.size() / 2];
   return {{"min_s", seconds[0]},
@@ -157,7 +158,7 @@ Json measure(const Options& o) {
           {"peak_bytes", static_cast<std::int64_t>(end.ru_maxrss) * 1024},
           {"parameters", model.parameter_count()},
           {"products", products == Precision::bf16 ? fmt::format("bf16 by {}", bf16_products().instructions) : "f32"},
-          {"page_faults", end.ru_minflt - faults}};  // minor ones, of the measured steps
+          {"page_faults", end.ru_minflt - faults}};  // minor page faults during the measured steps
 }
 
 }  // namespace
@@ -167,7 +168,7 @@ int main(int argc, char** argv) {
     Options o;
     lab::Cli cli(
         "bench_step",
-        "Time of one training step of a ViT on random data, or of one product of its Hessian, as a line of JSON.");
+        "Times a training step of a ViT on random data, or a Hessian-vector product, and prints a line of JSON.");
     declare(cli, o);
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));

@@ -1,4 +1,4 @@
-# Highway::hwy: portable SIMD with dispatch at run time.
+# Finds Highway (portable SIMD with dispatch at run time) as Highway::hwy.
 find_path(Highway_INCLUDE_DIR hwy/highway.h)
 find_library(Highway_LIBRARY hwy)
 include(FindPackageHandleStandardArgs)

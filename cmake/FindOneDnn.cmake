@@ -1,5 +1,6 @@
-# OneDnn::dnnl. oneDNN's own package file fails on systems without OpenCL headers (Debian only recommends them), so header and
-# library are looked for directly. OneDnn_ROOT may point elsewhere, to a Python wheel's folder for example.
+# Finds oneDNN as OneDnn::dnnl. Looks for header and library directly, because oneDNN's CMake package fails on systems
+# without OpenCL headers (which Debian only recommends). Set OneDnn_ROOT for another place, such as the folder of a
+# Python wheel.
 find_path(OneDnn_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(OneDnn_LIBRARY NAMES dnnl libdnnl.so.3)
 include(FindPackageHandleStandardArgs)

@@ -1,6 +1,7 @@
-# Run when the package is installed: copies the public headers to include/plumb, where they include one another as "plumb/core/..", so that the package adds
-# no more than include/ to a user's path and a user's own core/error.h is never taken for ours.
-# What is the same as before is left alone. Expects PLUMB_SOURCE_DIR, PLUMB_UMBRELLA_HEADER (plumb.h, which is generated) and PLUMB_HEADERS_DESTINATION.
+# Runs when the package is installed: copies the public headers to include/plumb and changes their includes to
+# "plumb/core/...". The package then adds only include/ to a user's include path, and its headers never pick up a user's
+# core/error.h. Unchanged files are not written again. Expects PLUMB_SOURCE_DIR, PLUMB_UMBRELLA_HEADER (the generated
+# plumb.h) and PLUMB_HEADERS_DESTINATION.
 file(GLOB_RECURSE headers RELATIVE ${PLUMB_SOURCE_DIR} ${PLUMB_SOURCE_DIR}/core/*.h ${PLUMB_SOURCE_DIR}/core/*.def ${PLUMB_SOURCE_DIR}/autograd/*.h ${PLUMB_SOURCE_DIR}/nn/*.h
      ${PLUMB_SOURCE_DIR}/experiments/*.h)
 foreach(header IN LISTS headers ITEMS plumb.h)

@@ -1,10 +1,12 @@
-# PLUMB_CUDA_SOURCES: the sources of the cuda backend, or what stands for it; plumb_configure_cuda(target): what they need to be compiled, and linked.
-#   OFF       none
-#   ON        by nvcc, of CUDA 12 or later. Programs start without a driver or cuBLASLt: cudart is linked statically, the other opened at run time
-#   AUTO      ON where there is such an nvcc, else OFF
-#   EMULATED  by the C++ compiler against the emulated device of tests/cuda_emulator: for tests
-# PLUMB_CUDA_RACES, with EMULATED: ThreadSanitizer looks at the files of kernels, and at no others.
-# CMAKE_CUDA_ARCHITECTURES: compute capability 9.0, and code that later and earlier devices from 8.0 on translate, unless said otherwise.
+# Sets PLUMB_CUDA_SOURCES, the sources of the cuda backend or of its replacement, and defines
+# plumb_configure_cuda(target), which sets how they are compiled and linked. PLUMB_CUDA selects the backend:
+#   OFF       no CUDA backend
+#   ON        compiled by nvcc (CUDA 12 or later). Programs start without a driver and without cuBLASLt: cudart is
+#             linked statically, the other libraries are opened at run time.
+#   AUTO      ON if a usable nvcc is found, otherwise OFF
+#   EMULATED  compiled by the C++ compiler for the emulated device of tests/cuda_emulator; for tests
+# PLUMB_CUDA_RACES (only with EMULATED) checks the kernels with ThreadSanitizer, and no other files. The default of
+# CMAKE_CUDA_ARCHITECTURES is machine code for compute capability 9.0, and PTX for other devices from 8.0 on.
 set(PLUMB_CUDA AUTO CACHE STRING "CUDA backend: AUTO, ON, OFF or EMULATED")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
 
@@ -12,7 +14,7 @@ option(PLUMB_CUDA_RACES "Look for races in the kernels on the emulated device" O
 mark_as_advanced(PLUMB_CUDA_RACES)
 
 if(PLUMB_CUDA_RACES AND (NOT PLUMB_CUDA STREQUAL EMULATED OR PLUMB_SANITIZE))
-  message(FATAL_ERROR "PLUMB_CUDA_RACES: expected PLUMB_CUDA=EMULATED and no PLUMB_SANITIZE, got ${PLUMB_CUDA} and '${PLUMB_SANITIZE}'")
+  message(FATAL_ERROR "PLUMB_CUDA_RACES: expected PLUMB_CUDA=EMULATED and an empty PLUMB_SANITIZE, got ${PLUMB_CUDA} and '${PLUMB_SANITIZE}'")
 endif()
 
 set(PLUMB_CUDA_FOUND FALSE)
@@ -28,7 +30,7 @@ if(PLUMB_CUDA MATCHES "^(AUTO|ON)$")
   set(plumb_why_no_cuda "no nvcc of CUDA 12 or later was found (PLUMB_NVCC)")
   if(plumb_nvcc_version VERSION_GREATER_EQUAL 12)
     set(PLUMB_CUDA_FOUND TRUE)
-    if(PLUMB_CUDA STREQUAL AUTO)  # an nvcc that does not go with this compiler is no reason to stop
+    if(PLUMB_CUDA STREQUAL AUTO)  # an nvcc that does not fit this compiler is not an error
       include(CheckLanguage)
       if(NOT CMAKE_CUDA_COMPILER OR NOT PLUMB_NVCC STREQUAL PLUMB_NVCC_CHECKED)
         unset(CMAKE_CUDA_COMPILER CACHE)
@@ -39,18 +41,18 @@ if(PLUMB_CUDA MATCHES "^(AUTO|ON)$")
       check_language(CUDA)
       if(NOT CMAKE_CUDA_COMPILER)
         set(PLUMB_CUDA_FOUND FALSE)
-        set(plumb_why_no_cuda "${PLUMB_NVCC} compiles nothing with this C++ compiler; -DPLUMB_CUDA=ON shows why")
+        set(plumb_why_no_cuda "${PLUMB_NVCC} does not work with this C++ compiler; use -DPLUMB_CUDA=ON to see the reason")
       endif()
     endif()
   elseif(PLUMB_CUDA STREQUAL ON)
-    message(FATAL_ERROR "PLUMB_CUDA=ON: expected nvcc of CUDA 12 or later, got ${PLUMB_NVCC} ${plumb_nvcc_version}: install CUDA's toolkit, or name its nvcc with -DPLUMB_NVCC=PATH")
+    message(FATAL_ERROR "PLUMB_CUDA=ON: expected nvcc of CUDA 12 or later, got ${PLUMB_NVCC} ${plumb_nvcc_version}; install CUDA's toolkit, or give the path of nvcc with -DPLUMB_NVCC=PATH")
   endif()
   if(PLUMB_CUDA_FOUND AND PLUMB_SANITIZE)
     if(PLUMB_CUDA STREQUAL ON)
-      message(FATAL_ERROR "PLUMB_CUDA=ON: expected no PLUMB_SANITIZE, got ${PLUMB_SANITIZE}: the sanitizers look at the emulated device, PLUMB_CUDA=EMULATED")
+      message(FATAL_ERROR "PLUMB_CUDA=ON: expected an empty PLUMB_SANITIZE, got ${PLUMB_SANITIZE}; sanitizers need the emulated device, PLUMB_CUDA=EMULATED")
     endif()
     set(PLUMB_CUDA_FOUND FALSE)
-    set(plumb_why_no_cuda "the sanitizers look at the emulated device")
+    set(plumb_why_no_cuda "sanitizers need the emulated device")
   endif()
 endif()
 
@@ -69,7 +71,7 @@ if(PLUMB_CUDA_FOUND)
   find_package(CUDAToolkit REQUIRED)
   message(STATUS "CUDA backend: nvcc ${plumb_nvcc_version}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 elseif(PLUMB_CUDA STREQUAL AUTO)
-  message(STATUS "CUDA backend: none, as ${plumb_why_no_cuda}")
+  message(STATUS "CUDA backend: none, because ${plumb_why_no_cuda}")
 endif()
 
 if(PLUMB_CUDA_FOUND OR PLUMB_CUDA STREQUAL EMULATED)
@@ -78,7 +80,7 @@ if(PLUMB_CUDA_FOUND OR PLUMB_CUDA STREQUAL EMULATED)
   if(PLUMB_CUDA STREQUAL EMULATED)
     file(GLOB plumb_emulator CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} tests/cuda_emulator/*.cpp)
     list(APPEND PLUMB_CUDA_SOURCES ${plumb_emulator})
-    # The emulator's cublaslt.cpp stands for the one that opens the library.
+    # The emulator's cublaslt.cpp replaces the file that opens the library.
     list(FILTER PLUMB_CUDA_SOURCES EXCLUDE REGEX "_test\\.cpp$|^backends/cuda/cublaslt\\.cpp$")
   endif()
 elseif(PLUMB_CUDA MATCHES "^(AUTO|OFF)$")
@@ -87,7 +89,8 @@ else()
   message(FATAL_ERROR "PLUMB_CUDA: expected AUTO, ON, OFF or EMULATED, got ${PLUMB_CUDA}")
 endif()
 
-# By source, so that all others are compiled as they are without CUDA, and come from the same cache.
+# Sets options per source file, so that all other files are compiled in the same way as without CUDA and share a
+# compiler cache.
 function(plumb_configure_cuda target)
   set(kernels ${PLUMB_CUDA_SOURCES})
   list(FILTER kernels INCLUDE REGEX "\\.cu$")
@@ -102,7 +105,7 @@ function(plumb_configure_cuda target)
     endif()
     set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${options}")
   elseif(PLUMB_CUDA_FOUND)
-    # CMake 3.25 knows no C++20 for nvcc. fmt's checks at compile time are consteval, which nvcc does not follow.
+    # CMake 3.25 cannot set C++20 for nvcc. nvcc does not support fmt's consteval checks at compile time.
     set_source_files_properties(${kernels} PROPERTIES
       COMPILE_OPTIONS "-std=c++20;--expt-relaxed-constexpr;-DFMT_CONSTEVAL=;-DFMT_USE_CONSTEXPR=1")
     set(host ${PLUMB_CUDA_SOURCES})

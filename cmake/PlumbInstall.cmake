@@ -1,4 +1,5 @@
-# find_package(plumb) -> plumb::plumb. The target adds include/ to the path; all headers are under include/plumb.
+# Installs the package: find_package(plumb) provides plumb::plumb. The target adds include/ to the include path; all
+# headers are in include/plumb.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,4 +1,4 @@
-# Warnings, sanitizers and instruction-set flags, by target.
+# Functions that set a target's warnings, sanitizers, instruction-set flags, code hash and embedded files.
 
 function(plumb_configure_target target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow> $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${PLUMB_WERROR}>>:-Werror>)
@@ -6,15 +6,17 @@ function(plumb_configure_target target)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
   endif()
   if(PLUMB_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    # The address sanitizer reports null pointers and objects that are too small already.
+    target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-sanitize=null,object-size
+                           -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})
   endif()
 endfunction()
 
-# Files named *_simd.cpp hold Highway kernels: compiled once for each instruction set, chosen at run time. Debian's Highway has a
-# scalar baseline without 128-bit operations, hence x86-64-v2; the mask leaves SSSE3, AVX2 and AVX-512. -O2 would keep arrays of
-# vectors in memory. Products and sums are fused where the source says so and nowhere else: a kernel by itself and the same code inside another
-# have the same bits.
+# Files named *_simd.cpp contain Highway kernels. They are compiled once for each instruction set; the program chooses
+# one at run time. x86-64-v2 is the baseline because Debian's Highway has a scalar baseline without 128-bit operations;
+# the mask keeps SSSE3, AVX2 and AVX-512. -O2 would keep arrays of vectors in memory. Products and sums are fused only
+# where the source says so, so that a kernel gives the same bits alone and inlined in another.
 function(plumb_simd_sources target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
@@ -22,11 +24,14 @@ function(plumb_simd_sources target)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=0x48D0)
   endif()
+  if(PLUMB_SANITIZE)
+    list(APPEND flags -fno-sanitize=alignment,vptr)  # loads that need no alignment, no virtual functions
+  endif()
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
 endfunction()
 
-# Adds to the target a source made from cmake/<template>.cpp.in, in which @HASH@ is a hash of these files and of the flags that they are compiled with,
-# as they are at each build: it tells results of other code apart.
+# Adds a source file to the target that is made from cmake/<template>.cpp.in. @HASH@ is replaced by a hash of the given
+# files and of the compiler flags, updated at each build. The hash tells apart results of different code.
 function(plumb_add_code_hash target template)
   list(SORT ARGN)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
@@ -42,8 +47,8 @@ function(plumb_add_code_hash target template)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# Compiles files such as experiments/lab/report/page.css into the target. A function such as page_css(), which assets.h
-# in the folder of the file declares, returns the bytes. Paths are relative to the project.
+# Compiles files such as experiments/lab/report/page.css into the target. A function such as page_css() returns the
+# bytes; assets.h in the folder of the file declares it. Paths are relative to the project.
 function(plumb_embed target)
   foreach(file IN LISTS ARGN)
     set(out ${PROJECT_BINARY_DIR}/embedded/${file}.cpp)

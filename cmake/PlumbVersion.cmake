@@ -6,7 +6,7 @@ if(GIT_FOUND)
                   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
   if(status EQUAL 0)
     set(PLUMB_COMMIT ${commit})
-    # Each commit adds a line there: the next build configures anew and knows it.
+    # Each commit adds a line to this log. The next build then configures again and reads the new commit.
     execute_process(COMMAND ${GIT_EXECUTABLE} -C ${PROJECT_SOURCE_DIR} rev-parse --path-format=absolute --git-path logs/HEAD
                     OUTPUT_VARIABLE log OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(EXISTS "${log}")

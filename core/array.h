@@ -1,6 +1,5 @@
-// Array: data without a graph. A handle (copies share the buffer) to a dense, row-major block of one dtype on one
-// device. There are no strided views: reshaping shares the buffer, everything else that moves elements is a kernel. So
-// every kernel gets contiguous memory, and none of them checks for it.
+// Array: a dense, row-major block of elements of one dtype on one device. An Array has no graph; Tensor
+// (autograd/tensor.h) adds one.
 #pragma once
 
 #include <initializer_list>
@@ -19,41 +18,56 @@ namespace plumb {
 
 struct HostValues;
 
+// A handle to a block of elements: copies share the buffer. There are no strided views. reshaped() shares the buffer;
+// every other operation that moves elements is a kernel. Therefore every kernel gets contiguous memory and does not
+// have to check for it.
 class Array {
  public:
-  Array() = default;                                      // no array: defined() is false
-  Array(const Shape& shape, DType dtype, Device device);  // uninitialised
+  Array() = default;                                      // no buffer: defined() returns false
+  Array(const Shape& shape, DType dtype, Device device);  // allocates the elements, uninitialised
 
+  // Whether the array has a buffer.
   bool defined() const { return storage_ != nullptr; }
+  // The extents of the array; the extent of axis i (negative i counts from the end; Error if out of range); the number
+  // of elements; their type; and the device. An undefined array has dtype f32 and device cpu.
   const Shape& shape() const { return shape_; }
   std::int64_t dim(int i) const { return shape_[i]; }
   std::int64_t numel() const { return numel_; }
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device : Device::cpu; }
 
-  // The elements, of an array in host memory, and their bytes. Throw for one of another device, whose elements host
-  // code gets from to_vector, item or on_host, naming the function that asked; and data, unless T is the dtype's type.
+  // The elements of an array in host memory. Throws Error if the array is undefined, if T is not the C++ type of
+  // dtype(), or if the array is on a device; the last message names the calling function. Host code gets the elements
+  // of an array on a device with to_vector(), item() or on_host().
   template <class T>
   const T* data(std::source_location asked = std::source_location::current()) const {
     if (!storage_ || dtype_of<T> != dtype_ || !in_host_memory(storage_->device)) [[unlikely]]
       refuse_read(dtype_of<T>, asked);
     return static_cast<const T*>(storage_->data);
   }
+  // The memory of the elements as untyped bytes. The array must be defined. Throws Error if the array is on a device.
   const void* bytes(std::source_location asked = std::source_location::current()) const {
     if (!in_host_memory(storage_->device)) [[unlikely]]
       refuse_read(dtype_, asked);
     return storage_->data;
   }
-  // Where they lie in the device's memory, whichever that is: for its kernels and its Memory.
+  // The address of the elements in the memory of device(), which may not be host memory. For kernels and for Memory.
+  // The array must be defined.
   const void* address() const { return storage_->data; }
+  // The size of all elements in bytes.
   std::size_t size_in_bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
 
-  // The same elements under another shape of as many elements; shares the buffer.
+  // An array with the same elements and another shape; shares the buffer. Throws Error if
+  // the number of elements differs.
   Array reshaped(const Shape& shape) const;
 
+  // The number of in-place changes that were recorded for the buffer. The backward pass compares it to detect that a
+  // saved array was changed. bump_version() records one change. The array must be defined.
   std::uint32_t version() const { return storage_->version; }
   void bump_version() const { ++storage_->version; }
+  // Whether both arrays use one buffer.
   bool shares_buffer_with(const Array& other) const { return storage_ == other.storage_; }
+  // Whether this handle is the only one of its buffer.
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
@@ -66,15 +80,16 @@ class Array {
   DType dtype_ = DType::f32;
 };
 
-// An array that is written: what kernels give their results to, and who else fills a fresh array. Whoever changes one
-// in place that others may have saved calls bump_version().
+// An array that is written: the result of a kernel, or a new array that host code fills. Code that changes an existing
+// array in place must call bump_version() if the backward pass may have saved the array.
 class Out : public Array {
  public:
-  Out() = default;             // a result that nobody wants
-  Out(Array& a) : Array(a) {}  // NOLINT(google-explicit-constructor): in kernels(y).fill(0, y) the parameter says it
+  Out() = default;             // a result that is not wanted
+  Out(Array& a) : Array(a) {}  // NOLINT(google-explicit-constructor): the parameter of kernels(y).fill(0, y) is an Out
   Out(Array&& a) : Array(std::move(a)) {}     // NOLINT(google-explicit-constructor)
-  explicit Out(const Array& a) : Array(a) {}  // of what was not made here it is to be said
+  explicit Out(const Array& a) : Array(a) {}  // explicit: the call must show that it writes to a const array
 
+  // The elements for writing; the errors are those of data(), bytes() and address().
   template <class T>
   T* mutable_data(std::source_location asked = std::source_location::current()) const {
     return const_cast<T*>(data<T>(asked));
@@ -85,49 +100,65 @@ class Out : public Array {
   void* mutable_address() const { return const_cast<void*>(address()); }
 };
 
-// What `zeros({3})` and the like make when nothing else is said: f32 on cpu, per thread.
+// The dtype and device of a new tensor if the call names neither, as in zeros({3}).
 struct Defaults {
   DType dtype = DType::f32;
   Device device = Device::cpu;
 };
+// The defaults of this thread: f32 on cpu unless a DefaultsScope is open.
 const Defaults& defaults();
+// Sets the defaults of this thread until the scope ends. Scopes nest.
 class DefaultsScope {
  public:
   [[nodiscard(
-      "the defaults are the scope's while it lives; name it: DefaultsScope scope({..});")]] explicit DefaultsScope(Defaults
-                                                                                                                       d);
+      "the defaults apply only while the scope lives; name it: DefaultsScope scope({..});")]] explicit DefaultsScope(Defaults
+                                                                                                                         d);
 
  private:
   ScopedValue<Defaults> value_;
 };
 
-// What messages say where there is none.
+// The text of errors about an undefined tensor.
 inline constexpr const char* expected_a_tensor =
-    "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
+    "expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)";
 
+// A new, uninitialised array with the dtype and device of `a`, and the shape of `a` or the given shape.
 inline Array empty_like(const Array& a) { return Array(a.shape(), a.dtype(), a.device()); }
 inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape, a.dtype(), a.device()); }
+// A new array with the dtype and device of `a` and the given shape; every element is `value`.
 Array full_like(const Array& a, const Shape& shape, double value);
 
-// Host values in, host values out. Floating arrays convert; integers must match the dtype.
-Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);  // f32, f64 or bf16
-Array array_from(std::span<const float> values, const Shape& shape, Device device);                // f32
-Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);         // i64
-Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);         // u8
-// Several arrays of host values, of these bytes, in one buffer, which goes to a device in one copy.
+// A new array on `device` with these values in row-major order. The first function converts to f32, f64 or bf16 and
+// throws Error for another dtype; the others make f32, i64 and u8. Throws Error if the number of values differs from
+// the number of elements of `shape`.
+Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);
+Array array_from(std::span<const float> values, const Shape& shape, Device device);
+Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);
+Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);
+// The elements of one array in host memory, as input of arrays_from().
 struct HostValues {
   const void* data;
   Shape shape;
   DType dtype;
 };
+// New arrays with these values, in one shared buffer, so that one copy takes them all to the device.
 std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device);
-std::vector<double> to_vector(const Array& a);  // any dtype; waits for what it depends on
-double item(const Array& a);                    // the one element of `a`; waits likewise
-Array to_device(const Array& a,
-                Device device);  // `a` itself, if it is there, else a copy; waits likewise if it comes to the host
-// For host code to read: `a` itself, if it is in host memory or undefined, else a copy.
+
+// All elements, row-major, converted to double from any dtype. Waits for the kernels that the array depends on. Throws
+// Error if `a` is undefined.
+std::vector<double> to_vector(const Array& a);
+// The only element of `a`, converted to double from any dtype. Waits for the kernels that `a` depends on. Throws Error
+// if `a` is undefined or has not exactly one element.
+double item(const Array& a);
+// `a` itself if it is on `device`, else a copy there. A copy from a device to the host waits for the
+// kernels that `a` depends on.
+Array to_device(const Array& a, Device device);
+// `a` itself if it is undefined or in host memory, else a copy in host memory. For host code that reads elements.
 inline Array on_host(const Array& a) { return in_host_memory(a.device()) ? a : to_device(a, Device::cpu); }
-bool same_bytes(const Array& a, const Array& b);     // of one shape and dtype; waits likewise
-void copy_into(const Array& from, const Array& to);  // same shape and dtype; bumps `to`'s version
+// Whether two arrays hold the same bytes. Throws Error if their shapes or dtypes differ. Waits like to_device().
+bool same_bytes(const Array& a, const Array& b);
+// Copies the elements of `from` into the buffer of `to`, across devices if necessary, and increases the version of
+// `to`. Throws Error if an array is undefined, or if shapes or dtypes differ.
+void copy_into(const Array& from, const Array& to);
 
 }  // namespace plumb

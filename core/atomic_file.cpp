@@ -1,3 +1,4 @@
+// Files that are complete or absent, by POSIX calls.
 #include "core/atomic_file.h"
 
 #include <fcntl.h>
@@ -31,7 +32,7 @@ class Descriptor {
 
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
-  // Some file systems report a full disk only here.
+  // Returns false if closing failed: some file systems report a full disk only here.
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
@@ -48,7 +49,8 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
-// A folder may refuse fsync (EINVAL on some network file systems); the rename then is as durable as it gets.
+// Returns whether the folder was synced. Some network file systems refuse fsync on a folder (EINVAL); the rename is
+// then as durable as that file system allows, which counts as success.
 bool sync_folder(const std::filesystem::path& folder) {
   const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return fd.is_open() && (::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP);
@@ -59,7 +61,7 @@ void write_straight(const std::filesystem::path& path, std::string_view content)
   if (!fd.is_open() || !write_all(fd.get(), content) || !fd.close()) fail_errno("write", path);
 }
 
-// ".results.csv.4711-0.plumb-tmp": hidden, recognisable, and different for every process and call.
+// A name such as ".results.csv.4711-0.plumb-tmp": hidden, recognisable, and different for every process and call.
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   static std::atomic<unsigned> calls{0};
   return path.parent_path() /

@@ -1,4 +1,5 @@
-// Files that are whole or absent: no crash, full disk or kill -9 leaves half of one under its final name.
+// Reading files, and writing them so that a file is complete or absent: a crash, a full disk or kill -9 never leaves
+// half a file under its final name.
 #pragma once
 
 #include <filesystem>
@@ -7,19 +8,20 @@
 
 namespace plumb {
 
-// Replaces the file at `path` by `content`: written beside it, synced, renamed. A device or pipe cannot be renamed over
-// and is written straight. Throws Error with the path and the system's reason; the old file then is as it was, and no
-// temporary file is left.
+// Replaces the file at `path` by `content`: writes a temporary file in the same folder, syncs it to disk and renames
+// it. If `path` is a device or a pipe, which cannot be replaced by renaming, the content is written to it directly.
+// Throws Error with the path and the system's reason; then the old file is unchanged and no temporary file is left.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-// Makes the names in the folder of this file durable, as far as the file system does that. Throws Error with the path
-// and the system's reason.
+// Syncs the folder of `path`, so that a renamed or new file in it survives a crash, as far as the file system supports
+// that. Throws Error with the path and the system's reason.
 void sync_folder_of(const std::filesystem::path& path);
 
-// The bytes of a file; throws Error with the path and the system's reason.
+// Returns the bytes of a file. Throws Error with the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 
-// Whether this is the name of a temporary file of write_file_atomically, which a killed process leaves behind.
+// Whether `path` has the name of a temporary file of write_file_atomically(). A killed
+// process leaves such files behind.
 bool is_temporary_file(const std::filesystem::path& path);
 
 }  // namespace plumb

@@ -1,13 +1,16 @@
-// A backend is one plain table of kernels (listed in core/kernels.def). Kernels get contiguous arrays whose shapes and
-// dtypes the op has checked, outputs allocated, and only compute; nothing here throws for the user's mistakes.
+// The interface between ops and backends: the table of kernels (listed in core/kernels.def), the argument structs of
+// the kernels, and the settings of the cpu backend.
 //
-// Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an operand that is not
-// there, an undefined Out a result that nobody wants. All floating operands of a call have one dtype, f32 or f64,
-// unless said; the result is written, not added to, unless said.
+// A backend is one plain table of function pointers. An op checks shapes and dtypes and allocates the results before it
+// calls a kernel; all arrays are contiguous. Kernels only compute and never throw for a user's mistake.
 //
-// bf16 stands between fused ops where a kernel says so, and then all its other floating operands are f32. It is read
-// exactly, nothing is computed in it, and results are rounded to it once, to the nearest, ties to even. The movement
-// kernels, fill and cast take it as any dtype.
+// Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an absent operand, an
+// undefined Out an unwanted result. Unless a kernel's comment says otherwise, all floating operands of a call have one
+// dtype, f32 or f64, and the kernel overwrites its result instead of adding to it.
+//
+// bf16 is a storage type between fused ops. A kernel takes it only where its comment says so; all other floating
+// operands of that call are then f32. Kernels read bf16 exactly, do no arithmetic in bf16, and round each result to
+// bf16 once, to the nearest, ties to even. The movement kernels, fill and cast accept bf16 like any dtype.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +24,7 @@
 
 namespace plumb {
 
+// Elementwise functions of one operand x. `parameter` is the number in the kernel's call.
 enum class Unary {
   exp,
   log,
@@ -43,134 +47,148 @@ enum class Unary {
   multiply,  // x * parameter
   add        // x + parameter
 };
-// Comparisons: 1 where a == b, a < b, a <= b, else 0. maximum, minimum: NaN where an operand is NaN. pow: a^b.
+// Elementwise functions of two operands a and b. The comparisons give 1 if a == b, a < b or a <= b holds, else 0.
+// maximum and minimum give NaN if an operand is NaN. pow is a^b.
 enum class Binary { add, subtract, multiply, divide, equal, less, less_equal, maximum, minimum, pow };
+// Reductions over axes.
 enum class Reduce { sum, max };
-enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
+// The forms of GELU: x Phi(x) by erf, or its tanh approximation.
+enum class Gelu { erf, tanh };
 
-// Where heads lie in a buffer: element (b, h, t, i) is at offset + b*batch + h*head + t*token + i. Serves both [B, H,
-// T, hd] and the packed product of a qkv projection [B, T, 3, H, hd].
+// The layout of attention heads in a buffer: element (b, h, t, i) is at index offset + b*batch + h*head + t*token + i.
+// It describes both [B, H, T, hd] and the packed result of a qkv projection [B, T, 3, H, hd].
 template <class A>
 struct HeadsOf {
   A array;
   std::int64_t offset, batch, head, token;
 };
-using Heads = HeadsOf<Array>;
-using HeadsOut = HeadsOf<Out>;
+using Heads = HeadsOf<Array>;   // read by a kernel
+using HeadsOut = HeadsOf<Out>;  // written by a kernel
 
-// Attention dropout; probability 0 draws nothing.
+// The dropout of an attention call. With threshold 0 nothing is drawn.
 struct AttentionDrop {
-  std::uint32_t threshold = 0;   // round(65536 p)
+  std::uint32_t threshold = 0;   // round(65536 p) for the drop probability p
   std::uint64_t random_key = 0;  // random_key(seed, path)
 };
 
+// The extents, masks and draws of an attention call.
 struct AttentionCall {
   std::int64_t batch, heads, queries, keys, head_dim;
-  double scale;           // of the scores, head_dim^-1/2
-  Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all
-  bool causal = false;    // a query sees the keys up to last_key() alone
-  KeyMask drop_key;       // before the softmax, survivors are renormalised by it
-  AttentionDrop dropout;  // after the softmax, survivors are scaled by 1 / (1 - p)
+  double scale;           // factor of the scores; head_dim^-1/2 by default in attention()
+  Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all keys are kept
+  bool causal = false;    // whether query n sees only the keys up to last_key(n)
+  KeyMask drop_key;       // applied before the softmax, which renormalises the remaining keys
+  AttentionDrop dropout;  // applied after the softmax; kept probabilities are multiplied by 1 / (1 - p)
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;
 
-  // The last key that query n may see: the last query sees all M, the one before it all but one. -1: none.
+  // The index of the last key that query n sees: the last query sees all M keys, the query before it M - 1 keys. -1
+  // means that the query sees no key.
   std::int64_t last_key(std::int64_t n) const {
     return causal ? std::max<std::int64_t>(n + keys - queries, -1) : keys - 1;
   }
 };
 
-// Of a 2-d convolution, the same along both axes: x is padded with `padding` zeros on each side, the filter moves by
-// `stride`.
+// Options of a 2-d convolution, the same along both axes: the input gets `padding` zeros on each side, and
+// the filter moves by `stride`.
 struct Conv2dOptions {
   std::int64_t stride = 1, padding = 0;
-  // Extent of the output, where the input has `extent` and the filter `kernel`.
+  // The extent of the output for an input of extent `extent` and a filter of extent `kernel`.
   std::int64_t output(std::int64_t extent, std::int64_t kernel) const {
     return (extent + 2 * padding - kernel) / stride + 1;
   }
 };
 
-// Windows of kernel x kernel pixels, `stride` apart (0: the kernel, so that they do not overlap), over an image with
-// `padding` on each side.
+// Options of 2-d pooling: windows of kernel x kernel pixels, `stride` apart, over an image with `padding` on each side.
+// Stride 0 means a stride of `kernel`, so that windows do not overlap.
 struct Pool2dOptions {
   std::int64_t kernel = 2, stride = 0, padding = 0;
+  // The distance between windows.
   std::int64_t step() const { return stride > 0 ? stride : kernel; }
-  // Windows along an axis of this extent.
+  // The number of windows along an axis of extent `extent`.
   std::int64_t output(std::int64_t extent) const { return (extent + 2 * padding - kernel) / step() + 1; }
 };
 
-// What stands before and after the product of a linear layer, y = after(before(x) w^T + b), so that one pass over the
-// rows does it all.
+// The steps around the product of a linear layer, y = after(before(x) w^T + b). They are part of the call, so that one
+// pass over the rows computes everything.
 struct LinearCall {
-  // Before: layer norm over the last axis, if gamma is defined.
+  // Before the product: layer norm over the last axis, if gamma is defined.
   Array gamma = {}, beta = {};
   double eps = 0;
-  // After: with u = before(x) w^T + b, y = u, gelu(u), or skip + row_scale[sample] gate u.
+  // After the product, with u = before(x) w^T + b: y = u, gelu(u), or skip + row_scale[sample] gate u.
   enum class After { nothing, gelu, residual } after = After::nothing;
   Gelu gelu = Gelu::erf;
   Array skip = {};       // [R, N]
   Array gate = {};       // [1] or [N]; undefined: 1
-  Array row_scale = {};  // [B], of R / B rows each; undefined: 1
-  // bf16: the operands of the products are rounded to it, sums stay f32. x, y, slope, dy and dx may then be bf16; x
-  // with a norm before it, and y and dy of a junction, are f32. Weights and their gradients are f32 always.
+  Array row_scale = {};  // [B], one factor for each R / B rows; undefined: 1
+  // If bf16, the operands of the products are rounded to bf16, and sums stay f32. x, y, slope, dy and dx may then be
+  // bf16, with two exceptions that are f32: x if a norm precedes the product, and y and dy of a residual sum. Weights
+  // and their gradients are always f32.
   Precision products = Precision::f32;
 };
-// What forward leaves to backward: of the norm's rows [R], and gelu'(u) [R, N]; of the latter nothing if it is
-// undefined in forward.
+// Arrays that linear_forward writes for linear_backward: the mean and 1 / standard deviation of each row [R] if a norm
+// precedes the product, and slope = gelu'(u) [R, N]. If slope is undefined in the forward call, it is not written.
 template <class A>
 struct LinearKeptOf {
   A mean = {}, rstd = {}, slope = {};
 };
-using LinearKept = LinearKeptOf<Array>;
-using LinearKeptOut = LinearKeptOf<Out>;
-// Its gradients; what is undefined is not wanted. (That of the skip is dy.)
+using LinearKept = LinearKeptOf<Array>;   // read by linear_backward
+using LinearKeptOut = LinearKeptOf<Out>;  // written by linear_forward
+// The gradients that linear_backward writes; an undefined one is not wanted. The gradient of `skip` is dy.
 struct LinearGradients {
   Out dx = {};
-  bool add_to_dx = false;  // dx holds a gradient already, to which this one is added
+  bool add_to_dx = false;  // whether the gradient is added to the contents of dx
   Out dw = {}, db = {}, dgamma = {}, dbeta = {}, dgate = {};
 };
 
+// The numbers of one AdamW or LAMB step.
 struct AdamWStep {
   double lr, beta1, beta2, eps, weight_decay;
-  double correction1, correction2;  // 1 - beta^t
+  double correction1, correction2;  // 1 - beta1^t and 1 - beta2^t
 };
+// One parameter's part of an AdamW or LAMB step. The moments and the parameter are updated in place.
 struct AdamWUpdate {
   AdamWStep step;
   Array gradient;
   Out parameter, moment1, moment2;
 };
 
+// The numbers of one SGD step.
 struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
 };
+// One parameter's part of an SGD step.
 struct SgdUpdate {
   SgdStep step;
   Array gradient;
   Out parameter, velocity;  // velocity undefined: no momentum
 };
 
+// The numbers of one Adagrad step.
 struct AdagradStep {
   double lr, eps, weight_decay;
 };
+// One parameter's part of an Adagrad step; `squares` is the sum of squared gradients.
 struct AdagradUpdate {
   AdagradStep step;
   Array gradient;
   Out parameter, squares;
 };
 
+// One parameter's part of an update of exponential moving averages.
 struct EmaUpdate {
   Array value;
   Out average;
 };
 
-// What a step's loss and gradients come to: the elements of an array of f64 [4] that lies where they do.
+// Four numbers about a training step, computed where its loss and gradients are: an f64 array [4] in this order.
 struct StepState {
-  double scale = 1;    // of each gradient: clipping by the global norm
-  double goes_on = 1;  // 0 from the first step on whose loss or norm is not finite
+  double scale = 1;    // factor of each gradient: clipping by the global norm
+  double goes_on = 1;  // 0 from the first step on whose loss or gradient norm is not finite
   double loss = 0, squared_norm = 0;
 
-  // Of an array in host memory; undefined: that of a step without clipping.
+  // Reads the numbers from an array in host memory. An undefined array gives the defaults: no clipping.
   static StepState of(const Array& state) {
     if (!state.defined()) return {};
     const double* const s = state.data<double>();
@@ -178,53 +196,63 @@ struct StepState {
   }
 };
 
+// The table of a backend: one function pointer for each kernel of core/kernels.def.
 struct Kernels {
+// Declares the pointer to one kernel.
 #define PLUMB_KERNEL(dtypes, name, parameters) void(*name) parameters;
 #include "core/kernels.def"
 };
 
-// The tables, defined in backends/. Everything above core reaches kernels through these alone.
+// The tables, defined in backends/. Layers above core call kernels only through them. cuda_kernels() throws Error with
+// the text of why_no_cuda() if no device can be used.
 const Kernels& reference_kernels();
 const Kernels& cpu_kernels();
-const Kernels& cuda_kernels();  // throws an Error where there is no device (why_no_cuda)
+const Kernels& cuda_kernels();
 
 namespace detail {
 inline const Kernels& kernels_of(Device device) {
   return device == Device::cpu ? cpu_kernels() : device == Device::reference ? reference_kernels() : cuda_kernels();
 }
-inline thread_local bool profiling = false;      // a Profile of this thread lives (core/profile.h)
-const Kernels& profiled_kernels(Device device);  // the same kernels, each call recorded
+inline thread_local bool profiling = false;      // whether a Profile of this thread records (core/profile.h)
+const Kernels& profiled_kernels(Device device);  // the same kernels; each call is recorded
 }  // namespace detail
 
+// The kernels of a device, or of the device that `a` is on. While a Profile records, each call is timed.
+// Throws Error like cuda_kernels().
 inline const Kernels& kernels(Device device) {
   return detail::profiling ? detail::profiled_kernels(device) : detail::kernels_of(device);
 }
 inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 
-// Of all elements of these arrays, which are on one device; waits for it. Throws for no arrays.
+// The sum of squares of all elements of these arrays, which are on one device; waits for the result. Throws Error if
+// there is no array.
 double sum_of_squares(std::span<const Array> arrays);
 inline double sum_of_squares(const Array& a) { return sum_of_squares(std::span(&a, 1)); }
 
-// Threads that the cpu backend uses, the calling one among them; 0 means all processors that the process may run on,
-// whatever OMP_NUM_THREADS says. Their waiting needs no settings (docs/numerics.md: "Threads that wait").
+// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the
+// process may use; OMP_NUM_THREADS is ignored. No setting is needed for how these threads wait
+// (docs/numerics.md: "Threads that wait").
 void set_num_threads(int n);
 int num_threads();
-// The same seed on the same number of threads gives the same bits, always. Strict: on any number of threads (of one
-// instruction set), at the cost of some weight gradients' blocks that suit no number of threads best.
+// The same seed and number of threads always give the same bits. In strict mode, any number of threads gives the same
+// bits on CPUs with the same instruction set. The cost: some weight gradients use block sizes that are not optimal for
+// the number of threads.
 void set_strict_determinism(bool on);
 bool strict_determinism();
-// How the cpu backend multiplies operands in bf16: by the processor's instructions for it where they are faster than
-// those for f32, else by those. Rounding is the same everywhere; only the order of sums differs. It is looked up in a
-// table of processors, never timed, so that it is the same in each run. ONEDNN_MAX_CPU_ISA, with which oneDNN can be
-// told to do without some instructions, is respected.
+// How the cpu backend multiplies bf16 operands: with the CPU's bf16 instructions if they are faster than those for f32,
+// else with the f32 instructions. Both round the same way; only the order of sums differs. The choice comes from a
+// table of CPUs and is never timed, so that it is the same in every run. The environment variable ONEDNN_MAX_CPU_ISA,
+// which limits the instructions that oneDNN uses, is respected.
 struct Bf16Products {
   const char* instructions;  // "AMX", "AVX-512 bf16" or "f32 instructions"
   bool faster_than_f32;
 };
+// The instructions for bf16 products of this process.
 const Bf16Products& bf16_products();
 // One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
 std::string cpu_description();
-// "NVIDIA H100 80GB HBM3, compute capability 9.0"; throws an Error where there is no device (why_no_cuda).
+// One line for logs: "NVIDIA H100 80GB HBM3, compute capability 9.0". Throws Error with the
+// text of why_no_cuda() if no device can be used.
 std::string cuda_description();
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 of fraction), for storage. Nothing computes in it:
-// values are read exactly as f32 and rounded once when written.
+// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 bits of fraction). It is a storage type: values are
+// read exactly as f32 and rounded once when they are written; no arithmetic is done in bfloat16.
 #pragma once
 
 #include <bit>
@@ -8,18 +8,20 @@
 
 namespace plumb {
 
+// A 16-bit floating-point number. It converts to float exactly.
 struct bfloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  // the bit pattern
 
   bfloat16() = default;
-  // To the nearest, ties to even, as hardware rounds: what lies beyond the largest becomes infinite, denormals are
-  // kept, and NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
+  // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite one become infinite,
+  // denormals are kept, and a NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
   constexpr explicit bfloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
-  // The same of a double, rounded once.
+  // Rounds a double or an integer once, to the nearest value, ties to even.
   constexpr explicit bfloat16(double x) : bfloat16(to_odd(x)) {}
   constexpr explicit bfloat16(std::integral auto x) : bfloat16(static_cast<double>(x)) {}
   constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
+  // The number with this bit pattern.
   static constexpr bfloat16 from_bits(std::uint16_t bits) {
     bfloat16 x(0.0f);
     x.bits = bits;
@@ -31,8 +33,9 @@ struct bfloat16 {
     if ((x & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(x >> 16 | 0x40);
     return static_cast<std::uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
   }
-  // The f32 next to x towards 0 or away from it, whichever is odd, where x is not an f32: rounding that gives what
-  // rounding x would give (Boldo, Melquiond 2008).
+  // Rounds a double to an f32 by round-to-odd: if x is not an f32, the result is the neighbour of x,
+  // towards 0 or away from 0, whose last bit is odd. Rounding that to bfloat16 gives the same as rounding x
+  // directly (Boldo, Melquiond 2008).
   static constexpr float to_odd(double x) {
     const float nearest = static_cast<float>(x);
     const double back = nearest;

@@ -1,4 +1,4 @@
-// Where an array lives and which kernels compute with it.
+// The devices: where an array is stored, and which kernels compute with it.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,11 @@
 
 namespace plumb {
 
-// reference: naive loops, the meaning of every op; cpu: oneDNN and fused kernels. Both use host memory. cuda: a GPU
-// with memory of its own.
+// reference: naive loops that define the meaning of every op. cpu: oneDNN and fused kernels. Both use host memory.
+// cuda: a GPU with its own memory.
 enum class Device : std::uint8_t { reference, cpu, cuda };
 
+// The name of a device as options and messages show it: "reference", "cpu" or "cuda".
 constexpr const char* name(Device device) {
   switch (device) {
     case Device::reference:
@@ -22,11 +23,11 @@ constexpr const char* name(Device device) {
   return "cuda";
 }
 
-// Whether host code may follow the addresses of its arrays.
+// Whether host code can read the arrays of a device directly.
 constexpr bool in_host_memory(Device device) { return device != Device::cuda; }
 
-// What Device::cuda lacks here, "" if it can be used: "this build of Plumb has no CUDA", "no CUDA device", .. Using it
-// nevertheless throws an Error that says so.
+// The reason why Device::cuda cannot be used, such as "this build of Plumb has no CUDA" or "no CUDA device"; "" if it
+// can be used. If there is a reason, using Device::cuda throws Error with this text.
 std::string why_no_cuda();
 
 }  // namespace plumb

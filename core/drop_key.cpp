@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-// Sides that products and draws have room for.
+// Throws Error for a grid whose sides do not fit into 16 bits, which the draws require.
 void check_grid(std::int64_t height, std::int64_t width) {
   check(height < 65536 && width < 65536, "[drop_key] expected sides of the grid below 65536, got {} x {}", height,
         width);
@@ -53,7 +53,7 @@ std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height,
   const std::int64_t reach = window / 2;
   std::vector<std::uint8_t> dropped(seeds.size(), 0);
   const auto drop = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
-                        std::int64_t right) {  // both ends included
+                        std::int64_t right) {  // including both ends
     for (std::int64_t i = std::max<std::int64_t>(top, 0); i <= std::min(bottom, height - 1); ++i)
       for (std::int64_t j = std::max<std::int64_t>(left, 0); j <= std::min(right, width - 1); ++j)
         dropped[static_cast<std::size_t>(i * width + j)] = 1;
@@ -75,7 +75,8 @@ std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height,
 double drop_seed_rate(DropShape shape, double rate, KeyGrid grid, std::int64_t window) {
   if (shape == DropShape::plain) return rate;
   const auto w = static_cast<double>(window), sides = static_cast<double>(grid.height + grid.width);
-  const double centres = shape == DropShape::block ? w * w : w * sides - w * w;  // that reach an interior key
+  const double centres =
+      shape == DropShape::block ? w * w : w * sides - w * w;  // the number of seeds that can reach an interior key
   return -std::expm1(std::log1p(-rate) / centres);
 }
 

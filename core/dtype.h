@@ -1,4 +1,4 @@
-// Element types of arrays.
+// The element types of arrays.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,34 @@
 
 namespace plumb {
 
+// The element types: floating point (f32, f64, bf16) and integers (i64, u8).
 enum class DType : std::uint8_t { f32, f64, i64, u8, bf16 };
 
+// The name of an element type, such as "f32".
 inline const char* name(DType dtype) {
   constexpr const char* names[] = {"f32", "f64", "i64", "u8", "bf16"};
   return names[static_cast<int>(dtype)];
 }
 
-// The C++ type of an element, as messages name it.
+// The C++ type of an element as messages show it, such as "float".
 inline const char* type_name(DType dtype) {
   constexpr const char* names[] = {"float", "double", "std::int64_t", "std::uint8_t", "bfloat16"};
   return names[static_cast<int>(dtype)];
 }
 
+// The size of an element in bytes.
 inline std::size_t size_of(DType dtype) {
   constexpr std::size_t sizes[] = {4, 8, 8, 1, 2};
   return sizes[static_cast<int>(dtype)];
 }
 
-// What ops compute in.
+// Whether ops compute in this type: f32 or f64.
 inline bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
-// These and bf16, which only moves between fused ops: those say where they take it, cast() converts.
+// Whether the type is f32, f64 or bf16. bf16 is only passed between fused ops; an op that takes bf16
+// says so, and cast() converts.
 inline bool is_real(DType dtype) { return is_float(dtype) || dtype == DType::bf16; }
 
+// The DType of a C++ element type; any other type does not compile.
 template <class T>
 inline constexpr DType dtype_of = [] { static_assert(sizeof(T) == 0, "no DType for this type"); }();
 template <>
@@ -45,14 +50,15 @@ inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 template <>
 inline constexpr DType dtype_of<bfloat16> = DType::bf16;
 
-// Calls f.template operator()<T>() with the C++ type of a floating dtype; throws "[op] expected f32 or f64, got ...".
+// Calls f.template operator()<T>() with the C++ type T of a floating dtype. Throws Error "[op] expected f32 or f64, got
+// ..." for another dtype.
 template <class F>
 decltype(auto) dispatch_float(DType dtype, const char* op, F&& f) {
   check(is_float(dtype), "[{}] expected f32 or f64, got {}", op, name(dtype));
   return dtype == DType::f32 ? f.template operator()<float>() : f.template operator()<double>();
 }
 
-// The same for every dtype.
+// Calls f.template operator()<T>() with the C++ type T of any dtype.
 template <class F>
 decltype(auto) dispatch_any(DType dtype, F&& f) {
   switch (dtype) {

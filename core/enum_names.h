@@ -1,5 +1,5 @@
-// The names of an enum's values, as users type them and as files hold them. An enum declares them once, beside itself,
-// in the order of its values, which count from 0:
+// The names of an enum's values, for options and files. An enum declares its names once, next to the enum, in the order
+// of its values, which count from 0:
 //
 //   enum class Pool { token, mean };
 //   constexpr auto names_of(Pool) { return std::array{"token", "mean"}; }
@@ -13,18 +13,19 @@
 
 namespace plumb {
 
+// An enum that declares its names with names_of().
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { names_of(value).front() } -> std::convertible_to<const char*>;
 };
 
-// "mean". `value` must be one that the enum declares.
+// The name of `value`, such as "mean". `value` must be one that the enum declares.
 template <NamedEnum E>
 constexpr const char* enum_name(E value) {
   return names_of(value)[static_cast<std::size_t>(value)];
 }
 
-// All values, in their order.
+// All values of an enum, in their order.
 template <NamedEnum E>
 std::vector<E> enum_values() {
   std::vector<E> values;

@@ -1,3 +1,4 @@
+// Throws errors, and ends the program with one line for an exception that is not caught.
 #include "core/error.h"
 
 #include <cstdio>
@@ -13,8 +14,8 @@ namespace {
 
 std::terminate_handler before = nullptr;
 
-// Ends the program in one line, as a program ends whose main catches (experiments/lab/cli/cli.h, exit_status). Nothing
-// is unwound or destroyed.
+// Prints one line and ends the program, in the same form as a program whose main() catches exceptions
+// (experiments/lab/cli/cli.h, exit_status). No stack is unwound and no object is destroyed.
 [[noreturn]] void end(const std::string& message, int status) {
   std::fflush(stdout);
   const std::string line = "error: " + one_line(message) + "\n";
@@ -23,7 +24,7 @@ std::terminate_handler before = nullptr;
   std::_Exit(status);
 }
 
-// For exceptions that no one catches: the standard library would say "terminate called", and abort.
+// Handles exceptions that are not caught. The standard library would print "terminate called" and abort.
 [[noreturn]] void end_of_uncaught() {
   if (const std::exception_ptr uncaught = std::current_exception()) {
     try {
@@ -41,7 +42,7 @@ std::terminate_handler before = nullptr;
   std::abort();
 }
 
-// Before the initialisers of all other files, as these may throw: a gate is registered at namespace scope.
+// Runs before the initialisers of all other files, because these may throw: gates are registered at namespace scope.
 [[gnu::constructor(101)]] void install() { before = std::set_terminate(end_of_uncaught); }
 
 }  // namespace

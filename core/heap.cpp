@@ -1,3 +1,4 @@
+// The best-fit heap behind the caching allocator.
 #include "core/heap.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t tight = std::size_t{32} << 20;  // bytes of a region where there is no room for a usual one
+constexpr std::size_t tight = std::size_t{32} << 20;  // bytes of a region if one of the usual size cannot be reserved
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -20,14 +21,14 @@ struct HeapRegion {
   std::byte* data;
   std::size_t bytes;
   HeapBlock* first = nullptr;
-  std::vector<bool> supplied = std::vector<bool>(bytes / Heap::chunk);  // chunks that have memory
+  std::vector<bool> supplied = std::vector<bool>(bytes / Heap::chunk);  // true for chunks that have memory
 
   HeapRegion(Memory& m, std::byte* p, std::size_t n) : memory(m), data(p), bytes(n) {}
   ~HeapRegion() { memory.give_back(data, bytes); }
   HeapRegion(const HeapRegion&) = delete;
   HeapRegion& operator=(const HeapRegion&) = delete;
 
-  // Calls f(begin, end) for the longest runs in chunks [begin, end) that are `supplied` or not.
+  // Calls f(begin, end) for each longest run of chunks in [begin, end) whose `supplied` equals `value`.
   template <class F>
   void runs(std::size_t begin, std::size_t end, bool value, F&& f) {
     while (begin < end) {
@@ -47,7 +48,8 @@ struct HeapRegion {
 Heap::Heap(Memory& memory) : memory_(memory) {}
 Heap::~Heap() = default;
 
-// One list for each number of granules below 2 * steps; above that, `steps` to a power of two.
+// The free list for blocks of this size. Below 2 * steps granules there is one list for each number of granules; above
+// that, there are `steps` lists for each power of two.
 std::size_t Heap::list_of(std::size_t bytes) {
   const std::size_t n = bytes / granule;
   if (n < steps) return n;
@@ -55,8 +57,8 @@ std::size_t Heap::list_of(std::size_t bytes) {
   return shift * steps + (n >> shift);
 }
 
-// The smallest free block that holds `bytes`, or nullptr; of equal ones the last freed, which the caches may still
-// hold.
+// Returns the smallest free block that holds `bytes`, or nullptr. Of equal blocks it takes the one that was freed last,
+// which may still be in the CPU's caches.
 HeapBlock* Heap::best_fit(std::size_t bytes) const {
   for (std::size_t list = next_filled(list_of(bytes)); list < lists; list = next_filled(list + 1)) {
     HeapBlock* best = nullptr;
@@ -68,7 +70,7 @@ HeapBlock* Heap::best_fit(std::size_t bytes) const {
   return nullptr;
 }
 
-// The first list from `list` on that is not empty, or `lists`.
+// Returns the first list that is not empty, starting at `list`, or `lists` if there is none.
 std::size_t Heap::next_filled(std::size_t list) const {
   std::uint64_t ignored = (std::uint64_t{1} << (list % 64)) - 1;
   for (std::size_t word = list / 64; word < filled_.size(); ++word, ignored = 0) {
@@ -78,7 +80,7 @@ std::size_t Heap::next_filled(std::size_t list) const {
   return lists;
 }
 
-// A new region whose first `bytes` have memory, as one free block.
+// Reserves a new region, supplies memory for its first `bytes`, and returns it as one free block.
 HeapBlock* Heap::add_region(std::size_t bytes) {
   std::byte* data = nullptr;
   std::size_t size = 0;
@@ -102,7 +104,7 @@ HeapBlock* Heap::add_region(std::size_t bytes) {
   return block;
 }
 
-// Takes memory from the system for the chunks of [data, data + bytes) that have none.
+// Takes memory from the system for those chunks of [data, data + bytes) that have none.
 void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(data - region.data);
   bool taken = false;
@@ -118,7 +120,7 @@ void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) 
 HeapBlock* Heap::allocate(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::ptrdiff_t>::max() - chunk) throw std::bad_alloc();
   bytes = round_up(std::max(bytes, granule), granule);
-  while (!spare_ || !spare_->next) {  // for a region and a split: from here on only the system can refuse
+  while (!spare_ || !spare_->next) {  // records for a new region and a split; after this only the system can refuse
     HeapBlock& record = records_.emplace_back();
     record.next = std::exchange(spare_, &record);
   }
@@ -172,7 +174,7 @@ void Heap::trim() noexcept {
 
 HeapBlock* Heap::take_record() noexcept { return std::exchange(spare_, spare_->next); }
 
-// Joins the neighbour behind to `block`; both are out of the lists.
+// Joins `block` with its next neighbour. Neither may be in a free list.
 void Heap::swallow_next(HeapBlock* block) noexcept {
   HeapBlock* const gone = block->after;
   block->bytes += gone->bytes;

@@ -1,5 +1,5 @@
-// Memory for buffers of any size, used again without waste: best fit, split to the size asked for, joined with free
-// neighbours.
+// A heap for buffers of any size that wastes little memory: it takes the best-fitting free block, splits it to the
+// requested size, and joins freed blocks with free neighbours.
 #pragma once
 
 #include <array>
@@ -18,40 +18,43 @@ struct HeapRegion;
 // A used or free piece of a region.
 struct HeapBlock {
   std::byte* data = nullptr;  // aligned to Heap::granule
-  std::size_t bytes = 0;      // a multiple of it
+  std::size_t bytes = 0;      // a multiple of Heap::granule
   HeapRegion* region = nullptr;
   HeapBlock *before = nullptr, *after = nullptr;   // neighbours by address
   HeapBlock *previous = nullptr, *next = nullptr;  // free blocks of about the same size
   bool free = false;
 };
 
-// A region is address space reserved ahead, far more than is used; memory comes into it in chunks of the size of a huge
-// page, when a block that lies there is first given out. So there is one seamless heap that grows by what is missing,
-// and free chunks go back even from between used ones. All bookkeeping lives outside of the blocks: a write past the
-// end of one spoils a neighbour's numbers but never the heap. Which block is chosen depends on the sequence of calls
-// alone, not on addresses. Not thread-safe.
+// The heap reserves regions: address space far larger than its current use. A region gets memory in chunks of the size
+// of a huge page, each when a block in it is first allocated. The heap therefore grows without gaps by the missing
+// chunks only, and free chunks can go back to the system even if their neighbours are used. All bookkeeping lies
+// outside the blocks: a write past the end of a block corrupts the data of its neighbour but never the heap. The chosen
+// block depends only on the sequence of calls, not on addresses. Not thread-safe.
 class Heap {
  public:
-  static constexpr std::size_t granule = 64, chunk = Memory::chunk;  // bytes
+  // Block sizes are multiples of `granule`; memory comes from the system in multiples of `chunk`. Both are in bytes.
+  static constexpr std::size_t granule = 64, chunk = Memory::chunk;
 
-  explicit Heap(Memory& memory);  // which outlives it
-  ~Heap();                        // gives back everything, blocks in use too
+  explicit Heap(Memory& memory);  // `memory` must outlive the heap
+  ~Heap();                        // gives all memory back, including that of used blocks
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // At least `bytes` and at least one granule, uninitialised. Throws std::bad_alloc where the system has no more;
-  // blocks are as before, and chunks that came until then stay.
+  // Returns a block of at least `bytes` and at least one granule, uninitialised. Throws std::bad_alloc if the system
+  // has no more memory; existing blocks are then unchanged, and chunks that were already supplied stay in the heap.
   HeapBlock* allocate(std::size_t bytes);
-  void release(HeapBlock* block) noexcept;  // one that allocate returned
-  void trim() noexcept;                     // gives chunks without used blocks back to the system
+  // Frees a block that allocate() returned.
+  void release(HeapBlock* block) noexcept;
+  // Gives chunks without used blocks back to the system.
+  void trim() noexcept;
 
-  std::size_t reserved() const { return reserved_; }  // bytes taken from the system and not given back
-  std::uint64_t system_allocations() const {
-    return system_allocations_;
-  }  // calls of allocate that took memory from it
+  // The bytes that the heap has taken from the system and not given back.
+  std::size_t reserved() const { return reserved_; }
+  // The number of calls of allocate() that took memory from the system.
+  std::uint64_t system_allocations() const { return system_allocations_; }
 
  private:
-  static constexpr std::size_t steps = 32;  // lists of free blocks to a power of two of granules
+  static constexpr std::size_t steps = 32;  // number of free lists for each power of two of granules
   static constexpr std::size_t lists = 54 * steps;
 
   static std::size_t list_of(std::size_t bytes);
@@ -67,7 +70,7 @@ class Heap {
   Memory& memory_;
   std::vector<std::unique_ptr<HeapRegion>> regions_;
   std::array<HeapBlock*, lists> free_{};
-  std::array<std::uint64_t, (lists + 63) / 64> filled_{};  // bit i: free_[i] is not empty
+  std::array<std::uint64_t, (lists + 63) / 64> filled_{};  // bit i is set if free_[i] is not empty
   std::deque<HeapBlock> records_;
   HeapBlock* spare_ = nullptr;  // records without a block, linked by `next`
   std::size_t reserved_ = 0;

@@ -1,3 +1,4 @@
+// The memory of the host: regions by mmap, which get their pages from the system chunk by chunk.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -10,18 +11,18 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes a region
+constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes of a region
 
 class HostMemory : public Memory {
  public:
-  // Where address space itself is limited (ulimit -v), it is not for us to hoard.
+  // If the process has a limit of address space (ulimit -v), regions are small.
   std::size_t usual_region() const override {
     rlimit limit{};
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? tight : roomy;
   }
 
-  // What is inaccessible is not accounted for; the system decides on whether there is memory when a chunk is made
-  // accessible.
+  // Reserved memory is inaccessible (PROT_NONE) and not counted by the system, which decides whether there is enough
+  // memory when a chunk is made accessible.
   std::byte* reserve(std::size_t bytes) override {
     void* p = mmap(nullptr, bytes + chunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return nullptr;
@@ -30,7 +31,7 @@ class HostMemory : public Memory {
     std::byte* const aligned = begin + ((address + chunk - 1) / chunk * chunk - address);
     if (aligned != begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
     munmap(aligned + bytes, static_cast<std::size_t>(begin + chunk - aligned));
-    madvise(aligned, bytes, MADV_HUGEPAGE);  // fewer page faults; without it the heap works as well
+    madvise(aligned, bytes, MADV_HUGEPAGE);  // only reduces page faults; a failure does not matter
     return aligned;
   }
   void give_back(std::byte* region, std::size_t bytes) noexcept override { munmap(region, bytes); }
@@ -61,7 +62,7 @@ class HostMemory : public Memory {
 
 }  // namespace
 
-// Never destroyed: storages with static lifetime may outlive any static object.
+// Never destroyed, because storages with static lifetime may outlive any static object.
 Memory& host_memory() {
   static HostMemory& memory = *new HostMemory;
   return memory;

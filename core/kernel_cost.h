@@ -1,5 +1,5 @@
-// What a call of a kernel costs, from its arguments: bytes of the arrays that it reads and writes, each once, and
-// floating-point operations of its matrix products.
+// The cost of a kernel call, computed from its arguments: the bytes of the arrays that the kernel reads and writes,
+// each counted once, and the floating-point operations of matrix products. Profile uses it.
 #pragma once
 
 #include <span>
@@ -9,6 +9,7 @@
 
 namespace plumb::detail {
 
+// The bytes of an operand: an array, a struct of arrays, or a list of updates. 0 for operands without arrays.
 inline double bytes_of(const Array& a) {
   return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0;
 }
@@ -37,8 +38,8 @@ double bytes_of(std::span<const Update> updates) {
 template <class T>
 requires(!std::is_base_of_v<Array, T>) double bytes_of(const T&) { return 0; }
 
-// Of the arrays that a kernel gets, by the member of the table. Heads lie among others in a wider buffer, so the call's
-// extents count them.
+// The bytes of the arrays in a call of the kernel `entry`, a member of Kernels. For attention the extents of the call
+// count, because its heads are only a part of their buffers.
 template <auto entry>
 struct Bytes {
   template <class... Args>
@@ -54,7 +55,7 @@ template <>
 struct Bytes<&Kernels::attention_forward> {
   static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&,
                    const Array& sums) {
-    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // q, out; k, v
+    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // of queries: q, out; of keys: k, v
   }
 };
 template <>
@@ -62,13 +63,14 @@ struct Bytes<&Kernels::attention_backward> {
   template <class... Gradients>
   static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums,
                    const Gradients&...) {
-    return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) + bytes_of(c.keep);  // dout, q, dq; k, v, dk, dv
+    return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) +
+           bytes_of(c.keep);  // of queries: dout, q, dq; of keys: k, v, dk, dv
   }
 };
 
 inline double elements(const Array& a) { return static_cast<double>(a.numel()); }
 
-// Floating-point operations of the kernels that are matrix products, by the member of the table.
+// The floating-point operations in a call of the kernel `entry`, a member of Kernels; 0 unless it is a matrix product.
 template <auto entry>
 struct Operations {
   template <class... Args>
@@ -109,6 +111,7 @@ struct Operations<&Kernels::conv2d_backward> {
     return 2 * elements(dy) * elements(w) / static_cast<double>(w.dim(0)) * (dx.defined() + dw.defined());
   }
 };
+// The operations of one matrix product in attention, such as q k^T.
 inline double attention_product(const AttentionCall& c) {
   return 2.0 * static_cast<double>(c.batch * c.heads * c.queries * c.keys * c.head_dim);
 }

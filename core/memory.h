@@ -1,4 +1,4 @@
-// The memory of a device: where it comes from, and how bytes get in and out.
+// The memory of a device: reserving and supplying it, and copying bytes to and from it.
 #pragma once
 
 #include <cstddef>
@@ -9,61 +9,74 @@
 
 namespace plumb {
 
-// What was asked of a device, since the process began.
+// Counts of the work that a device was given since the process began.
 struct Traffic {
-  std::uint64_t launches = 0;  // of kernels
-  std::uint64_t bytes = 0;  // of the operands of launches and of copies within the device, each read or written whole
-  std::uint64_t through_host = 0;      // calls that the device has no kernel for: their arrays go to the host and back
-  std::uint64_t uploads = 0;           // copies from the host ..
-  std::uint64_t downloads = 0;         // .. to it ..
-  std::uint64_t copies = 0;            // .. and within the device
-  std::uint64_t synchronizations = 0;  // how often the host waited for all of it; each download does
-  std::uint64_t readbacks = 0;  // copies to the host that nobody waited for when they were asked for (core/readback.h)
-  std::uint64_t paced = 0;  // how often the host waited for something of an earlier step, with later work under way: a
-                            // readback, room to upload
+  std::uint64_t launches = 0;      // kernel launches
+  std::uint64_t bytes = 0;         // bytes of the arrays of launches and of copies within the device, counted in full
+  std::uint64_t through_host = 0;  // calls without a kernel on the device: the arrays go to the host and back
+  std::uint64_t uploads = 0;       // copies from the host
+  std::uint64_t downloads = 0;     // copies to the host
+  std::uint64_t copies = 0;        // copies within the device
+  std::uint64_t synchronizations = 0;  // waits of the host for all work of the device; each download is one
+  std::uint64_t readbacks = 0;         // copies to the host that do not wait when they are requested (core/readback.h)
+  // How often the host waited for work of an earlier step while later work was under way: for a
+  // readback, or for space to upload.
+  std::uint64_t paced = 0;
 };
 
 // A copy to the host that is under way.
 class Download {
  public:
   virtual ~Download() = default;
-  virtual bool arrived() = 0;            // without waiting
-  virtual const std::byte* bytes() = 0;  // good while this lives; waits for them
+  // Whether the bytes have arrived; does not wait.
+  virtual bool arrived() = 0;
+  // Waits for the bytes. The pointer is valid while this object lives.
+  virtual const std::byte* bytes() = 0;
 };
 
-// A heap (core/heap.h) takes regions, address ranges far larger than what is used, and supplies chunks of them with
-// memory when they are first needed. (Where buffers are not used again, under AddressSanitizer, each is a region of its
-// own size.) Copies happen in the order of the calls that the device has got, kernels among them.
+// The memory of a device. A heap (core/heap.h) reserves regions, address ranges far larger than its use, and supplies
+// their chunks with memory when they are first needed. (Under AddressSanitizer, where buffers are not reused, each
+// buffer is a region.) Copies and kernels happen in the order in which the device was given them.
 class Memory {
  public:
-  // What memory comes in: sizes of heaps' regions are multiples of it, and where they are supplied piece by piece their
-  // addresses too.
+  // The unit in which memory is supplied. The sizes of a heap's regions are multiples of it. If regions are supplied in
+  // pieces, their addresses are multiples of it too.
   static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
 
   virtual ~Memory() = default;
-  virtual std::size_t usual_region() const = 0;       // bytes of a region, chunks, unless more is asked for
-  virtual std::byte* reserve(std::size_t bytes) = 0;  // a region without memory; null where there are no addresses
-  virtual void give_back(std::byte* region,
-                         std::size_t bytes) noexcept = 0;         // a whole one; waits for the calls that use it
-  virtual void supply(std::byte* chunks, std::size_t bytes) = 0;  // throws std::bad_alloc where the system has no more
-  virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;  // contents are lost; waits as give_back
+  // The size in bytes of a region, unless a larger one is requested; a multiple of `chunk`.
+  virtual std::size_t usual_region() const = 0;
+  // Reserves a region without memory. Returns null if there is not enough address space.
+  virtual std::byte* reserve(std::size_t bytes) = 0;
+  // Gives back a whole region. Waits for the calls that use it.
+  virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;
+  // Supplies chunks with memory. Throws std::bad_alloc if the system has no more.
+  virtual void supply(std::byte* chunks, std::size_t bytes) = 0;
+  // Takes the memory of chunks back; their contents are lost. Waits for the calls that use it.
+  virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;
 
-  virtual void upload(const void* host, void* device,
-                      std::size_t bytes) = 0;  // `host` may change as soon as it returns
-  virtual void download(const void* device, void* host, std::size_t bytes) = 0;  // waits for what the bytes depend on
-  // The same without waiting, of few bytes: at most most_at_once.
+  // Copies bytes from the host. `host` may be changed as soon as the function returns.
+  virtual void upload(const void* host, void* device, std::size_t bytes) = 0;
+  // Copies bytes to the host. Waits for the calls that the bytes depend on.
+  virtual void download(const void* device, void* host, std::size_t bytes) = 0;
+  // Begins a copy to the host without waiting; at most most_at_once bytes.
   static constexpr std::size_t most_at_once = 256;
   virtual std::unique_ptr<Download> begin_download(const void* device, std::size_t bytes) = 0;
-  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;  // both of this memory, not overlapping
+  // Copies bytes within this memory. The ranges must not overlap.
+  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;
+  // Sets every byte of the range to `byte`.
   virtual void fill(void* device, int byte, std::size_t bytes) = 0;
-  virtual void synchronize() = 0;                 // waits for all calls
-  virtual Traffic traffic() const { return {}; }  // none is counted on the host
+  // Waits for all calls.
+  virtual void synchronize() = 0;
+  // The counts of this device; all 0 for host memory, where nothing is counted.
+  virtual Traffic traffic() const { return {}; }
 };
 
-// Pages of this process: what the reference and the cpu backend compute in.
+// The memory of this process, which the reference and cpu backends use.
 Memory& host_memory();
-Memory& cuda_memory();  // throws an Error where there is no device (why_no_cuda)
-// Where the arrays of a device lie.
+// The memory of the GPU. Throws Error with the text of why_no_cuda() if no device can be used.
+Memory& cuda_memory();
+// The memory that holds the arrays of a device. Throws Error like cuda_memory().
 Memory& memory_of(Device device);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// Names as messages list them; enums by name, as users type them.
+// Lists of names in messages, and enum values by name.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-// "a, b or c"
+// Joins names for a message: "a, b or c".
 inline std::string alternatives(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -17,7 +17,7 @@ inline std::string alternatives(const std::vector<std::string>& names) {
   return text;
 }
 
-// "a, b, c": the first ten of a list that may be long, and how many more there are.
+// Joins the first ten names for a message, followed by the number of the others: "a, b, c and 5 more".
 inline std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t most = 10;
   std::string text;
@@ -25,8 +25,8 @@ inline std::string some_of(const std::vector<std::string>& names) {
   return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
-// The place of `wanted` in `names`, which is an enum's value if they stand in its order. Throws "[op] expected a, b or
-// c, got ..." for another.
+// Returns the index of `wanted` in `names`. It is the value of the enum if `names` is in the order of its values.
+// Throws Error "[op] expected a, b or c, got ..." if `wanted` is not in the list.
 inline std::size_t index_of_name(const char* op, const std::vector<std::string>& names, const std::string& wanted) {
   const auto found = std::ranges::find(names, wanted);
   check(found != names.end(), "[{}] expected {}, got \"{}\"", op, alternatives(names), wanted);

@@ -1,3 +1,4 @@
+// The edit distance of names, and suggestions for mistyped ones.
 #include "core/nearest.h"
 
 #include <fmt/ranges.h>
@@ -20,7 +21,7 @@ std::string plain(std::string_view word) {
 
 int edit_distance(std::string_view first, std::string_view second) {
   const std::string a = plain(first), b = plain(second);
-  // Rows of the distances between a[0, i) and b[0, j): of i - 2, i - 1 and i.
+  // Three rows of the table of distances between the prefixes a[0, i) and b[0, j): rows i - 2, i - 1 and i.
   std::vector<int> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
   for (std::size_t i = 1; i <= a.size(); ++i) {

@@ -1,4 +1,4 @@
-// Which known name a mistyped one was meant to be.
+// Suggestions for mistyped names.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace plumb {
 
-// How many letters have to be inserted, dropped, replaced or swapped with their neighbour to turn one word into the
-// other; capital and small letters, '-' and '_' are the same (optimal string alignment).
+// The number of letters that must be inserted, deleted, replaced or swapped with their neighbour to turn one word into
+// the other (optimal string alignment). Upper and lower case count as equal, and so do '-' and '_'.
 int edit_distance(std::string_view a, std::string_view b);
 
-// The candidate nearest to `word` (the first of equals), or "" when none is near: at most a third of its letters differ
-// (one always may), or the word, of three letters or more, begins it ("cifar" for "cifar-10").
+// Returns the candidate nearest to `word`, the first one if several are equally near, or "" if none is near. A
+// candidate is near if at most a third of the letters differ (one letter may always differ), or if `word` has at least
+// three letters and the candidate begins with it ("cifar" for "cifar-10").
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
-// For messages about an unknown name: "did you mean 'rezero'?" where one is near, else "known: post, pre, rezero", and
-// of more than ten the first ten and how many more there are.
+// The end of a message about an unknown name: "did you mean 'rezero'?" if a known name is near, else "known: post, pre,
+// rezero". Of more than ten known names it lists the first ten and the number of the others.
 std::string suggest_name(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace plumb

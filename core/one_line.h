@@ -1,4 +1,4 @@
-// A message as one line, for places that have room for one.
+// Messages on one line.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-// The text without line ends, and the indentation after them.
+// Returns the text as one line: each line end, and the indentation after it, becomes one space.
 inline std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : text)

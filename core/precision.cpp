@@ -1,3 +1,4 @@
+// The precision of products, for each thread.
 #include "core/precision.h"
 
 namespace plumb {

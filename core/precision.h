@@ -1,6 +1,6 @@
-// What layers compute their products in. In bf16 the operands of a product are rounded to bf16 and its sums are f32;
-// weights keep their f32 values (masters), and gates, statistics of norms, softmax, loss and the residual stream stay
-// f32.
+// The precision in which layers compute products. In bf16, the operands of a product are rounded to bf16, and its sums
+// are f32. Weights keep their f32 values (master weights). Gates, statistics of norms, softmax, the loss and the
+// residual stream stay f32.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,20 @@
 
 namespace plumb {
 
+// The precision of matrix products in layers.
 enum class Precision : std::uint8_t { f32, bf16 };
 
+// The name of a precision: "f32" or "bf16".
 inline const char* name(Precision precision) { return precision == Precision::f32 ? "f32" : "bf16"; }
 
-// Of this thread: f32 unless a scope says otherwise.
+// The precision of this thread: f32 unless a PrecisionScope is open.
 Precision precision();
 
-// While one lives, products on this thread run in `precision`. Scopes nest.
+// Sets the precision of products on this thread until the scope ends. Scopes nest.
 class PrecisionScope {
  public:
   [[nodiscard(
-      "products have this precision while the scope lives; name it: PrecisionScope "
+      "products have this precision only while the scope lives; name it: PrecisionScope "
       "scope(precision);")]] explicit PrecisionScope(Precision precision);
 
  private:

@@ -1,4 +1,4 @@
-// The recorder: each kernel of a table that times, and what it notes.
+// The recorder of Profile: a table of kernels that time each call.
 #include "core/profile.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::int64_t now() {
 }  // namespace
 
 struct ProfileRecorder {
-  // Makes room for an event and starts the clock: record() is called by a destructor and must not throw.
+  // Makes room for an event and starts the clock. record() must not throw, because a destructor calls it.
   static std::int64_t start() {
     std::vector<Profile::Event>& events = current->events_;
     if (events.size() == events.capacity()) events.reserve(std::max<std::size_t>(4096, 2 * events.size()));
@@ -41,7 +41,7 @@ struct ProfileRecorder {
 
 namespace {
 
-// Stands in the table for one kernel of a device.
+// Replaces one kernel of a device in the table of timed kernels.
 template <Device device, auto entry>
 struct Timed;
 template <Device device, class... Args, void (*Kernels::*entry)(Args...)>
@@ -49,7 +49,7 @@ struct Timed<device, entry> {
   static inline const char* name = "";
 
   static void call(Args... args) {
-    struct Record {  // written when the kernel has returned, or thrown
+    struct Record {  // records when the kernel has returned or thrown
       double operations, bytes;
       std::int64_t start;
       ~Record() { ProfileRecorder::record(name, start, operations, bytes); }
@@ -93,7 +93,9 @@ Profile::Profile()
       before_(memory_of(device_).traffic()),
       began_(now()),
       allocated_(memory_stats(device_).allocated) {
-  check(!current, "[profile] expected no other profile in this thread, got a second one while the first still records");
+  check(!current,
+        "[profile] expected at most one profile at a time in a thread, got a second one while the first still records: "
+        "stop() it first");
   current = this;
   detail::profiling = true;
 }

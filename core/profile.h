@@ -1,4 +1,4 @@
-// Where a program's time goes: every kernel call, with its module, phase and step.
+// Profile: measures where a program spends its time. It records every kernel call with its module, phase and step.
 //
 //   {
 //     Profile profile;
@@ -16,43 +16,45 @@
 
 namespace plumb {
 
-// Records the kernel calls of the thread that made it, while it lives; one at a time. Without one, nothing is measured
-// and nothing slows down. Kernels of a device are waited for one by one, so that each has its own time; what the device
-// was asked for is counted without these waits.
+// Records the kernel calls of the thread that made it, until stop() or its end. A thread can have one recording profile
+// at a time. Without a profile nothing is measured and nothing slows down. On a GPU, each kernel is waited for, so that
+// it has its own time; these waits are not counted in traffic().
 class Profile {
  public:
+  // One kernel call.
   struct Event {
     const char* kernel;       // its name in core/kernels.def
-    Path path;                // module
+    Path path;                // the module that called the kernel
     const char* phase;        // "forward", "forward (checkpoint)", "backward", "optimizer" or ""
-    std::uint32_t step;       // of RandomScope
-    std::int64_t start, end;  // ns since the profile began
+    std::uint32_t step;       // the step of the RandomScope
+    std::int64_t start, end;  // in ns since the profile began
     double operations;        // floating-point operations of matrix products; 0 for other kernels
-    double bytes;             // of the arrays that the kernel got
-    double allocated;         // bytes taken from the allocator since the event before
+    double bytes;             // bytes of the arrays that the kernel read and wrote
+    double allocated;         // bytes taken from the allocator since the previous event
   };
 
-  // Error: another profile of this thread still records.
-  [[nodiscard("kernel calls are recorded while it lives; name it: Profile profile;")]] Profile();
+  // Starts the recording. Throws Error if another profile of this thread is recording.
+  [[nodiscard("kernel calls are recorded only while it lives; name it: Profile profile;")]] Profile();
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
+  // The recorded calls, in order.
   const std::vector<Event>& events() const { return events_; }
-  Traffic traffic()
-      const;  // what the device of the recorded kernels was asked for, from the beginning to stop() or to now
-  // Ends the recording (as the destructor does), so that what follows does not count. May be called again.
+  // The work that the device of the kernels was given, from the beginning to stop() or to now.
+  Traffic traffic() const;
+  // Ends the recording, like the destructor, so that later work is not recorded. May be called again.
   void stop();
-  // ns from construction to stop(), or to now.
+  // The time in ns from construction to stop(), or to now.
   std::int64_t duration() const;
 
-  // For people, at most 120 columns: time by kernel and by module (numbers in paths become *: "ViT.blocks.*.attn.qkv"),
-  // ms in each phase ("other": outside all, such as the loss), share of duration(), GFLOP/s of matrix products, GB/s,
-  // MB taken from the allocator, and what passed outside kernels. Off the host, also launches, copies and waits a step,
-  // and the bytes that launches read and write.
+  // A table for people, at most 120 columns wide: the time by kernel and by module (numbers in paths become *, as in
+  // "ViT.blocks.*.attn.qkv"), in ms for each phase ("other" is time outside all phases, such as that of the loss), the
+  // share of duration(), GFLOP/s of matrix products, GB/s, MB taken from the allocator, and the time outside kernels.
+  // For a GPU also the launches, copies and waits of a step, and the bytes that its launches read and write.
   std::string table() const;
-  // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in
-  // chrome://tracing or Perfetto.
+  // A trace in Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds). It can be
+  // opened in chrome://tracing or Perfetto.
   std::string chrome_trace() const;
 
  private:
@@ -63,7 +65,7 @@ class Profile {
   Traffic before_, after_ = {};
   std::uint64_t own_waits_ = 0;
   std::int64_t began_, ended_ = 0;
-  std::uint64_t allocated_;  // cumulative, at the last event
+  std::uint64_t allocated_;  // cumulative count at the last event
 };
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// What a profile shows: its table, and its trace for Chrome and Perfetto.
+// The output of a profile: its table, and its trace for Chrome and Perfetto.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace {
 
 enum PhaseColumn { forward, backward, optimizer, other, phase_columns };
 
-PhaseColumn column_of(std::string_view phase) {  // "forward (checkpoint)" is forward
+PhaseColumn column_of(std::string_view phase) {  // "forward (checkpoint)" counts as forward
   return phase.starts_with("forward") ? forward
          : phase == "backward"        ? backward
          : phase == "optimizer"       ? optimizer
                                       : other;
 }
 
-// What rows of a table add up.
+// The sums in a row of the table.
 struct Sum {
   std::int64_t calls = 0;
   double ms = 0, by_phase[phase_columns] = {};
@@ -36,7 +36,7 @@ struct Sum {
   }
 };
 
-// "ViT.blocks.3.attn.qkv" -> "ViT.blocks.*.attn.qkv"
+// Replaces the numbers in a path: "ViT.blocks.3.attn.qkv" -> "ViT.blocks.*.attn.qkv".
 std::string without_numbers(const Path& path) {
   if (!path) return "(outside modules)";
   std::string result;
@@ -57,13 +57,14 @@ std::string header(const char* title) {
                      "ms", "share", "forward", "backward", "optimizer", "other", "GFLOP/s", "GB/s", "alloc MB");
 }
 
-// What rounds to zero stays blank. A name that is too long loses its beginning: the end tells it apart.
+// A row of the table. A number that rounds to zero is left blank. A name that is too long loses its beginning, because
+// its end distinguishes it better.
 std::string row(const std::string& name, const Sum& s, double total_ms) {
   const auto number = [](double value, int digits) {
     const std::string text = fmt::format("{:.{}f}", value, digits);
     return text.find_first_not_of("0.") == std::string::npos ? "" : text;
   };
-  const double per_second = s.ms > 0 ? 1e-6 / s.ms : 0;  // in billions
+  const double per_second = s.ms > 0 ? 1e-6 / s.ms : 0;  // in units of 10^9 per second
   std::string text = fmt::format(
       "{:<{}} {:>7} {:>9.3f} {:>5.1f} % {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}",
       name.size() > name_width ? "..." + name.substr(name.size() - name_width + 3) : name, name_width,
@@ -81,22 +82,21 @@ std::string rows(const std::map<std::string, Sum>& sums, double total_ms) {
   return text;
 }
 
-// "step 3", "steps 3 to 7"
+// The recorded steps: "step 3" or "steps 3 to 7".
 std::string steps_of(const std::vector<Profile::Event>& events) {
   const auto [first, last] = std::ranges::minmax(events, {}, &Profile::Event::step);
   return first.step == last.step ? fmt::format("step {}", first.step)
                                  : fmt::format("steps {} to {}", first.step, last.step);
 }
 
-// "cuda, a step: 132 launches, ...", of what is not on the host.
+// A line about a device other than the host: "cuda, a step: 132 launches, ...".
 std::string text_of(const Traffic& t, Device device, std::int64_t steps) {
   const auto a_step = [&](std::uint64_t count) {
     return fmt::format("{:.4g}", static_cast<double>(count) / static_cast<double>(steps));
   };
   return fmt::format(
-      "{}, a step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB "
-      "read and written (each call was "
-      "waited for, to time it; these waits are not counted)\n",
+      "{}, per step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB "
+      "read and written (not counting the waits that time each call)\n",
       name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks),
       a_step(t.synchronizations), a_step(t.through_host),
       static_cast<double>(t.bytes) * 1e-6 / static_cast<double>(steps));

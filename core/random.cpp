@@ -1,3 +1,4 @@
+// The random functions that are not constexpr.
 #include "core/random.h"
 
 #include <numbers>

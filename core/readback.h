@@ -1,4 +1,5 @@
-// Numbers on their way to the host: what a step leaves behind, read a step later, so that a device has work meanwhile.
+// Readback: a copy of a few numbers to the host that does not wait, so that the device keeps working. A training loop
+// reads the numbers of one step during the next.
 #pragma once
 
 #include <memory>
@@ -9,14 +10,16 @@
 
 namespace plumb {
 
-// The elements of an array, of any dtype, as they are when all that the device has been asked for before is done. A
-// handle: copies share it.
+// The elements of an array of any dtype, with the values that they have after all work that the device was given
+// before. A handle: copies share the data.
 class Readback {
  public:
-  // Begins to fetch them. Throws for more than Memory::most_at_once bytes.
+  // Begins to copy the elements. Throws Error if `a` is undefined or has more than Memory::most_at_once bytes.
   explicit Readback(const Array& a);
 
-  bool arrived() const { return download_->arrived(); }  // whether values() would not wait
+  // Whether the elements have arrived, so that values() would not wait.
+  bool arrived() const { return download_->arrived(); }
+  // The elements, row-major, converted to double. Waits until they have arrived.
   std::vector<double> values() const;
 
  private:

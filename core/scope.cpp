@@ -22,10 +22,11 @@ ThreadState& state() {
 const Path& current_path() { return state().path; }
 const RandomState& random_state() { return state().random; }
 const RandomState& random_state_for(const char* op, const char* otherwise) {
-  check(state().random_open,
-        "[{}] expected an open RandomScope, got none, so that each step would draw the same: open one a step, "
-        "RandomScope scope({{.seed = seed, .step = step}}), {}",
-        op, otherwise);
+  check(
+      state().random_open,
+      "[{}] expected an open RandomScope, got none, so every step would draw the same numbers: open one for each step, "
+      "RandomScope scope({{.seed = seed, .step = step}}), {}",
+      op, otherwise);
   return state().random;
 }
 const char* current_phase() { return state().phase; }

@@ -1,5 +1,5 @@
-// Where the program is: module path, phase and step of this thread. Error messages quote it, and random draws are keyed
-// by it.
+// The current position of a thread in the program: module path, phase and step. Error messages quote it, and random
+// draws depend on it.
 #pragma once
 
 #include <cstdint>
@@ -10,48 +10,51 @@
 
 namespace plumb {
 
-using Path = std::shared_ptr<const std::string>;  // "ViT.blocks.3.attn.qkv"; null at top level
+// A module path such as "ViT.blocks.3.attn.qkv"; null at the top level.
+using Path = std::shared_ptr<const std::string>;
 
-// What every random draw of a pass depends on besides the module's path (core/random.h).
+// The values that every random draw of a pass depends on, in addition to the path of the module (core/random.h).
 struct RandomState {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;          // training step
-  std::uint32_t first_sample = 0;  // index of the batch's first sample in the whole (multi-worker) batch
+  std::uint32_t first_sample = 0;  // index of the batch's first sample in the whole batch of all workers
 };
 
-// The state of this thread, read by ops and modules.
+// The module path and the random state of this thread.
 const Path& current_path();
 const RandomState& random_state();
-// The same for an op that is about to draw: throws if no RandomScope is open, as every step would draw the same.
-// `otherwise` ends the message: how to have no draws.
+// The random state for an op that draws. Throws Error if no RandomScope is open, because then every step would draw the
+// same numbers. `otherwise` ends the message: it says how to avoid draws.
 const RandomState& random_state_for(const char* op, const char* otherwise = "or call eval() on the model");
-const char* current_phase();  // "forward", "backward", or "" outside both
+// The phase of this thread, such as "forward", "forward (checkpoint)" or "backward"; "" outside all phases.
+const char* current_phase();
 
-// Opens a module's scope until destruction.
+// Sets the module path until the scope ends. Scopes nest.
 class PathScope {
  public:
-  [[nodiscard("the path is open while the scope lives; name it: PathScope scope(path);")]] explicit PathScope(
+  [[nodiscard("the path is set only while the scope lives; name it: PathScope scope(path);")]] explicit PathScope(
       Path path);
 
  private:
   ScopedValue<Path> value_;
 };
 
+// Sets the phase until the scope ends. `phase` is not copied.
 class PhaseScope {
  public:
-  [[nodiscard("the phase is open while the scope lives; name it: PhaseScope scope(phase);")]] explicit PhaseScope(
+  [[nodiscard("the phase is set only while the scope lives; name it: PhaseScope scope(phase);")]] explicit PhaseScope(
       const char* phase);
 
  private:
   ScopedValue<const char*> value_;
 };
 
-// Sets seed and step for the passes inside it: one per training step.
+// Sets the seed and the step of random draws until the scope ends. Training opens one for each step:
 //   RandomScope scope({.seed = seed, .step = step});
 class RandomScope {
  public:
   [[nodiscard(
-      "draws are the step's own while the scope lives; name it: RandomScope scope({.seed = "
+      "the seed and step apply only while the scope lives; name it: RandomScope scope({.seed = "
       "0});")]] explicit RandomScope(RandomState state);
 
  private:
@@ -59,7 +62,7 @@ class RandomScope {
   ScopedValue<bool> open_;
 };
 
-// " in ViT.blocks.3.attn.qkv, forward, step 0", or "" where no scope is open.
+// The position for error messages: " in ViT.blocks.3.attn.qkv, forward, step 0", or "" if no scope is open.
 std::string current_place();
 
 }  // namespace plumb

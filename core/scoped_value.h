@@ -1,10 +1,11 @@
+// A variable with a temporary value.
 #pragma once
 
 #include <utility>
 
 namespace plumb {
 
-// Gives a variable another value until the scope ends.
+// Gives a variable another value until the scope ends, then restores the old one.
 template <class T>
 class ScopedValue {
  public:

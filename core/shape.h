@@ -1,4 +1,4 @@
-// Shape: the extents of an array, outermost first. [] is a scalar.
+// Shape: the extents of an array.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,27 +12,36 @@
 
 namespace plumb {
 
+// The extents of an array, outermost first; [] is a scalar. The constructors throw Error for more than max_rank axes,
+// for a negative extent, and for more than 2^59 elements.
 class Shape {
  public:
+  // The largest number of axes.
   static constexpr int max_rank = 8;
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims);
   explicit Shape(std::span<const std::int64_t> dims);
 
+  // The number of axes.
   int rank() const { return rank_; }
+  // The number of elements: the product of the extents.
   std::int64_t numel() const;
-  // Extent of axis i; negative i counts from the end. Throws when out of range.
+  // The extent of axis i. Negative i counts from the end. Throws Error if i is out of range.
   std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(axis(i))]; }
-  // i as a non-negative axis index; throws when out of range.
+  // Axis i as a non-negative index. Negative i counts from the end. Throws Error if i is out of range.
   int axis(int i) const;
 
+  // Iterators over the extents.
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
 
-  Shape with(int i, std::int64_t extent) const;  // the same shape with axis i replaced
-  Shape without(int i) const;                    // axis i removed
-  Shape appended(std::int64_t extent) const;     // one more axis at the end
+  // This shape with the extent of axis i replaced. Throws Error if i is out of range.
+  Shape with(int i, std::int64_t extent) const;
+  // This shape without axis i. Throws Error if i is out of range.
+  Shape without(int i) const;
+  // This shape with one more axis at the end.
+  Shape appended(std::int64_t extent) const;
 
   friend bool operator==(const Shape& a, const Shape& b);
 
@@ -41,15 +50,18 @@ class Shape {
   int rank_ = 0;
 };
 
-// The shape both broadcast to under NumPy's rules; throws "[op] cannot broadcast a with b".
+// The shape that both broadcast to by NumPy's rules. Throws Error "[op] expected shapes that
+// broadcast together, got ..."
 Shape broadcast(const Shape& a, const Shape& b, const char* op);
-// Whether `from` can be broadcast to `to`.
+// Whether an array of shape `from` broadcasts to `to` by NumPy's rules.
 bool broadcasts_to(const Shape& from, const Shape& to);
 
-std::string to_string(const Shape& shape);  // "[64, 65, 192]"
+// The shape as text, such as "[64, 65, 192]".
+std::string to_string(const Shape& shape);
 
 }  // namespace plumb
 
+// Formats a Shape with fmt as to_string() does.
 template <>
 struct fmt::formatter<plumb::Shape> : fmt::formatter<std::string_view> {
   auto format(const plumb::Shape& shape, fmt::format_context& context) const {

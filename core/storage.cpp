@@ -1,6 +1,6 @@
-// The caching allocator. Fresh memory costs as much as the arithmetic that fills it (page faults), so freed buffers are
-// used again. Small ones have a heap of their own: those that live long would keep the large ones from growing together
-// again.
+// The caching allocator. Fresh memory costs as much time as the arithmetic that fills it (page faults), so freed
+// buffers are reused. Small buffers have their own heap: a long-lived small buffer between large ones would keep the
+// freed space around it from joining again.
 #include "core/storage.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-// Each block straight from the system, and back.
+// Takes each block directly from the system and returns it to the system.
 class System {
  public:
   explicit System(Memory& memory) : memory_(memory) {}
@@ -50,7 +50,8 @@ using Pool = std::conditional_t<buffers_are_reused, Heap, System>;
 
 constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
 
-// With NaN, so that who reads what nobody has written sees it: for tests of kernels.
+// Tests set this environment variable to fill fresh buffers with NaN, so that a kernel that
+// reads unwritten memory fails.
 const bool fills_fresh_buffers = std::getenv("PLUMB_FILL_FRESH_BUFFERS") != nullptr;
 
 class Cache {
@@ -105,7 +106,7 @@ class Cache {
   std::uint64_t allocations_ = 0, allocated_ = 0;
 };
 
-// Never destroyed: storages with static lifetime may outlive any static object.
+// Never destroyed, because storages with static lifetime may outlive any static object.
 Cache& cache_of(Device device) {
   static Cache& host = *new Cache(host_memory());
   if (in_host_memory(device)) return host;

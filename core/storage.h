@@ -1,4 +1,4 @@
-// A reference-counted buffer from the caching allocator.
+// Storage: a reference-counted buffer from the caching allocator, and statistics of memory use.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,28 @@ namespace plumb {
 
 struct HeapBlock;
 
-// 64-byte aligned memory of a device, uninitialised. `version` counts in-place changes, so that a value saved for the
-// backward pass can tell that somebody changed it.
+// 64-byte aligned, uninitialised memory of a device. `version` counts in-place changes, so that the backward pass can
+// detect that a saved value was changed. The constructor throws std::bad_alloc if there is no memory.
 struct Storage {
   explicit Storage(std::size_t size, Device device = Device::cpu);
-  // A part of another's bytes, which live as long as it does.
+  // A part of the bytes of `whole`, which stay alive as long as the part does.
   Storage(std::shared_ptr<Storage> whole, std::size_t begin, std::size_t size);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  void* data;
+  void* data;  // address in the memory of the device
   std::size_t bytes;
   Device device;
-  std::uint32_t version = 0;
+  std::uint32_t version = 0;  // number of recorded in-place changes
 
  private:
-  HeapBlock* block_;  // null for a part
+  HeapBlock* block_;  // null for a part of another storage
   std::shared_ptr<Storage> whole_;
 };
 
-// Whether memory is used again without asking the system; not under AddressSanitizer, where every buffer gets red zones
-// of its own.
+// Whether freed memory is reused without asking the system. Not under AddressSanitizer, which puts
+// red zones around every buffer.
 #if defined(__SANITIZE_ADDRESS__)
 #define PLUMB_ADDRESS_SANITIZER
 #elif defined(__has_feature)
@@ -46,18 +46,21 @@ inline constexpr bool buffers_are_reused = false;
 inline constexpr bool buffers_are_reused = true;
 #endif
 
-// Memory use of this process's arrays on a device, and on all that share its memory.
+// The memory use of this process's arrays on a device. Devices that share a memory
+// (reference and cpu) share the numbers.
 struct MemoryStats {
-  std::size_t in_use;                // bytes held by live storages, each rounded up to 64
+  std::size_t in_use;                // bytes of live storages, each rounded up to 64
   std::size_t peak;                  // highest in_use since the last reset_peak_memory()
-  std::size_t reserved;              // bytes taken from the system, live or cached
+  std::size_t reserved;              // bytes taken from the system, in use or cached
   std::uint64_t allocations;         // storages made since the process began
-  std::uint64_t allocated;           // bytes of them
-  std::uint64_t system_allocations;  // those of them for which memory was taken from the system
+  std::uint64_t allocated;           // total bytes of these storages
+  std::uint64_t system_allocations;  // allocations that took memory from the system
 };
+// The memory use of a device now.
 MemoryStats memory_stats(Device device = Device::cpu);
+// Sets the peak of a device to its present use.
 void reset_peak_memory(Device device = Device::cpu);
-// Gives cached memory back to the system: huge pages on which no live storage lies.
+// Gives cached memory back to the system: the huge pages that hold no live storage.
 void release_cached_memory(Device device = Device::cpu);
 
 }  // namespace plumb

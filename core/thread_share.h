@@ -1,4 +1,4 @@
-// For programs that compute in several threads at once.
+// ThreadShare: private threads of the cpu backend, for programs that compute in several threads at once.
 #pragma once
 
 namespace plumb {
@@ -7,13 +7,14 @@ namespace cpu {
 class ThreadPool;
 }
 
-// While one lives, kernels called from the thread that made it run on `threads` threads of its own (itself and others
-// that nobody else uses) instead of sharing num_threads() with all who call: where these are busy, the caller would be
-// left alone with its loops. num_threads() in that thread is then `threads`, at least 1. Shares nest.
+// While a ThreadShare lives, kernels called from the thread that made it run on `threads` threads that are not
+// shared with other callers (the calling thread is one of them). num_threads() in that thread then returns
+// `threads`, at least 1. Without a share, all callers share num_threads() threads; a caller that finds them busy
+// computes its loops without help. Shares nest.
 class ThreadShare {
  public:
   [[nodiscard(
-      "the share is the thread's own while it lives; name it: ThreadShare share(threads);")]] explicit ThreadShare(int threads);
+      "the thread has its share only while it lives; name it: ThreadShare share(threads);")]] explicit ThreadShare(int threads);
   ~ThreadShare();
   ThreadShare(const ThreadShare&) = delete;
   ThreadShare& operator=(const ThreadShare&) = delete;

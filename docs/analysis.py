@@ -1,7 +1,7 @@
-"""What the files of a run say, with pandas and matplotlib: python3 docs/analysis.py runs/FOLDER [picture.png]
+"""Reads a study's folder with pandas and matplotlib: python3 docs/analysis.py runs/FOLDER [picture.png]
 
-Prints the mean training loss of each method with its 95 % interval and what comparisons.csv has of it, and draws the
-losses over the steps. The columns are explained in docs/files.md.
+Prints the mean training loss of each method with its 95 % interval and the comparisons of comparisons.csv, and draws
+the losses over the steps. docs/files.md explains the columns.
 """
 
 import json
@@ -14,16 +14,16 @@ import pandas as pd
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-# Quantiles 0.975 of Student's t by degrees of freedom; 1.96 beyond.
+# The 0.975 quantiles of Student's t for 1 to 10 degrees of freedom. Above 10, 1.96 is used.
 T = dict(enumerate([12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23], start=1))
 
 folder = pathlib.Path(sys.argv[1])
 picture = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "losses.png")
 
 results = pd.read_csv(folder / "results.csv")
-axes = list(results.columns[: results.columns.get_loc("seed")])  # they come first, before the seed
+axes = list(results.columns[: results.columns.get_loc("seed")])  # the columns before the seed
 
-# One row for each combination of the axes: diverged trials are a result, and in no mean.
+# One row for each combination of the axes. Diverged trials are counted, and enter no mean.
 ok = results[results.status == "ok"]
 by = axes or ["status"]
 table = ok.groupby(by).train_loss.agg(["mean", "sem", "count"])
@@ -33,14 +33,14 @@ print(table[["mean", "half_width", "count", "diverged"]].to_string(float_format=
 
 if (folder / "comparisons.csv").exists():
     comparisons = pd.read_csv(folder / "comparisons.csv")
-    # A study without a control compares all pairs alone.
+    # A study without a control has the comparisons of all pairs only.
     family = "control" if (comparisons.family == "control").any() else "pairs"
     shown = comparisons[comparisons.family == family]
     title = {"control": "against the control", "pairs": "all pairs"}[family]
     print(f"\n{title}: {(shown.order != 'undecided').sum()} of {len(shown)} decided")
     print(shown[["depth", "lr", "first", "order", "second", "difference", "low", "high"]].to_string(index=False))
 
-# One row a step. Axes and seed name the trial.
+# One row for each logged step. The axes and the seed identify the trial.
 with open(folder / "metrics.jsonl") as lines:
     steps = pd.DataFrame(map(json.loads, lines))
 curves = steps.groupby([*axes, "step"]).loss.mean().unstack("step").T if axes else steps.groupby("step").loss.mean()

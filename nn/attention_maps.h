@@ -1,4 +1,4 @@
-// What attention looks at, recorded while a model runs.
+// Records the attention probabilities of a model while it runs.
 //
 //   nn::AttentionMaps maps(model);
 //   model(images);
@@ -12,20 +12,23 @@
 
 namespace plumb::nn {
 
+// The attention of one layer in one forward pass.
 struct AttentionMap {
-  std::string path;      // of the layer in the model
-  Tensor probabilities;  // [B, heads, queries, keys], without a graph and with nothing dropped; class attention has one
-                         // query
+  std::string path;  // of the layer in the model, such as "blocks.3.attn"
+  // [B, heads, queries, keys], without a graph and as if nothing were dropped. Class attention has one query.
+  Tensor probabilities;
 };
 
-// Records every SelfAttention and ClassAttention of a model while it lives: the last forward pass of each, in the order
-// of the passes. Each map is computed once more beside what the layer computes, so a pass takes longer.
+// Records the maps of every SelfAttention and ClassAttention of a model while it lives. all() holds the last map of
+// each layer, in the order of the passes. Each map is computed in addition to the layer's own computation, so a forward
+// pass takes longer.
 class AttentionMaps {
  public:
   explicit AttentionMaps(Module& model);
   AttentionMaps(const AttentionMaps&) = delete;
   AttentionMaps& operator=(const AttentionMaps&) = delete;
 
+  // The maps that were recorded.
   const std::vector<AttentionMap>& all() const { return maps_; }
 
  private:
@@ -35,10 +38,11 @@ class AttentionMaps {
   std::vector<Handle> handles_;
 };
 
-// How much of each key of the first layer reaches each query of the last (Abnar and Zuidema 2020, attention rollout):
-// the product over layers of (A + I) / 2, where A is the mean over the heads: [B, queries, keys]. A last map of one
-// query (class attention) is over the class token and the keys of the others: its first key, the token itself, is left
-// out and the rest made to sum to 1. Throws where there is no map, or two of other sizes.
+// Attention rollout (Abnar and Zuidema 2020): how much of each key of the first layer reaches each query of the last
+// layer, [B, queries, keys]. It is the product over layers of (A + I) / 2, where A is the mean of the probabilities
+// over the heads. If the last map has one query (class attention), its keys are the class token and the keys of the
+// other maps: the class token is left out, and the other keys are scaled to sum to 1. Throws Error if there is no map,
+// or if the sizes of the maps do not fit.
 Tensor rollout(const std::vector<AttentionMap>& maps);
 
 }  // namespace plumb::nn

@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-constexpr std::size_t listed = 8;  // tensors named in an error
+constexpr std::size_t listed = 8;  // the most tensors that an error names
 
 // "blocks.3.attn" -> "blocks.*.attn"
 std::string without_indices(const std::string& name) {
@@ -32,7 +32,8 @@ void audit_init(const Module& module, std::uint64_t seed) {
     if (same_bytes(found, declared)) continue;
     const std::vector<double> a = to_vector(declared), b = to_vector(found);
     const auto [i, j] = std::ranges::mismatch(a, b);
-    const auto at = i == a.end() ? 0 : i - a.begin();  // equal numbers with other bits: 0 and -0
+    const auto at =
+        i == a.end() ? 0 : i - a.begin();  // index 0 if the numbers are equal but their bits differ: 0 and -0
     different.push_back(fmt::format("{} {}: declared {}, element {} would be {:g}, found {:g}", p.name, p.value.shape(),
                                     p.init.description(), at, a[static_cast<std::size_t>(at)],
                                     b[static_cast<std::size_t>(at)]));
@@ -40,11 +41,10 @@ void audit_init(const Module& module, std::uint64_t seed) {
   if (different.empty()) return;
   const std::size_t count = different.size();
   different.resize(std::min(count, listed));
-  fail(
-      fmt::format("[audit_init] expected every tensor of {} to start as it declares for seed {}, got {} that do not:\n "
-                  "      {}{}\n       call "
-                  "initialize() last, once every declared Init is final",
-                  *module.path(), seed, count, fmt::join(different, "\n       "), count > listed ? "\n       .." : ""));
+  fail(fmt::format(
+      "[audit_init] expected every tensor of {} to start as its Init declares for seed {}, got {} that differ:\n "
+      "      {}{}\n       call initialize() last, after every change of an Init",
+      *module.path(), seed, count, fmt::join(different, "\n       "), count > listed ? "\n       .." : ""));
 }
 
 std::vector<InitGroup> init_groups(const Module& module) {

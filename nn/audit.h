@@ -1,24 +1,26 @@
-// Whether a fresh model is what its modules declare, and what they declare.
+// Checks that a fresh model has the initial values that its modules declare, and lists these declarations.
 #pragma once
 
 #include "nn/module.h"
 
 namespace plumb::nn {
 
-// Compares every parameter with what its declared Init gives for (seed, name), bit for bit: nothing was initialised
-// twice, forgotten, or changed after the one pass of initialize(). Throws one Error that lists every tensor that
-// differs, what it declares and what was found. Call before calibrate(), which sets data-dependent values.
+// Compares every parameter, bit for bit, with the values that its declared Init gives for (seed, name). A difference
+// means that a parameter was initialised twice, was forgotten, or was changed after initialize(). Throws one Error that
+// lists every tensor that differs, with its declaration and its value. Call this before calibrate(), which sets
+// data-dependent values.
 void audit_init(const Module& module, std::uint64_t seed);
 
-// Parameters that are declared alike: blocks.0.attn.qkv.weight .. blocks.11.attn.qkv.weight are one row.
+// Parameters with the same declaration: blocks.0.attn.qkv.weight .. blocks.11.attn.qkv.weight are one group.
 struct InitGroup {
   std::string names;  // "blocks.*.attn.qkv.weight"
   Shape shape;
   Role role;
   std::string init;  // Init::description()
   double lr_factor, eps_factor, decay_factor;
-  std::int64_t tensors;
+  std::int64_t tensors;  // the number of parameters of the group
 };
-std::vector<InitGroup> init_groups(const Module& module);  // in order of registration
+// The groups of a module's parameters, in the order of registration.
+std::vector<InitGroup> init_groups(const Module& module);
 
 }  // namespace plumb::nn

@@ -8,9 +8,11 @@
 namespace plumb::nn {
 namespace {
 
-// Gate 0 times a branch of zeros: the gate's gradient is <dy, f> = 0, the branch's gate * dy = 0, for ever. Seen from a
-// stream of zeros, where a small term does not drown, and from another, for gates that multiply the stream. A gate that
-// cannot compute yet, because it has layers of its own that draw their weights, is not asked.
+// Throws Error if gate and branch block each other: with a gate of 0 and a branch of zeros, the gradient of the gate is
+// <dy, f> = 0 and the gradient of the branch is gate * dy = 0, forever.
+// The gate is tested with a stream of zeros, in which a small term is not lost to rounding, and with a random stream,
+// for gates that multiply the stream. A gate that cannot compute yet, because it contains layers with random weights,
+// is not tested.
 void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch, std::int64_t dim) {
   if (!branch.last().weight_init().is_zero()) return;
   const NoGrad no_grad;
@@ -23,13 +25,14 @@ void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch
     try {
       return passes(zeros({1, 1, dim})) || passes(random_normal({1, 1, dim}, 0, "stream"));
     } catch (const Error&) {
-      return true;  // its first pass will say what is wrong, if anything is
+      return true;  // an error that persists is thrown in the first forward pass
     }
   };
   check(alive(),
-        "[block] expected method \"{}\" to start gate or branch off zero, got a gate that passes nothing and a last "
-        "layer ({}) of zeros: neither would "
-        "ever get a gradient; start the gate at another value, or leave the last layer its weights",
+        "[block] expected method \"{}\" to start the gate or the last layer of the branch ({}) at other values than 0, "
+        "got "
+        "zero for both: neither would ever get a gradient. Start the gate at another value, or do not set the "
+        "last layer to 0",
         method.name, *branch.last().path());
 }
 
@@ -54,21 +57,23 @@ Block::Block(const BlockOptions& o)
       mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}),
       drop1_(o.drop_path, 0, o.drop_path_form),
       drop2_(o.drop_path, 1, o.drop_path_form) {
-  check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none",
+  check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got null",
         method_->name);
   for (const auto& [name, module] : gates_.modules)
-    check(module != nullptr, "[block] expected modules from method \"{}\", got null under \"{}\"", method_->name, name);
+    check(module != nullptr, "[block] expected method \"{}\" to build modules, got null for \"{}\"", method_->name,
+          name);
   for (const Gate* gate : {gates_.attn, gates_.mlp})
     check(std::ranges::any_of(gates_.modules, [&](const auto& m) { return m.second.get() == gate; }),
-          "[block] expected method \"{}\" to hand over its gates in BlockGates::modules, got one that is not there; "
-          "build them with add()",
+          "[block] expected method \"{}\" to list its gates in BlockGates::modules, got a gate that is not there; "
+          "build gates with add()",
           method_->name);
   AttentionOptions attention = o.drop;
   attention.dim = o.dim;
   attention.heads = o.heads;
   attention.init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim);
   attn_ = o.attention(attention);
-  attn_->first().weight_init() = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k, v apart
+  attn_->first().weight_init() =
+      weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k and v as three matrices
   if (norm_ != Norm::none) {
     check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none",
           method_->name);
@@ -104,7 +109,7 @@ Tensor Block::forward(const Tensor& x) const {
   Stream alone;
   if (!stream_) alone = method_->open ? method_->open(x) : Stream{x};
   Stream& s = stream_ ? *stream_ : alone;
-  if (stream_) s.x = x;  // a hook may have replaced it
+  if (stream_) s.x = x;  // a hook may have replaced x
   pass(s, *attn_, *gates_.attn, norm1_.get(), drop1_);
   pass(s, mlp_, *gates_.mlp, norm2_.get(), drop2_);
   return !stream_ && method_->close ? method_->close(s, nullptr) : s.x;
@@ -115,7 +120,7 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
   const std::unique_ptr<BranchHooks> hooks = gate.inside(s);
   const Layer* const before = norm_ == Norm::pre ? norm : nullptr;
   const Layer* const after = norm_ == Norm::post ? norm : nullptr;
-  // Once a pass: not again when a checkpoint recomputes.
+  // Observers are called once for each pass, and not again when a checkpoint computes it again.
   const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
   const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale();
   Tensor f, before_norm;

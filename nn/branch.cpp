@@ -13,15 +13,16 @@ Tensor normed(const Layer* norm, const Tensor& x) { return norm ? (*norm)(x) : x
 }  // namespace
 
 Tensor Branch::operator()(const Tensor& x, const BranchCall& call) const {
-  // Hooks see the branch without its neighbours.
+  // A module hook sees the branch without norm and residual sum.
   const BranchCall alone{.hooks = call.hooks};
   const Tensor u = hooked() ? normed(call.norm, x) : x;
   const ScopedValue current(call_, hooked() ? &alone : &call);
   entered_ = left_ = false;
   const Tensor y = (*this)(u);
   check(entered_ && left_,
-        "[branch] expected {}'s forward() to begin with enter() and to end with leave(), which bring its norm and "
-        "residual sum, got one without {}()",
+        "[branch] expected forward() of {} to begin with enter() and to end with leave(), which add norm and residual "
+        "sum, "
+        "got one without {}()",
         *path(), entered_ ? "leave" : "enter");
   return hooked() && call.add ? join(call, y) : y;
 }

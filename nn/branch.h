@@ -1,64 +1,70 @@
-// A residual branch: what a block adds to its stream. Attention and Mlp are branches.
+// A residual branch: the part of a block whose value is added to the stream. Attention and Mlp are branches.
 #pragma once
 
 #include "nn/layers/linear.h"
 
 namespace plumb::nn {
 
-// What a residual method changes inside a branch, at the three points where papers put something. A branch without
-// hooks takes its fused path.
+// The points inside a branch where a residual method can change the computation. A branch without hooks uses its fused
+// path.
 class BranchHooks {
  public:
   virtual ~BranchHooks() = default;
-  // Before the first linear, after the norm: [B, T, D].
+  // Changes the input of the first linear layer, after the norm: [B, T, D].
   virtual Tensor input(const Tensor& x) const { return x; }
-  // After the first linear: q, k and v packed as [B, T, 3D] in attention, the activation's input [B, T, 4D] in an MLP.
+  // Changes the output of the first linear layer: q, k and v packed as [B, T, 3D] in attention, the input of the
+  // activation [B, T, 4D] in an MLP.
   virtual Tensor projected(const Tensor& u) const { return u; }
-  // Before the last linear: [B, T, D] or [B, T, 4D].
+  // Changes the input of the last linear layer: [B, T, D] in attention, [B, T, 4D] in an MLP.
   virtual Tensor hidden(const Tensor& h) const { return h; }
 };
+// The former name of BranchHooks.
 using Inside [[deprecated("BranchHooks")]] = BranchHooks;
 
-// The sum after a branch: skip + row_scale gate f, as in gated_residual().
+// The residual sum after a branch: skip + row_scale * gate * f, as in gated_residual().
 struct ResidualAdd {
   Tensor skip, gate, row_scale;
-  Path path;  // the gate's, for messages
+  Path path;  // module path of the gate, for messages
 };
 
-// The neighbours that a branch may fuse with, and the hooks inside it. Each of them is optional.
+// The operations around a branch that it may fuse with its own, and the hooks inside it. Each is optional.
 struct BranchCall {
   const BranchHooks* hooks = nullptr;
-  const Layer* norm = nullptr;  // before the branch
+  const Layer* norm = nullptr;  // the norm before the branch
   const ResidualAdd* add = nullptr;
-  Tensor* value = nullptr;  // with `add`: receives f, detached, if an observer is attached
+  Tensor* value = nullptr;  // used only with `add`: receives f, detached; set if an observer is attached
 };
 
+// Base class of the branches of a block. A derived branch implements forward() with enter() and leave().
 class Branch : public Layer {
  public:
   using Layer::Layer;
   virtual const char* kind() const = 0;  // "attn" or "mlp"
-  virtual Linear& first() = 0;           // qkv or fc1
-  virtual Linear& last() = 0;            // proj or fc2
-  // Multiplies the declared init of the weights that the values pass through: W_v and W_o, or fc1 and fc2. W_q and W_k
-  // stay.
+  virtual Linear& first() = 0;           // the first linear layer: qkv or fc1
+  virtual Linear& last() = 0;            // the last linear layer: proj or fc2
+  // Multiplies the declared init of the weights on the path of the values: W_v and W_o, or fc1 and fc2. W_q and W_k do
+  // not change.
   virtual void scale_value_path(double factor) = 0;
 
   using Layer::operator();
-  // Norm, branch and residual sum. A module hook on the branch sees the branch alone.
+  // Computes norm, branch and residual sum, as `call` asks for. A module hook on the branch sees only the branch,
+  // without norm and sum.
   Tensor operator()(const Tensor& x, const BranchCall& call) const;
 
  protected:
-  // For forward(), which must begin with the one and end with the other.
-  // Norm and first product; bf16_result: in a bf16 run, as the branch goes on with an op that takes it.
+  // forward() must begin with enter() or enter_gelu(), and end with leave(): they add the norm and the residual sum.
+  // enter(): the norm and the first product. bf16_result: with products in bf16, the result may be bf16, because the
+  // next op of the branch accepts it.
   Tensor enter(const Linear& first, const Tensor& x, bool bf16_result = false) const;
-  Tensor enter_gelu(const Linear& first, const Tensor& x, Gelu form) const;  // with the activation
-  // Last product and junction; between them `after`, if there is one: dropout.
+  // enter(), followed by GELU.
+  Tensor enter_gelu(const Linear& first, const Tensor& x, Gelu form) const;
+  // The last product and the residual sum. If `after` is given, it is applied between them; it is the dropout.
   Tensor leave(const Linear& last, const Tensor& h, const Layer* after = nullptr) const;
 
  private:
-  Tensor join(const BranchCall& call, const Tensor& f) const;  // the residual sum by itself
+  Tensor join(const BranchCall& call, const Tensor& f) const;  // only the residual sum
 
-  mutable const BranchCall* call_ = nullptr;  // during a call
+  mutable const BranchCall* call_ = nullptr;  // set during a call
   mutable bool entered_ = false, left_ = false;
 };
 

@@ -1,4 +1,4 @@
-// DropKey of a layer: its options, what it is expected to drop, and what it dropped.
+// DropKey in a layer: its options, the drops that it is expected to make, and statistics of the drops that it made.
 #pragma once
 
 #include "core/drop_key.h"
@@ -7,59 +7,66 @@
 
 namespace plumb::nn {
 
-// What DropKey's rate is a rate of.
+// The meaning of DropKey's rate.
 enum class DropMatch {
-  rate,  // the rate of a key that lies well inside the grid, as the shapes' seed rates have it; near the border keys
-         // are dropped less
-  share  // the share of patches that a row is expected to lose: what makes shapes comparable
+  // The probability with which a key well inside the grid is dropped; the shapes derive their seed rates from it. Keys
+  // near the border are dropped less often.
+  rate,
+  // The share of the patches that a row is expected to lose. It makes different shapes comparable.
+  share
 };
+// The name of a match, the names of all (rate, share), and the match of a name. drop_match_named() throws Error for
+// another name.
 const char* name(DropMatch match);
-const std::vector<std::string>& drop_match_names();   // rate, share
-DropMatch drop_match_named(const std::string& name);  // throws for another
+const std::vector<std::string>& drop_match_names();
+DropMatch drop_match_named(const std::string& name);
 
-// DropKey (Li et al., CVPR 2023): while training, each (head, query) loses each key with probability `rate` before the
-// softmax. Survivors are not rescaled: the softmax renormalises. By its authors a decreasing schedule over depth is
-// best, and the structured shapes are worse than plain. One seed of a cross drops (H + W - 1) / (H W) of the keys, so
-// its ratio varies much between draws: log it.
+// Options of DropKey (Li et al., CVPR 2023). In training, each (head, query) loses each key with probability `rate`
+// before the softmax. The other keys are not rescaled, because the softmax normalises them again. According to the
+// authors, a rate that decreases over depth is best, and the structured shapes are worse than plain. One seed of a
+// cross drops (H + W - 1) / (H W) of the keys, so the share of dropped keys varies a lot between draws: log it.
 struct DropKey {
-  double rate = 0;  // of what, `match` says
+  double rate = 0;  // `match` defines its meaning
   Schedule schedule = Schedule::constant;
   EmptyRow empty = EmptyRow::keep_all;
   DropShape shape = DropShape::plain;
-  std::int64_t window = 0;  // of block and cross, odd; 0: block 3, cross 1
+  std::int64_t window = 0;  // size of block and cross, odd; 0: 3 for block, 1 for cross
   DropSharing sharing = DropSharing::per_entry;
   DropMatch match = DropMatch::rate;
 };
 
-// In what follows drop_key.rate is the rate of the layer at hand (neither schedule nor match is looked at), and rates
-// are those of the 16-bit draws: r means round(65536 r) / 65536. A grid is asked for by the structured shapes alone;
-// errors are key_mask's (core/drop_key.h).
+// In the functions below, drop_key.rate is the rate of the layer in question; schedule and match are ignored (except in
+// by_rate). Rates are rounded to the 16 bits of a draw: r means round(65536 r) / 65536. Only the structured shapes need
+// the grid. Errors are those of key_mask (core/drop_key.h).
 
-// The probability [keys] that a row loses each key. Plain: r. Block and cross: 1 - (1 - q)^n with seed rate q and the n
-// cells whose seed reaches the key; 0 for keys off the grid.
+// The probability [keys] with which a row loses each key. Plain: r. Block and cross: 1 - (1 - q)^n, where q is the seed
+// rate and n the number of cells whose seed reaches the key; 0 for keys outside the grid.
 std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t keys, KeyGrid grid = {});
-// Their mean: the expected ratio of keys that a row loses.
+// The mean of these probabilities: the share of its keys that a row is expected to lose.
 double expected_drop_ratio(const DropKey& drop_key, std::int64_t keys, KeyGrid grid = {});
-// The same DropKey by rate: with DropMatch::share, at the rate at which a row is expected to lose drop_key.rate of the
-// patches, within what the 16 bits of a seed's draw resolve. An attention layer asks for it itself.
+// Converts DropMatch::share to DropMatch::rate: returns the same options with the rate at which a row is expected to
+// lose the share drop_key.rate of the patches, as closely as the 16 bits of a draw allow. Attention layers call this
+// themselves.
 DropKey by_rate(DropKey drop_key, KeyGrid grid);
 
-// The probability that a row loses every key. A shared mask leaves each row's as it is. Exact, with standard_error 0,
-// for plain (r^keys), for structured shapes where a key is off the grid (0), and where at most 16 cells can be seeds
-// (by enumeration). Else the share among 100,000 rows of fixed draws, with the standard error of Laplace's estimate
-// (hits + 1) / (rows + 2), which is not 0 if there was no hit.
+// An estimate of the probability that a row loses every key; sharing masks between rows does not change it. The result
+// is exact, with standard_error 0, for plain (r^keys), for structured shapes if a key is outside the grid (0), and if
+// at most 16 cells can be seeds (by enumeration). Otherwise it is the share of such rows among 100,000 rows with fixed
+// draws; its standard error is that of Laplace's estimate (hits + 1) / (rows + 2), which is not 0 even without a hit.
 struct Estimate {
   double probability, standard_error;
 };
+// The probability that a row loses every key, as described above.
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid = {});
 
-// What the draws of one attention call drop, before the rule for empty rows (keep_all takes empty rows' drops back: the
-// share of entries that it leaves out is drop_ratio - empty_rows).
+// The share of drops in one attention call, before the rule for empty rows. EmptyRow::keep_all restores the keys of
+// empty rows; it then drops the share drop_ratio - empty_rows of the entries.
 struct DropKeyStatistics {
-  double drop_ratio = 0;  // dropped share of the batch * heads * queries * keys entries
-  double empty_rows = 0;  // share of rows that lost every key
+  double drop_ratio = 0;  // share of the batch * heads * queries * keys entries that are dropped
+  double empty_rows = 0;  // share of the rows that lost every key
 };
-// By drawing again what the op draws with this random_key and, of `random`, step and first_sample: nothing was stored.
+// Repeats the draws of the op, which are not stored: with the same random_key, and step and first_sample of `random`.
+// Throws Error for fewer than one sample, head, query or key.
 DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std::int64_t batch, std::int64_t heads,
                                       std::int64_t queries, std::int64_t keys, std::uint64_t random_key,
                                       const RandomState& random);

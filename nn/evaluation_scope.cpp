@@ -8,7 +8,7 @@ EvaluationScope::EvaluationScope(Module& module) {
 }
 
 EvaluationScope::~EvaluationScope() {
-  // train() sets everything below as well: children come after their parents, and so have the last word.
+  // train() also sets the modules below. Children come after their parents in this list, so their own mode is set last.
   for (const auto& [module, training] : was_training_) module->train(training);
 }
 

@@ -1,4 +1,4 @@
-// A model in evaluation mode for a while.
+// A scope in which a model is in evaluation mode.
 #pragma once
 
 #include <utility>
@@ -8,13 +8,13 @@
 
 namespace plumb::nn {
 
-// While one lives, a module and everything below it are in evaluation mode. Then each module has its own mode again:
-// a part that was kept in evaluation mode, such as a frozen batch norm, stays in it. Scopes may be nested. The module
-// and everything below must live as long as the scope.
+// Puts a module and everything below it into evaluation mode while the scope lives. The destructor restores the mode of
+// each module, so a part that was already in evaluation mode, such as a frozen batch norm, stays in it. Scopes may be
+// nested. The modules must live as long as the scope.
 class EvaluationScope {
  public:
   [[nodiscard(
-      "the model is in evaluation mode while the scope lives; name it: EvaluationScope "
+      "the model is in evaluation mode while the scope lives; give the scope a name: EvaluationScope "
       "scope(model);")]] explicit EvaluationScope(Module& module);
   ~EvaluationScope();
   EvaluationScope(const EvaluationScope&) = delete;

@@ -9,7 +9,7 @@
 namespace plumb::nn {
 namespace {
 
-// What an error says, without its sizes and where it happened.
+// The message of an error without numbers and without the lines that say where it happened.
 std::string kind_of(std::string message) {
   message = message.substr(0, message.find('\n'));
   std::erase_if(message, [](char c) { return ('0' <= c && c <= '9') || c == ' ' || c == ','; });
@@ -20,7 +20,7 @@ std::string kind_of(std::string message) {
 
 double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added) {
   check(stream.size() == added.size() && !stream.empty(),
-        "[unchanged_in_bf16] expected as many elements of both, got {} and {}", stream.size(), added.size());
+        "[unchanged_in_bf16] expected the same number of elements in both, got {} and {}", stream.size(), added.size());
   std::size_t unchanged = 0;
   for (std::size_t i = 0; i < stream.size(); ++i) {
     const float x = bfloat16(stream[i]), branch = bfloat16(added[i]);
@@ -40,11 +40,11 @@ std::string GateReport::text() const {
 
 GateReport check_gate(const GateChoice& gate) {
   GateReport report{gate->label(), {}};
-  std::map<std::string, std::pair<std::size_t, int>>
-      errors;  // by what they say: the rule that met one first, and how many others did
+  // By kind of error: the index of the rule that met it first, and the number of later rules that met it.
+  std::map<std::string, std::pair<std::size_t, int>> errors;
   for (const auto& [rule, check_rule] : gate_rules()) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
-      continue;  // follows from the first
+      continue;  // its failure follows from that of "gradients"
     RuleOutcome outcome{};
     try {
       outcome = check_rule(gate);
@@ -58,12 +58,12 @@ GateReport check_gate(const GateChoice& gate) {
       std::ranges::replace(outcome.detail, '\n', ' ');
     }
     report.rules.push_back({rule, outcome.passed, outcome.detail});
-    if (rule == "builds" && !outcome.passed) break;  // nothing else can run
+    if (rule == "builds" && !outcome.passed) break;  // without a block, no other rule can run
   }
   for (const auto& [kind, where] : errors)
     if (where.second > 0)
       report.rules[where.first].detail +=
-          fmt::format(" (and so in {} rules after it, which are not listed)", where.second);
+          fmt::format(" ({} later rules fail with the same error and are not listed)", where.second);
   return report;
 }
 

@@ -1,9 +1,9 @@
-// The conformance kit: what every residual method must fulfil, checked on small networks from its name alone.
+// Checks the rules that every residual method must fulfil, on small networks. Only the name of the method is needed.
 //
 //   nn::register_gate<TanhGate>("tanh_gate", {...});
 //   const nn::GateReport report = nn::check_gate("tanh_gate");   // report.passed(), report.text()
 //
-// depth_stability --check-gates does so for any program that has gates of its own.
+// depth_stability --check-gates runs these checks in any program, custom gates included.
 #pragma once
 
 #include <string>
@@ -13,47 +13,54 @@
 
 namespace plumb::nn {
 
+// The result of one rule.
 struct RuleResult {
   std::string rule;
   bool passed;
-  std::string detail;  // the measure, or what went wrong
+  std::string detail;  // the measured value, or the failure and its remedy
 };
 
+// The results of all rules for one method.
 struct GateReport {
   std::string gate;
   std::vector<RuleResult> rules;
 
+  // Whether every rule passed.
   bool passed() const;
-  std::string text() const;  // one line a rule
+  // The report as text, one line for each rule.
+  std::string text() const;
 };
 
 // clang-format off
-// The rules, in order:
+// Checks a method. It takes well below a second, and writes and removes one temporary file. The rules, in order:
 //   builds               a block can be built; gate and last layer do not both start at 0
-//   registered           every variable that gets a gradient is a parameter of the model: none is made past
-//                        parameter(), no child() forgotten
-//   gradients            of order one, f64, against finite differences, parameters off their special values
-//   second order         gradients of the gradients, likewise; left out while those of order one are wrong
+//   registered           every variable that gets a gradient is a parameter of the model, so that no tensor is made
+//                        without parameter() and no child() is forgotten
+//   gradients            first-order gradients in f64 agree with finite differences; all parameters are moved away from
+//                        special values such as 0 and 1 before
+//   second order         gradients of gradients agree, too; skipped if the first-order gradients are wrong
 //   identity at init, zero branch gradient, loss ln(classes)
-//                        what the method claims holds; what it does not claim is only reported
-//   initial values       the model is what its parameters declare (audit_init), also after passes that should change
-//                        nothing
+//                        the properties that the method claims hold; a property that it does not claim is only reported
+//   initial values       the parameters have the values that they declare (audit_init), also after passes that must not
+//                        change anything
 //   roles                no parameter of a gate decays
 //   learning             a few steps move every parameter of the block
-//   stochastic depth     what is added is in proportion to the sample's factor; where all samples are dropped,
-//                        branches do not matter. By how much a dropped sample differs from its skip is reported
-//   checkpoint           recomputing blocks gives the same gradients
-//   devices and dtypes   reference f64, cpu f64 and cpu f32 agree, values and gradients
-//   save and load        a calibrated model's file gives another model its outputs, bit for bit
+//   stochastic depth     the term that the gate adds is proportional to the factor of the sample; if all samples are
+//                        dropped, the branches have no effect. The difference between a dropped sample and its skip is
+//                        reported
+//   checkpoint           computing blocks again in the backward pass gives the same gradients
+//   devices and dtypes   reference f64, cpu f64 and cpu f32 agree in values and gradients
+//   save and load        another model that loads the file of a calibrated model gives the same outputs, bit for bit
 //   depth                48 blocks give finite values and gradients in f32
-//   bf16                 reported, never failed: how much of the stream would not change in bf16
-//   documented           formula and source are there
+//   bf16                 never fails; reports how much of the stream would not change in bf16
+//   documented           formula and source are given
 // clang-format on
-// A rule that ends in the error of one before it is not listed again: that one says in how many rules it came.
-// Takes well below a second. Writes one temporary file.
+// If a rule fails with the same error as an earlier rule, it is not listed; the earlier rule says how many there are.
 GateReport check_gate(const GateChoice& method);
 
-// The share of elements of `stream` that adding `added` leaves as they are when both and the sum are rounded to bf16.
+// The share of the elements of `stream` that do not change when `added` is added to them and both terms and the sum are
+// rounded to bf16. An element where `added` is 0 does not count as unchanged. Throws Error if the sizes differ or are
+// 0.
 double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added);
 
 }  // namespace plumb::nn

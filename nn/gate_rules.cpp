@@ -55,7 +55,7 @@ Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
 Tensor images() { return random_normal({3, 1, 8, 8}, 0, "images"); }
 Tensor labels() { return integers({0, 3, 4}, {3}); }
 
-// Moves every parameter off its special value, so that no term of a gradient is hidden by a 0 or a 1.
+// Moves every parameter away from its initial value, so that no term of a gradient is hidden by a 0 or a 1.
 void shake(const Module& module) {
   for (const Parameter& p : module.parameters()) {
     const Tensor noise = random_normal(p.value.shape(), 1, p.name) * (p.value.shape().rank() > 1 ? 0.3 : 0.2);
@@ -63,7 +63,7 @@ void shake(const Module& module) {
   }
 }
 
-// The larger one; NaN if either is.
+// The larger of two values; NaN if either is NaN.
 double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
 
 double largest(const Tensor& x) {
@@ -72,7 +72,7 @@ double largest(const Tensor& x) {
   return m;
 }
 
-// Largest difference / largest entry of b, over pairs.
+// The largest difference of corresponding elements, divided by the largest element of b.
 double difference(const Tensors& a, const Tensors& b) {
   double gap = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -86,7 +86,7 @@ double difference(const Tensors& a, const Tensors& b) {
   return gap == 0 ? 0 : gap / size;
 }
 
-// A stack off its special values, a stream to feed it, and all that gradients are taken of: the parameters, then x.
+// A stack with shaken parameters, an input x for it, and the variables of its gradients: the parameters, then x.
 struct Shaken {
   explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : stack(make_stack(gate, blocks)) {
     shake(*stack);
@@ -98,7 +98,7 @@ struct Shaken {
   Tensors variables;
 };
 
-// Gradients and output.
+// The gradients of all variables, then the output.
 Tensors pass_of(const GateChoice& gate, Defaults where) {
   const DefaultsScope scope(where);
   const Shaken s(gate);
@@ -117,7 +117,7 @@ Outcome builds(const GateChoice& gate) {
   return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
 }
 
-// Every variable that gets a gradient is a parameter that optimizers, files and --list-gates see.
+// Every variable that gets a gradient is a parameter of the model, which optimizers, files and --list-gates know.
 Outcome registered(const GateChoice& gate) {
   const auto model = make_vit(gate);
   std::set<const Node*> known;
@@ -130,10 +130,11 @@ Outcome registered(const GateChoice& gate) {
         "{} {}", e.node->name.empty() ? "a tensor" : fmt::format("\"{}\"", e.node->name), e.gradient.shape());
     if (std::ranges::find(strangers, stranger) == strangers.end()) strangers.push_back(stranger);
   }
-  if (strangers.empty()) return {true, fmt::format("{} parameters get a gradient, nothing else", g.entries().size())};
-  return {false, fmt::format("a gradient goes to {}, of which the model does not know: no optimizer would train it and "
-                             "no file keep it; make tensors with "
-                             "parameter(), and register member modules with child()",
+  if (strangers.empty())
+    return {true, fmt::format("{} parameters get a gradient, and no other variable", g.entries().size())};
+  return {false, fmt::format("a gradient goes to {}, which the model does not know: no optimizer would train it, and "
+                             "no file would hold it. Make tensors with parameter(), and register member modules with "
+                             "child()",
                              some_of(strangers))};
 }
 
@@ -172,7 +173,7 @@ Found zero_branch_gradient(const GateChoice& gate) {
   double most = 0;
   for (const char* weight : {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"})
     most = worse(most, largest(g[fmt::format("blocks.0.{}.weight", weight)]));
-  return {most == 0, most == 0 && gate->paper.zero_head ? "hidden by the head of zeros"
+  return {most == 0, most == 0 && gate->paper.zero_head ? "not measurable: the head starts at 0"
                                                         : fmt::format("largest gradient {:.1e}", most)};
 }
 
@@ -183,7 +184,7 @@ Found loss_is_log_classes(const GateChoice& gate) {
   return {std::abs(loss - expected) < 1e-12, fmt::format("loss {:.6f}, ln({}) = {:.6f}", loss, classes, expected)};
 }
 
-// What the method claims must hold; what else holds is only reported.
+// A property that the method claims must hold; another property that holds is only reported.
 template <InitProperty c, Found (*measure)(const GateChoice&)>
 Outcome claim(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
@@ -192,11 +193,12 @@ Outcome claim(const GateChoice& gate) {
   return {found.holds || !claimed, found.measure + (claimed ? "" : "; not claimed")};
 }
 
-// Still as declared after passes that change nothing.
+// The initial values are as declared, also after passes that must not change them.
 Outcome initial_values(const GateChoice& gate) {
   const auto model = make_vit(gate, 7);
   AdamW optimizer(model->parameters(), {.lr = 0});
-  optimizer.step_own(backward(cross_entropy((*model)(images()), labels())));  // others are for the rule "registered"
+  optimizer.step_own(
+      backward(cross_entropy((*model)(images()), labels())));  // the rule "registered" reports other variables
   audit_init(*model, 7);
   return {true, "as declared"};
 }
@@ -219,9 +221,10 @@ Outcome roles(const GateChoice& gate) {
   return {decaying.empty(),
           decaying.empty()
               ? fmt::format("{} tensors without decay", count)
-              : fmt::format("{}: weight decay would pull the gate to 0; give it Role::gate, or decay_factor 0 (own(), "
-                            "each_parameter())",
-                            some_of(decaying))};
+              : fmt::format(
+                    "{}: weight decay would pull the gate to 0; register it with Role::gate, or set its decay_factor "
+                    "to 0 (own(), each_parameter())",
+                    some_of(decaying))};
 }
 
 Outcome learning(const GateChoice& gate) {
@@ -232,7 +235,8 @@ Outcome learning(const GateChoice& gate) {
   for (const Parameter& p : model->parameters()) before[p.name] = p.value.values();
   AdamW optimizer(model->parameters(), {.lr = 1e-2, .weight_decay = 0});
   for (int step = 0; step < 5; ++step)
-    optimizer.step_own(backward(cross_entropy((*model)(images()), labels())));  // others are for the rule "registered"
+    optimizer.step_own(
+        backward(cross_entropy((*model)(images()), labels())));  // the rule "registered" reports other variables
   std::vector<std::string> still;
   for (const Parameter& p : model->parameters())
     if (p.value.values() == before[p.name]) still.push_back(p.name);
@@ -240,10 +244,11 @@ Outcome learning(const GateChoice& gate) {
           still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
 
-// What is added is proportional to the sample's factor; and where all samples are dropped, branches do not matter.
+// The term that the gate adds is proportional to the factor of the sample. If all samples are dropped, the branches
+// have no effect.
 Outcome stochastic_depth(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
-  double proportion = 0, kept = 0;  // kept: of what a dropped sample keeps, beside its skip
+  double proportion = 0, kept = 0;  // kept: difference between a dropped sample and its skip
   {
     const Shaken s(gate);
     std::vector<Handle> watch;
@@ -279,25 +284,18 @@ Outcome stochastic_depth(const GateChoice& gate) {
   const RandomScope random({.seed = 1, .step = 1});
   const double leak = difference({all_dropped(2)}, {all_dropped(1)});
   if (!(proportion <= 1e-9))
-    return {
-        false,
-        fmt::format(
-            "what the gate adds is not in proportion to the sample's factor (off by {:.1e}): override combine_scaled",
-            proportion)};
+    return {false, fmt::format("the term that the gate adds is not proportional to the factor of the sample (error "
+                               "{:.1e}): override combine_scaled",
+                               proportion)};
   if (!(leak <= 1e-12))
     return {false, fmt::format("dropped branches change the output by {:.1e}: combine_scaled, or the gate's own join, "
-                               "must multiply what the branch adds by "
-                               "row_scale",
+                               "must multiply the term that the branch adds by row_scale",
                                leak)};
-  return {
-      true,
-      fmt::format(
-          "in proportion to {:.1e}; {}", proportion,
-          kept <= 1e-12
-              ? "a dropped sample is its skip"
-              : fmt::format(
-                    "a dropped sample differs from its skip by {:.1e}: if that is not meant, override combine_scaled",
-                    kept))};
+  return {true, fmt::format("proportional, error {:.1e}; {}", proportion,
+                            kept <= 1e-12 ? "a dropped sample equals its skip"
+                                          : fmt::format("a dropped sample differs from its skip by {:.1e}: if this is "
+                                                        "not intended, override combine_scaled",
+                                                        kept))};
 }
 
 Outcome checkpointed(const GateChoice& gate) {
@@ -339,7 +337,7 @@ Outcome save_and_load(const GateChoice& gate) {
   const double gap = difference({(*other)(images())}, {(*model)(images())});
   return {gap == 0,
           gap == 0 ? "the same outputs"
-                   : fmt::format("outputs differ by {:.1e}: is something that the gate keeps not a parameter?", gap)};
+                   : fmt::format("outputs differ by {:.1e}: does the gate have state that is not a parameter?", gap)};
 }
 
 Outcome deep(const GateChoice& gate) {
@@ -360,14 +358,14 @@ Outcome bf16(const GateChoice& gate) {
       if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
     }));
   (*stack)(stream());
-  if (shares.empty()) return {true, "branches add nothing at init"};
+  if (shares.empty()) return {true, "the branches add nothing at the start"};
   return {true, fmt::format("24 blocks: bf16 would lose {:.0f} % of what a branch adds",
                             100 * *std::ranges::max_element(shares))};
 }
 
 Outcome documented(const GateChoice& gate) {
   const bool both = !gate->formula.empty() && !gate->source.empty();
-  return {both, both ? gate->formula : "give the Method a formula and a source"};
+  return {both, both ? gate->formula : "set Method::formula and Method::source"};
 }
 
 }  // namespace

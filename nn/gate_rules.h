@@ -1,4 +1,4 @@
-// The rules of the conformance kit (gate_check.h), which says what each asks for.
+// The rules that check_gate() checks. gate_check.h describes them.
 #pragma once
 
 #include <string>
@@ -8,18 +8,20 @@
 
 namespace plumb::nn {
 
+// The outcome of one rule for one method.
 struct RuleOutcome {
   bool passed;
-  std::string detail;  // the measure, or what is wrong and what to do
+  std::string detail;  // the measured value, or the failure and its remedy
 };
 
+// One rule and its name.
 struct GateRule {
   std::string name;
-  // Throws what the method throws.
+  // Checks the rule. Exceptions of the method's code are passed on.
   RuleOutcome (*check)(const GateChoice& gate);
 };
 
-// In the order in which they are checked.
+// All rules, in the order in which they are checked.
 std::vector<GateRule> gate_rules();
 
 }  // namespace plumb::nn

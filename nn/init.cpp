@@ -14,7 +14,7 @@ double truncated(std::uint64_t key, std::uint64_t element, double std) {
     if (const double v = std * normal_draw(key, element, attempt); std::abs(v) <= 2) return v;
 }
 
-// Of a weight [out, in] or [out, in, kh, kw].
+// fan_in and fan_out of a weight [out, in] or [out, in, kh, kw].
 struct Fans {
   double in, out;
 
@@ -37,7 +37,8 @@ Init Init::constant(double value) {
 }
 
 Init Init::truncated_normal(double std) {
-  check(std > 0 && std <= 1, "[init] expected a deviation in (0, 1] for a normal cut at 2, got {}", std);
+  check(std > 0 && std <= 1,
+        "[init] expected a standard deviation in (0, 1] for the normal distribution cut at 2, got {}", std);
   Init i;
   i.kind_ = Kind::truncated_normal;
   i.parameter_ = std;
@@ -97,7 +98,8 @@ Init Init::scaled(double factor) const {
 
 Init Init::scaled_part(std::size_t part, std::size_t parts, double factor) const {
   check(part < parts && (part_factors_.empty() || part_factors_.size() == parts),
-        "[init] expected a part below {} of the same number of parts, got {} of {}", parts, part, part_factors_.size());
+        "[init] expected a part below {} and the same number of parts in every call, got part {} after {} parts", parts,
+        part, part_factors_.size());
   Init i = *this;
   i.part_factors_.resize(parts, 1.0);
   i.part_factors_[part] *= factor;
@@ -139,7 +141,7 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
   }();
   const std::size_t parts = std::max<std::size_t>(part_factors_.size(), 1);
   check(parameter.shape().rank() == 0 || parameter.dim(0) % static_cast<std::int64_t>(parts) == 0,
-        "[init] expected rows in {} equal parts for {}, got {}", parts, name, parameter.shape());
+        "[init] expected a number of rows divisible by {} for {}, got {}", parts, name, parameter.shape());
   const auto part_size = std::max<std::uint64_t>(static_cast<std::uint64_t>(parameter.numel()) / parts, 1);
   const Out host(in_host_memory(parameter.device()) ? parameter
                                                     : Array(parameter.shape(), parameter.dtype(), Device::cpu));
@@ -164,7 +166,7 @@ bool Init::draws() const { return kind_ != Kind::constant && kind_ != Kind::valu
 
 namespace {
 
-// "0.1" for values that are all the same, "(1, 0, 0, 0)" for a few, "16 values" for more.
+// "0.1" if all values are equal, "(1, 0, 0, 0)" for up to 8 values, "16 values" for more.
 std::string short_list(const std::vector<double>& values) {
   if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end())
     return fmt::format("{:g}", values.empty() ? 0 : values[0]);

@@ -1,4 +1,4 @@
-// Initial values, declared beside the parameter and filled in by one pass over the model (initialize in nn/module.h).
+// Initial values of parameters. A module declares them with its parameters; initialize() (nn/module.h) fills them in.
 #pragma once
 
 #include <string>
@@ -8,35 +8,47 @@
 
 namespace plumb::nn {
 
-// How a parameter starts. Weights are [out, in], fan_in = in and fan_out = out, or [out, in, kh, kw], where both count
-// kh kw times; draws are a function of (seed, parameter name, element) alone.
+// The distribution of a parameter's initial values. Weights are [out, in], with fan_in = in and fan_out = out, or [out,
+// in, kh, kw], with both multiplied by kh kw. A drawn value depends only on seed, parameter name and element index. The
+// functions throw Error for arguments outside the stated bounds.
 class Init {
  public:
+  // Every value is `value`, which must be finite.
   static Init constant(double value);
-  // Normal, redrawn outside [-2, 2] absolute, as timm has it: for std 0.02 in effect the plain normal.
+  // N(0, std), drawn again while the value is outside [-2, 2], as in timm. For std 0.02 this is in effect the plain
+  // normal distribution. std must be in (0, 1].
   static Init truncated_normal(double std);
-  // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). A packed projection of `parts` blocks of rows
-  // counts the fan_out of one block (q, k, v apart) unless parts is 1.
+  // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). For a projection that packs `parts` matrices as
+  // blocks of rows (q, k and v), fan_out is that of one block; with parts = 1 it is that of the whole matrix.
   static Init xavier_uniform(int parts = 1);
-  // Its normal form: N(0, std), std = gain sqrt(2 / (fan_in + fan_out)).
+  // The normal form of xavier_uniform: N(0, std), std = gain sqrt(2 / (fan_in + fan_out)). gain must be above 0.
   static Init xavier_normal(double gain = 1, int parts = 1);
-  // U(-b, b), b = 1 / sqrt(fan_in): the default of PyTorch's convolutions and linears.
+  // U(-b, b), b = 1 / sqrt(fan_in): PyTorch's default for convolutions and linear layers.
   static Init fan_in_uniform();
-  // N(0, 2 / fan_out), He et al. 2015 (PyTorch's kaiming_normal_, mode fan_out): keeps the size of gradients through
-  // convolutions and ReLUs.
+  // N(0, 2 / fan_out) (variance), He et al. 2015 (PyTorch's kaiming_normal_, mode fan_out): gradients keep their size
+  // through convolutions and ReLUs.
   static Init he_normal();
-  static Init uniform(double bound);               // U(-bound, bound)
-  static Init values(std::vector<double> values);  // these, in row-major order
+  // U(-bound, bound). bound must be finite and above 0.
+  static Init uniform(double bound);
+  // These values, in row-major order.
+  static Init values(std::vector<double> values);
 
-  // The same, multiplied: what residual methods do to the weights of their branches.
+  // Returns this distribution with all values multiplied by `factor`. Residual methods use it to scale the weights of
+  // their branches.
   Init scaled(double factor) const;
-  // The same for part `part` of `parts` equal blocks of rows: the values of a packed q, k, v are part 2 of 3.
+  // Multiplies only part `part` of `parts` equal blocks of rows: counted from 0, so v is part 2 of 3 in a packed q, k,
+  // v weight.
   Init scaled_part(std::size_t part, std::size_t parts, double factor) const;
 
+  // Fills a parameter with its values for this seed and full name. Throws Error for a weight of another rank than 2 or
+  // 4, if the distribution needs fans, and for another number of values.
   void fill(const Array& parameter, std::uint64_t seed, const std::string& name) const;
-  bool is_zero() const;             // every value is 0 by declaration
-  bool draws() const;               // values depend on seed and name
-  std::string description() const;  // "truncated_normal(0.02) * 0.1021"
+  // Whether every value is 0 by declaration.
+  bool is_zero() const;
+  // Whether the values depend on seed and name.
+  bool draws() const;
+  // The distribution as text, for logs: "truncated_normal(0.02) * 0.1021".
+  std::string description() const;
 
  private:
   enum class Kind {
@@ -50,9 +62,9 @@ class Init {
     values
   };
   Kind kind_ = Kind::constant;
-  double parameter_ = 0;  // the constant, the deviation, the bound, or the number of parts
+  double parameter_ = 0;  // the constant, the standard deviation, the bound, or the number of parts
   double factor_ = 1;
-  std::vector<double> part_factors_;  // empty: 1 everywhere
+  std::vector<double> part_factors_;  // empty: every part has factor 1
   std::vector<double> values_;
 };
 

@@ -22,15 +22,16 @@ Handle add_hook(const char* op, std::shared_ptr<std::map<int, F>>& hooks, F hook
   });
 }
 
-// A copy to walk over: hooks may remove themselves.
+// A copy of the hooks, to iterate over while hooks remove themselves.
 template <class F>
 std::map<int, F> snapshot(const std::shared_ptr<std::map<int, F>>& hooks) {
   return hooks ? *hooks : std::map<int, F>();
 }
 
-constexpr std::uint32_t declared_version = 1;  // of a parameter's buffer that only its declaration has filled
+constexpr std::uint32_t declared_version = 1;  // version of a parameter's buffer that only its declaration has filled
 
-// Whether the value is not what `init` is for: drawn before the seed was known, or declared otherwise since.
+// Whether the value does not follow from `init` yet: it was drawn before the seed was known, or `init` was changed
+// later.
 bool wants_initialising(const Parameter& p) {
   if (p.value.array().version() != declared_version) return false;
   if (p.init.draws()) return true;
@@ -42,8 +43,8 @@ bool wants_initialising(const Parameter& p) {
 void check_replacement(const char* op, const Tensor& replaced, const Tensor& by, bool any_shape) {
   check(by.dtype() == replaced.dtype() && by.device() == replaced.device() &&
             (any_shape || by.shape() == replaced.shape()),
-        "[{}] expected a hook that returns {}{}, as it got, or an undefined tensor, got {}", op, describe(replaced),
-        any_shape ? ", of any shape" : "", describe(by));
+        "[{}] expected a hook that returns {}{}, like the tensor it replaces, or an undefined tensor, got {}", op,
+        describe(replaced), any_shape ? ", of any shape" : "", describe(by));
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std:
 
 Parameter& Parameter::operator=(const Parameter& other) {
   if (this == &other) return *this;
-  const Parameter copy(other);  // which may throw; what follows does not but for want of memory
+  const Parameter copy(other);  // the copy may throw; the lines below do not, unless memory runs out
   std::destroy_at(this);
   return *std::construct_at(this, copy);
 }
@@ -92,8 +93,8 @@ Module::~Module() {
 
 Module& Module::of(const Child& child) const {
   check(child.module,
-        "[module] expected child \"{}\" of {} to live as long as its parent, got one that is destroyed: register "
-        "members, not locals",
+        "[module] expected child \"{}\" of {} to live as long as its parent, got a destroyed module: register "
+        "members, not local variables",
         child.name, *path());
   return *child.module;
 }
@@ -109,8 +110,7 @@ void Module::look_for_uninitialised() const {
   });
   check(names.empty(),
         "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the "
-        "model is complete, "
-        "or load its weights; if that was done, register this module in its parent with child()",
+        "model is complete, or load its weights. If you did, register this module in its parent with child()",
         *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
         names.size() > 1 ? "they were" : "it was");
   mark_initialised();
@@ -151,8 +151,8 @@ Tensor Module::add(Parameter p) {
   check_new(p.name);
   const auto usable = [](double factor) { return std::isfinite(factor) && factor >= 0; };
   check(usable(p.lr_factor) && usable(p.decay_factor),
-        "[module] expected finite factors of at least 0 for {}.{}, got {} of the rate and {} of the decay", *path(),
-        p.name, p.lr_factor, p.decay_factor);
+        "[module] expected finite factors of at least 0 for {}.{}, got {} for the learning rate and {} for the decay",
+        *path(), p.name, p.lr_factor, p.decay_factor);
   p.value.node()->name = p.name;
   changed();
   return parameters_.emplace_back(std::move(p)).value;
@@ -160,9 +160,10 @@ Tensor Module::add(Parameter p) {
 
 void Module::check_new(const std::string& name) const {
   check(!shown_by_parent(),
-        "[module] expected a nameless child to be complete when it is registered, got \"{}\" for {} afterwards", name,
-        *path());
-  check(!shows(name), "[module] expected a new name in {}, got \"{}\" again", *path(), name);
+        "[module] expected a child without a name to be complete when it is registered, got a later addition \"{}\" to "
+        "{}",
+        name, *path());
+  check(!shows(name), "[module] expected a new name in {}, got \"{}\", which is taken", *path(), name);
 }
 
 bool Module::shows(const std::string& name) const {
@@ -186,14 +187,13 @@ void Module::adopt(const std::string& name, Module& module) {
           *module.path());
   if (module.parent_)
     fail(fmt::format(
-        "[module] expected a module without a parent for {}.{}, got one that {} already: a module is registered once; "
-        "whoever shares it "
-        "keeps a reference",
+        "[module] expected a module without a parent for {}.{}, got one that {} already: register a module once, and "
+        "keep a reference to it in other modules",
         *path(), name,
         module.parent_ == this
             ? fmt::format("is {}", *module.path())
             : fmt::format("another module, {}, has registered as \"{}\"", *module.parent_->path(), module.name_)));
-  // A nameless child, or "blocks" beside "blocks.3", may bring a full name that is there already.
+  // A nameless child, or "blocks" next to "blocks.3", may bring a full name that is already taken.
   const auto continues = [&](const Child& c) {
     return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + ".");
   };
@@ -202,7 +202,8 @@ void Module::adopt(const std::string& name, Module& module) {
     collect_names("", names);
     module.collect_names(name.empty() ? "" : name + ".", brought);
     for (const std::string& full_name : brought)
-      check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\" again", *path(), full_name);
+      check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\", which is taken", *path(),
+            full_name);
   }
   module.name_ = name;
   module.parent_ = this;
@@ -225,7 +226,7 @@ void Module::visit(const std::string& prefix, const std::function<void(const std
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
   visit("", [&](const std::string& full_name, Parameter& p) {
-    if (!parent_) p.value.node()->name = full_name;  // gradients go by the names of the whole model
+    if (!parent_) p.value.node()->name = full_name;  // gradients are reported under the names of the whole model
     all.push_back(p);
     all.back().name = full_name;
   });
@@ -278,17 +279,18 @@ Tensor Layer::operator()(const Tensor& x) const {
       input = replaced;
     }
   Tensor output = forward(input);
-  check(output.defined(), "[layer] expected forward() of {} to return a tensor, got an undefined one", *path());
+  check(output.defined(), "[layer] expected forward() of {} to return a tensor, got an undefined tensor", *path());
   for (const auto& [id, hook] : snapshot(forward_hooks_))
     if (const Tensor replaced = hook(*this, input, output); replaced.defined()) {
       check_replacement("on_forward", output, replaced, false);
       output = replaced;
     }
   if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
-    // A layer that returned its input needs a node of its own: the input's other users are not this layer's.
+    // If the layer returned its input, the hook needs a separate node: other users of the input do not belong to this
+    // layer.
     if (output.node() == x.node())
       output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
-    // The node keeps the hook for as long as the graph lives; the map inside is emptied when handles go.
+    // The node keeps this function as long as the graph lives; handles empty the map that it refers to.
     const int id = output.node()->hooks.empty() ? 0 : output.node()->hooks.rbegin()->first + 1;
     output.node()->hooks[id] = [this, hooks = backward_hooks_](const Tensor& gradient) {
       for (const auto& [number, hook] : snapshot(hooks)) hook(*this, gradient);

@@ -1,4 +1,4 @@
-// Module: a named tree of parameters. Layer: a module that maps one tensor to one tensor.
+// Module, a named tree of parameters, and Layer, a module that maps one tensor to one tensor.
 #pragma once
 
 #include <atomic>
@@ -16,28 +16,35 @@
 
 namespace plumb::nn {
 
-// What a parameter is for. The role alone, not the shape or the layer, says by which factors an optimizer treats it:
-// those of this table, unless its registration gives others. own() and each_parameter() change them afterwards. A
-// statistic is what a layer measures and keeps with its weights: it is frozen, and freeze(false) leaves it so.
+// The purpose of a parameter. Only its role, not its shape or layer, decides by which factors an optimizer multiplies
+// learning rate and weight decay, unless the factors were given when the parameter was registered. own() and
+// each_parameter() can change the factors later. A statistic is a value that a layer measures and saves with its
+// weights; it is always frozen, and freeze(false) does not change that.
 enum class Role { weight, bias, norm, gate, shift, embedding, position, statistic };
 const char* name(Role role);
+
+// The default factors of a role: 1 for the learning rate; 1 for the weight decay of weights, 0 for that of other roles.
 struct RoleFactors {
-  double lr, decay;  // multiply the optimizer's learning rate and weight decay
+  double lr, decay;  // of the optimizer's learning rate and weight decay
 };
+// The default factors of parameters with this role.
 constexpr RoleFactors factors(Role role) { return {.lr = 1, .decay = role == Role::weight ? 1.0 : 0.0}; }
+// Whether weight decay applies to parameters of this role by default.
 inline bool decays(Role role) { return factors(role).decay > 0; }
 
-// A handle, as its value is: copies share factors and frozen, so that whoever holds one, such as an optimizer, sees
-// what is changed through another.
+// A handle to a parameter. Copies share the value, the factors and `frozen`: a change through one copy is visible in
+// all others, for example in the copy that an optimizer holds.
 struct Parameter {
-  // `value` is a variable. Frozen if the role is statistic.
+  // `value` must be a variable (Error otherwise). Factors that are not given are those of the role. The parameter is
+  // frozen if the role is statistic.
   Parameter(std::string name, Tensor value, Role role, Init init, std::optional<double> lr_factor = {},
             std::optional<double> decay_factor = {});
+  // A copy is a handle of the same parameter.
   Parameter(const Parameter&) = default;
-  Parameter& operator=(const Parameter& other);  // becomes a handle of the same
+  Parameter& operator=(const Parameter& other);
 
-  std::string name;  // within its module; parameters() gives full names
-  Tensor value;      // a variable; optimizers change its buffer in place
+  std::string name;  // the name within its module; parameters() returns full names
+  Tensor value;      // a variable, whose buffer optimizers change in place
   Role role;
   Init init;
 
@@ -46,61 +53,77 @@ struct Parameter {
   std::shared_ptr<Shared> shared_;
 
  public:
-  double& lr_factor;     // multiplies the optimizer's learning rate: the role's unless declared otherwise
-  double& eps_factor;    // multiplies the optimizer's eps, where it has one (CompleteP); 1
-  double& decay_factor;  // multiplies the optimizer's weight decay: likewise
-  // A constant: gradients are not computed for it, and optimizers leave it alone. Read when a graph is recorded, when
-  // it is differentiated and in each step: one that is frozen after its gradient was computed stays where it is.
+  // Factors of the optimizer's learning rate, eps and weight decay. eps_factor is 1 unless a method changes it
+  // (CompleteP).
+  double& lr_factor;
+  double& eps_factor;
+  double& decay_factor;
+  // Whether the parameter is constant: no gradients are computed for it, and optimizers skip it. The flag is read when
+  // a graph is recorded, when the graph is differentiated, and in each step. A parameter that is frozen after its
+  // gradient was computed does not move.
   bool& frozen;
 };
 
+// Base class of all modules: a tree of named parameters and child modules. A derived class registers its parameters
+// with parameter() and its member modules with child(). A module can be neither copied nor moved.
 class Module {
  public:
+  // The role type, for use in derived classes without the namespace.
   using Role = nn::Role;
 
-  explicit Module(std::string type_name);  // "Attention": names the root of paths in messages
+  // type_name: the first part of the module's path in messages while it has no parent, such as "Attention".
+  explicit Module(std::string type_name);
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // Every parameter below this module, in order of registration, under full names ("blocks.3.gate1.gamma"). These and
-  // the functions below throw for a child that was registered and destroyed since.
+  // Returns every parameter at and below this module, in the order of registration, under its full name
+  // ("blocks.3.gate1.gamma"). This function and those below throw Error if a registered child was destroyed.
   std::vector<Parameter> parameters() const;
-  Tensors trainable()
-      const;  // the values of those that are not frozen now, in the same order: what grad() and hvp() take
+  // Returns the values of the parameters that are not frozen now, in the same order: the arguments of grad() and hvp().
+  Tensors trainable() const;
+  // Returns the number of elements of all parameters, frozen ones included.
   std::int64_t parameter_count() const;
-  // Applies f to each parameter below, with its full name, to change init, a factor or frozen.
+  // Calls f for each parameter at and below this module, with its full name. f may change init, the factors and
+  // `frozen`.
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
-  Parameter& own(const std::string& parameter_name);        // of this module itself; throws if there is none
-  void freeze(bool frozen = true);                          // everything below, but for statistics, which stay frozen
-  void each_module(const std::function<void(Module&)>& f);  // this one and everything below, parents first
+  // Returns a parameter of this module itself, not of a child. Throws Error if there is none of this name.
+  Parameter& own(const std::string& parameter_name);
+  // Freezes or unfreezes every parameter at and below this module; statistics stay frozen.
+  void freeze(bool frozen = true);
+  // Calls f for this module and every module below it, parents first.
+  void each_module(const std::function<void(Module&)>& f);
 
-  // Training mode (dropout of all kinds on) or evaluation mode, for this module and everything below. Modules start in
-  // training mode.
+  // Switches this module and everything below it to training mode, in which dropout of all kinds is on, or to
+  // evaluation mode (eval(), train(false)). Modules start in training mode.
   void train(bool on = true);
   void eval() { train(false); }
   bool training() const { return training_; }
 
-  // "ViT.blocks.3.attn": the root's type, then names.
+  // The path of the module, for messages and random draws: the type name of the root, then names, such as
+  // "ViT.blocks.3.attn".
   const Path& path() const;
 
  protected:
-  // Throws if a parameter at or below this module is as it was declared, though it draws its initial values or its Init
-  // was changed since: neither initialize() nor anybody else has set it. Looks once.
+  // Throws Error if a parameter at or below this module still has the value of its declaration, although that value
+  // must be drawn with a seed, or its Init was changed later. Such a parameter was neither initialised by initialize()
+  // nor set by other code. After the first success, the check is skipped until a parameter or child is added.
   void check_initialised() const {
     if (!initialised_.load(std::memory_order_relaxed)) [[unlikely]]
       look_for_uninitialised();
   }
-  // Registers a parameter; names must be new and without dots. A factor that is not given is the role's; both are
-  // finite and at least 0.
+  // Registers a parameter under a new name without dots and returns its value. A factor that is not given is that of
+  // the role. Throws Error for a name that is taken or has dots, and for a factor that is negative or not finite. dtype
+  // and device are those of defaults().
   using Factor = std::optional<double>;
   Tensor parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor = {},
                    Factor decay_factor = {});
-  // The same with initial values given as a tensor, which also gives dtype and device.
+  // Registers a parameter whose initial values, dtype (f32 or f64) and device are those of `initial`.
   Tensor parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor = {},
                    Factor decay_factor = {});
-  // Registers a member as a child. Names are new; dots are allowed ("blocks.3"). The name "" shows the child's
-  // parameters and children as this module's own; it is registered when it is complete and gets nothing further.
+  // Registers a member module as a child and returns it. The name must be new; it may have dots ("blocks.3"). Under the
+  // name "", the parameters and children of the child appear as those of this module; such a child must be complete
+  // when it is registered. Throws Error for a name that is taken and for a module that already has a parent.
   template <class M>
   M& child(const std::string& name, M& module) {
     adopt(name, module);
@@ -110,25 +133,26 @@ class Module {
  private:
   struct Child {
     std::string name;
-    Module* module;  // null: destroyed
+    Module* module;  // null if the module was destroyed
   };
   Module& of(const Child& child) const;
   void look_for_uninitialised() const;
   void mark_initialised() const;
-  void changed();  // it or something below got a parameter or a child
+  void changed();  // called when this module or one below it gets a parameter or a child
   Tensor add(Parameter p);
   void check_new(const std::string& name) const;
   void adopt(const std::string& name, Module& module);
   void forget_path();
-  bool shows(const std::string& name) const;  // a parameter or child of its own, or of a nameless child
-  void collect_names(const std::string& prefix,
-                     std::set<std::string>& names) const;  // of all parameters and modules below, in full
+  // Whether this name belongs to a parameter or child of this module, or of a nameless child.
+  bool shows(const std::string& name) const;
+  // Adds the full names of all parameters and modules below to `names`.
+  void collect_names(const std::string& prefix, std::set<std::string>& names) const;
   bool shown_by_parent() const { return parent_ && name_.empty(); }
   void visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const;
 
-  std::string name_;  // in the parent, or the type at the root
+  std::string name_;  // the name in the parent, or the type name at the root
   Module* parent_ = nullptr;
-  std::size_t place_ = 0;  // among the parent's children
+  std::size_t place_ = 0;  // index among the parent's children
   mutable std::atomic<bool> initialised_ = false;
   mutable Path path_;
   mutable std::deque<Parameter> parameters_;
@@ -136,28 +160,36 @@ class Module {
   bool training_ = true;
 };
 
+// Base class of modules that map one tensor to one tensor. A derived class overrides forward().
 class Layer : public Module {
  public:
   using Module::Module;
 
-  // Runs forward inside this module's scope (messages, randomness) and between its hooks. Throws if a parameter below
-  // was not initialised.
+  // Runs forward() with this module's path as the scope (for messages and random draws), and calls the hooks. Throws
+  // Error if a parameter below was not initialised.
   Tensor operator()(const Tensor& x) const;
 
-  // Called after each forward pass with input and output; a defined result replaces the output, and must have its
-  // shape, dtype and device. Gone with the handle.
+  // Registers a hook that is called after each forward pass with input and output. A defined result replaces the
+  // output, and must have its shape, dtype and device. The hook is removed when the handle is destroyed.
   using ForwardHook = std::function<Tensor(const Layer& layer, const Tensor& input, const Tensor& output)>;
-  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_forward(ForwardHook hook) const;
-  // Called before it with the input; a defined result replaces the input, and must have its dtype and device: forward()
-  // says what shapes it takes.
+  [[nodiscard("the hook is removed when its handle is destroyed: keep the handle")]] Handle on_forward(
+      ForwardHook hook) const;
+  // Registers a hook that is called before each forward pass with the input. A defined result replaces the input, and
+  // must have its dtype and device; forward() decides which shapes it accepts. The hook is removed when the handle is
+  // destroyed.
   using InputHook = std::function<Tensor(const Layer& layer, const Tensor& input)>;
-  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_input(InputHook hook) const;
-  // Called in each backward pass with the gradient of the output.
+  [[nodiscard("the hook is removed when its handle is destroyed: keep the handle")]] Handle on_input(
+      InputHook hook) const;
+  // Registers a hook that is called in each backward pass with the gradient of the output. It is removed when the
+  // handle is destroyed.
   using BackwardHook = std::function<void(const Layer& layer, const Tensor& output_gradient)>;
-  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_backward(BackwardHook hook) const;
-  bool hooked() const;  // whether any of them is set: a parent that computes past this layer then calls it instead
+  [[nodiscard("the hook is removed when its handle is destroyed: keep the handle")]] Handle on_backward(
+      BackwardHook hook) const;
+  // Whether the layer has any hook. A parent that would fuse this layer with another one must then call it instead.
+  bool hooked() const;
 
  protected:
+  // Computes the layer. operator() calls it.
   virtual Tensor forward(const Tensor& x) const = 0;
 
  private:
@@ -168,9 +200,10 @@ class Layer : public Module {
   mutable Hooks<BackwardHook> backward_hooks_;
 };
 
-// Fills every parameter by its declared Init, drawn from (seed, full name). Idempotent; models call it themselves,
-// last. Until then parameters have values drawn from seed 0 and their own names, the same in modules that are alike,
-// and a first forward pass throws.
+// Fills every parameter from its declared Init, with draws that depend on the seed and the full name of the parameter.
+// Repeated calls give the same values. Models call it at the end of their constructors. Before that, the parameters of
+// a module have values drawn with seed 0 and the name within the module, so similar modules have the same values, and
+// the first forward pass throws Error.
 void initialize(Module& module, std::uint64_t seed);
 
 }  // namespace plumb::nn

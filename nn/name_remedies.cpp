@@ -13,7 +13,7 @@ bool has_part(const std::string& name, const std::string& part) {
   return ("." + name).find("." + part) != std::string::npos;
 }
 
-// "C.N." of "blocks.C.N.norm1.weight".
+// The part "C.N." of "blocks.C.N.norm1.weight".
 std::string chunk_of(const std::string& name) {
   const auto digits = [&](std::size_t at) {
     const std::size_t end = name.find_first_not_of("0123456789", at);
@@ -26,8 +26,8 @@ std::string chunk_of(const std::string& name) {
   return end == std::string::npos ? "" : name.substr(first, end - first);
 }
 
-// LayerScale's gammas, under our names, timm's VisionTransformer's and its Cait's. The second stage of a CaiT has them
-// whatever the method is, so that they say nothing about it.
+// Whether this is a gamma of LayerScale, under our names or those of timm's VisionTransformer or Cait. The second stage
+// of a CaiT has gammas under every method, so they are not counted.
 bool is_layerscale(const std::string& name) {
   if (has_part(name, "blocks_token_only.")) return false;
   const std::string last = name.substr(name.rfind('.') + 1);
@@ -39,18 +39,17 @@ bool is_layerscale(const std::string& name) {
 std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
   const bool wanted = any_name(to, is_layerscale), given = any_name(from, is_layerscale);
   if (given && !wanted)
-    return "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate "
+    return "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"} (--gate "
            "layerscale)";
   if (wanted && !given && any_name(from, [](const std::string& name) { return has_part(name, "blocks."); }))
-    return "the model has LayerScale, and these weights have not: make it with their method, {.gate = \"pre\"} (--gate "
-           "pre) where they have no "
-           "gates, "
-           "or load them with new gates (nn::load_pretrained, {.new_gates = true}; --fine-tune)";
+    return "the model has LayerScale, but these weights do not: make the model with the method of the weights, such as "
+           "{.gate = \"pre\"} (--gate pre) if they have no gates, or load them with new gates (nn::load_pretrained, "
+           "{.new_gates = true}; --fine-tune)";
   return "";
 }
 
-// The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a
-// model in a model.
+// The first segment of the names, if all names begin with it and some of them fit without it. An example is "model." in
+// a file of a model that wraps another model.
 std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
   if (from.empty()) return "";
   const std::string& first = from.begin()->first;
@@ -72,36 +71,37 @@ std::string remedy_for_names(const NamedTensors& from) {
   for (const char* average : {"model_ema.", "state_dict_ema."})
     if (begins(average))
       return std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(average); })
-                 ? fmt::format("names begin with \"{}\", of averaged weights: take it off", average)
+                 ? fmt::format("names begin with \"{}\", the prefix of averaged weights: remove it", average)
                  : fmt::format(
-                       "the file has averaged weights under \"{}\" beside others: keep one of them, with the names "
-                       "that follow the prefix",
+                       "the file has averaged weights under \"{}\" and other weights: keep only one of the two, "
+                       "without the prefix",
                        average);
-  std::string wrapped;  // "module._orig_mod.", in the order of the file
+  std::string wrapped;  // such as "module._orig_mod.", in the order of the file
   for (bool more = true; more;) {
     more = false;
     for (const char* prefix : {"module.", "_orig_mod."})
       if (begins(wrapped + prefix)) wrapped += prefix, more = true;
   }
   if (!wrapped.empty())
-    return fmt::format("names begin with \"{}\", from {}: take it off", wrapped,
+    return fmt::format("names begin with \"{}\", a prefix of {}: remove it", wrapped,
                        wrapped.starts_with("module.") ? "DistributedDataParallel" : "torch.compile");
   for (const auto& [name, value] : from)
     if (const std::string chunk = chunk_of(name); !chunk.empty()) {
       const std::string block = chunk.substr(chunk.find('.') + 1);
-      return fmt::format("the blocks are in chunks, as in DINOv2: rename blocks.{}* to blocks.{}*, likewise the others",
-                         chunk, block);
+      return fmt::format(
+          "the blocks are in chunks, as in DINOv2: rename blocks.{}* to blocks.{}*, and the other blocks likewise",
+          chunk, block);
     }
   for (const char* scale : {"ls1.weight", "ls2.weight"})
     if (any_name(from, [&](const std::string& name) { return has_part(name, scale); }))
-      return "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma";
+      return "the file names LayerScale ls1.weight and ls2.weight: rename them to ls1.gamma and ls2.gamma";
   return "";
 }
 
 std::string remedy_for_names(const NamedTensors& to, const NamedTensors& from) {
   if (const std::string remedy = remedy_for_names(from); !remedy.empty()) return remedy;
   if (const std::string prefix = superfluous_prefix(to, from); !prefix.empty())
-    return fmt::format("all begin with \"{}\": take it off", prefix);
+    return fmt::format("all names begin with \"{}\": remove it", prefix);
   return remedy_for_gates(to, from);
 }
 

@@ -1,16 +1,16 @@
-// Remedies for weights whose names are not ours.
+// Advice for files of weights whose parameter names differ from ours.
 #pragma once
 
 #include "nn/named_tensors.h"
 
 namespace plumb::nn {
 
-// The remedy, for the end of a message, where names that other programs write are recognised in `from`: "module." or
-// "_orig_mod." before them, averaged weights beside the weights, blocks in chunks (DINOv2), ls1.weight for ls1.gamma.
-// "" where they are not.
+// Returns advice, for the end of a message, if `from` has names that other programs are known to write: the prefix
+// "module." or "_orig_mod.", averaged weights next to the weights, blocks in chunks (DINOv2), ls1.weight for ls1.gamma.
+// Returns "" otherwise.
 std::string remedy_for_names(const NamedTensors& from);
-// The same where `from` does not fit `to`: also a prefix of a model in a model, and LayerScale that one has and the
-// other has not.
+// Returns advice for `from`, which does not fit `to`. In addition to the cases above, it recognises the prefix of a
+// model inside another model, and LayerScale that only one of the two has.
 std::string remedy_for_names(const NamedTensors& to, const NamedTensors& from);
 
 }  // namespace plumb::nn

@@ -48,14 +48,14 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
   };
   if (!strictness.allow_missing) list("missing", left.missing);
   if (!strictness.allow_unexpected) list("unexpected", left.unexpected);
-  list("that do not fit", unfit);
+  list("of another shape or dtype", unfit);
   const bool refused = !wrong.empty() || (!to.empty() && left.missing.size() == to.size());
   const std::string remedy = refused ? remedy_for_names(to, from) : "", advice = remedy.empty() ? "" : "; " + remedy;
   check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}{}", what, to.size(),
         fmt::join(wrong, "; "), advice);
   check(to.empty() || left.missing.size() < to.size(),
-        "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}", what,
-        to.size(), some_of(left.missing), from.size(), some_of(left.unexpected), advice);
+        "{}: expected some of these {} tensors ({}), got {} others ({}): nothing would be loaded{}", what, to.size(),
+        some_of(left.missing), from.size(), some_of(left.unexpected), advice);
 
   for (const auto& [name, given] : from)
     if (const auto target = to.find(name); target != to.end()) {
@@ -76,7 +76,7 @@ void check_counter(const NamedTensors& from, const std::string& name, const std:
       given->second.numel() != 1)
     return;
   const std::int64_t count = on_host(given->second.array()).data<std::int64_t>()[0];
-  check(count >= 0, "{}: expected \"{}\" of at least 0, got {}", what, name, count);
+  check(count >= 0, "{}: expected \"{}\" to be at least 0, got {}", what, name, count);
 }
 
 }  // namespace plumb::nn

@@ -1,4 +1,4 @@
-// Modules, gates, models, optimizers.
+// Includes all headers of the library of modules, layers, gates, models, optimizers and weight files.
 #pragma once
 
 #include "nn/attention_maps.h"

@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-// In the enum's order; stochastic depth's names for the first two stand behind.
+// In the order of the enum; the last two are the names that stochastic depth uses for the first two.
 const std::vector<std::string>& all_names() {
   static const std::vector<std::string> names{"constant", "increasing", "decreasing", "dec_open", "uniform", "linear"};
   return names;

@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-// A checkpoint gives back one tensor: the stream's end to end, and apart again.
+// checkpoint() returns a single tensor: pack() concatenates the tensors of a stream, and unpack() splits them again.
 Tensor pack(const Stream& s) {
   if (s.carried.empty()) return s.x;
   Tensors flat{reshape(s.x, {s.x.numel()})};

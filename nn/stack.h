@@ -1,57 +1,65 @@
-// N residual blocks under one method.
+// A stack of residual blocks under one method.
 #pragma once
 
 #include "nn/block.h"
 
 namespace plumb::nn {
 
+// Options of stochastic depth in a stack.
 struct DropPathOptions {
   double rate = 0;
-  Schedule schedule = Schedule::constant;  // uniform over blocks (CaiT), or increasing (DeiT's linear)
+  Schedule schedule = Schedule::constant;  // constant over the blocks (CaiT), or increasing (DeiT's linear)
   DropPathForm form = DropPathForm::rescaled;
 };
 
+// Options of DropHead in a stack.
 struct DropHeadOptions {
   double rate = 0;
-  std::int64_t steps = 0;  // of training, over which the rate falls to 0 and rises again; 0: constant
+  // The number of training steps over which the rate falls to 0 and rises again (drop_head_rate); 0: the rate is
+  // constant.
+  std::int64_t steps = 0;
 };
 
+// Options of a Stack.
 struct StackOptions {
   std::int64_t dim, heads, hidden, depth;
   GateChoice gate = "layerscale";
   double norm_eps = 1e-6;
-  std::optional<Recipe> recipe = {};  // base and scalar_rate count; recipe_of() if not given
+  // The training recipe, of which a stack uses base and scalar_rate. If not given, recipe_of() chooses it.
+  std::optional<Recipe> recipe = {};
   DropKey drop_key = {};
-  KeyGrid grid = {};  // of the patches, the last tokens; asked for by DropKey's structured shapes
+  KeyGrid grid = {};  // the grid of the patches, which are the last tokens; needed by DropKey's structured shapes
   double attention_dropout = 0;
   DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
-  bool final_norm =
-      false;  // a norm after the last block, as the method has it: most normalise x, ResiDual its second stream
+  // Whether a norm follows the last block. The method decides its input: most normalise x, ResiDual its second stream.
+  bool final_norm = false;
   AttentionFactory attention = make_attention<Attention>;
 };
 
-// x [B, T, D] -> [B, T, D]; parameters blocks.N.*, and norm.* if it has a final norm. A model that adopts it under the
-// name "" shows these as its own.
+// Maps x [B, T, D] to [B, T, D] through `depth` blocks. Parameters: blocks.N.*, and norm.* if there is a final norm. A
+// model that registers the stack under the name "" shows these names as its own.
 class Stack : public Layer {
  public:
   explicit Stack(const StackOptions& options);
 
-  // The two halves of operator(), for a model that reads one token and closes that one alone. Hooks on the stack itself
-  // belong to operator().
+  // run() and close() are the two halves of operator(): the stream after the last block, and the output [B, T, D] after
+  // the final norm. A model that reads only one token can close only that one. Hooks on the stack itself are called by
+  // operator() only.
   Stream run(const Tensor& x) const;
-  // run() in pieces, for a model that changes the tokens on the way: the stream that enters the first block, and blocks
-  // first .. last - 1 of it.
+  // open() and advance() are the pieces of run(), for a model that changes the tokens on the way: the stream that
+  // enters the first block, and its way through the blocks first .. last - 1.
   Stream open(const Tensor& x) const;
   void advance(Stream& stream, std::int64_t first, std::int64_t last) const;
   Tensor close(const Stream& stream) const;
 
+  // The residual method and the blocks.
   const Method& method() const { return *options_.gate; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
-  // Recompute each block in the backward pass instead of keeping its activations.
+  // If on, each block is computed again in the backward pass, and its activations are not kept.
   void checkpoint_blocks(bool on) { checkpoint_blocks_ = on; }
-  // DropKey, dropout and DropHead of the attention of every block, while training: on from the start. Off for a last
-  // part of training without them (DropKey's fine-tuning, Li et al. 2023).
+  // Switches DropKey, dropout and DropHead in the attention of every block, which act in training only. They are on
+  // from the start. DropKey's authors switch them off for a last part of training, the fine-tuning (Li et al. 2023).
   void drop_in_attention(bool on);
 
  protected:

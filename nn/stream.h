@@ -1,11 +1,13 @@
+// The stream that flows through a stack of residual blocks.
 #pragma once
 
 #include "autograd/tensor.h"
 
 namespace plumb::nn {
 
-// What flows through a stack of blocks: x, which branches read, and what a method carries beside it (ResiDual's second
-// stream, the first block's values). All of it is [B, T, ..]: a model may go on with some of the tokens.
+// The tensors that pass from block to block: x, which the branches read, and further tensors that a method carries
+// along (ResiDual's second stream, the values of the first block). Every tensor is [B, T, ..], so that a model can
+// slice tokens off.
 struct Stream {
   Tensor x;  // [B, T, D]; hyper-connections: [B, T, n, D]
   Tensors carried = {};

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs a sweep as a Slurm array and under mpirun, by --shard, merges the parts, and compares with one process.
+# Runs a sweep with --shard as a Slurm array and under mpirun, merges the parts, and compares with one process.
 # Usage: tools/check_slurm.sh
-# Installs slurm-wlm and OpenMPI from Debian and starts a cluster of one node on this machine, for the time of the check. Needs root, and programs built by
-# ./test.sh. By hand, not part of the tests; docs/clusters.md shows the commands.
+# Installs slurm-wlm and OpenMPI from Debian and starts a cluster of one node on this machine during the check. Needs
+# root, and programs built by ./test.sh. Not part of the tests; docs/clusters.md shows the commands.
 set -euo pipefail
 export LC_ALL=C
-case "${1-}" in '') ;; --help | -h) sed -n '2,5s/^# //p' "$0"; exit ;; *) echo "error: expected nothing or --help, got '$1'" >&2; exit 2 ;; esac
+case "${1-}" in '') ;; --help | -h) sed -n '2,5s/^# //p' "$0"; exit ;; *) echo "error: expected no argument or --help, got '$1'" >&2; exit 2 ;; esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=$root/build/release/bin
-[ -x "$bin/depth_stability" ] && [ -x "$bin/merge" ] || { echo "error: build first: ./test.sh" >&2; exit 1; }
-[ "$(id -u)" = 0 ] || { echo "error: installs packages and starts daemons: run it as root" >&2; exit 1; }
+[ -x "$bin/depth_stability" ] && [ -x "$bin/merge" ] || { echo "error: the programs are not built; run ./test.sh first" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "error: this script installs packages and starts daemons; run it as root" >&2; exit 1; }
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends slurm-wlm slurm-client munge openmpi-bin >/dev/null
@@ -25,7 +25,7 @@ stop() {
 }
 trap stop EXIT
 
-# munge: who submits. One node, two processors, no accounting.
+# munge authenticates the user who submits. The cluster has one node and no accounting.
 mkdir -p /run/munge /var/log/munge /var/lib/munge
 chown munge: /run/munge /var/log/munge /var/lib/munge
 [ -s /etc/munge/munge.key ] || { dd if=/dev/urandom bs=1 count=1024 of=/etc/munge/munge.key status=none; chown munge: /etc/munge/munge.key; chmod 400 /etc/munge/munge.key; }
@@ -79,5 +79,5 @@ timeless() { awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) keep[i] = $i != "secon
 for merged in slurm mpi; do
   for file in metrics.jsonl layers.csv; do cmp "whole/$file" "$merged/$file"; done
   cmp <(timeless whole/results.csv) <(timeless "$merged/results.csv")
-  echo "$merged: $(($(wc -l <"$merged/results.csv") - 1)) trials, equal to one process"
+  echo "$merged: $(($(wc -l <"$merged/results.csv") - 1)) trials, equal to those of one process"
 done

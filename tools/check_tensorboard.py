@@ -1,4 +1,4 @@
-"""Reads a run folder's event files by TensorBoard's own reader and compares them with its metrics.jsonl and results.csv.
+"""Reads a run folder's event files with TensorBoard's reader, and compares them with metrics.jsonl and results.csv.
 
 Usage: check_tensorboard.py RUN_FOLDER
 """
@@ -24,7 +24,7 @@ def scalars(folder):
     for tag in events.Tags()["scalars"]:
         for e in events.Scalars(tag):
             found[e.step, tag] = e.value
-    for tag in events.Tags()["tensors"]:  # newer readers turn scalars into these
+    for tag in events.Tags()["tensors"]:  # newer readers return scalars as tensors
         for e in events.Tensors(tag):
             found[e.step, tag] = float(tensor_util.make_ndarray(e.tensor_proto))
     return found
@@ -64,4 +64,4 @@ for trial, entries in of_trial.items():
         sys.exit(f"error: {folder}: values that were not logged: {sorted(extra)[:5]}")
 if compared == 0 or set(of_trial) != set(rows):
     sys.exit(f"error: expected the steps of {len(rows)} trials, got those of {len(of_trial)}, {compared} values")
-print(f"{len(folders)} trials, {compared} values: TensorBoard reads what was logged")
+print(f"{len(folders)} trials, {compared} values: TensorBoard reads all logged values")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Trains two small arms with --tensorboard and reads the event files by TensorBoard's own reader. Not part of ./test.sh: it needs tensorboard, which
-# it gets from PyPI.
-# Usage: tools/check_tensorboard.sh [PYTHON]      PYTHON has tensorboard; without it a virtual environment is made in build/tensorboard.
+# Trains two small trials with --tensorboard and reads the event files with TensorBoard's reader. Not part of ./test.sh,
+# because it installs tensorboard from PyPI.
+# Usage: tools/check_tensorboard.sh [PYTHON]      PYTHON: a Python with tensorboard; by default a virtual environment is
+# created in build/tensorboard.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${1:-build/tensorboard/bin/python}

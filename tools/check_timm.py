@@ -1,4 +1,4 @@
-"""Weights exchanged with timm: called by check_timm.sh with the folder of the programs and a folder to work in."""
+"""Exchanges weights with timm. check_timm.sh calls it with the folder of the programs and a temporary folder."""
 
 import json
 import os
@@ -22,7 +22,7 @@ TOLERANCE = 1e-5  # largest difference of logits, relative to the largest logit 
 SHAPE = dict(img_size=32, patch_size=8, num_classes=10, embed_dim=48, depth=4, num_heads=4)
 
 
-# The models of tests/weights_tool.cpp, in timm's terms.
+# The models of tests/weights_tool.cpp, built with timm.
 MODELS = {
     "vit": lambda: VisionTransformer(**SHAPE),
     "vit_layerscale": lambda: VisionTransformer(**SHAPE, init_values=1e-5),
@@ -36,7 +36,7 @@ def plumb(*arguments):
 
 
 def shake(model):
-    """Moves every parameter off its initial value, so that no term is hidden by a 0, a 1 or a small gate."""
+    """Moves every parameter off its initial value, so that no 0, 1 or small gate hides a term."""
     with torch.no_grad():
         for p in model.parameters():
             p.add_(0.2 * torch.randn(p.shape))
@@ -66,7 +66,7 @@ for name, make in MODELS.items():
         model.load_state_dict(load_file(weights), strict=True)
         good &= compare("written by Plumb", model, weights, name)
     else:
-        print(f"{name:16} {'written by Plumb':24} FAILED  only Plumb's: {sorted(ours - theirs)}, only timm's: {sorted(theirs - ours)}")
+        print(f"{name:16} {'written by Plumb':24} FAILED  names only in Plumb: {sorted(ours - theirs)}, only in timm: {sorted(theirs - ours)}")
         good = False
 
     model = make()
@@ -75,7 +75,7 @@ for name, make in MODELS.items():
     good &= compare("written by timm", model, weights, name)
 
 def photos(folder, count=3):
-    """JPEG files of other sizes than the networks', with smooth colours and edges."""
+    """Writes JPEG files with smooth colours and edges, whose sizes differ from the networks' image size."""
     os.makedirs(folder)
     for i in range(count):
         rng = np.random.default_rng(i)
@@ -89,7 +89,8 @@ def photos(folder, count=3):
 
 
 def compare_files(name, program, more):
-    """Random weights of a published size: logits of tensors, and the five likeliest classes of files, each prepared by its own side."""
+    """Compares a model of a published size with random weights: logits for tensors, and the five most probable classes
+    for image files, which each side reads and resizes itself."""
     torch.manual_seed(1)
     model = timm.create_model(name, pretrained=False).eval()
     with torch.no_grad():
@@ -113,8 +114,8 @@ def compare_files(name, program, more):
     same = all([t["class"] for t in f["top"]] == theirs[i].topk(5).indices.tolist() for i, f in enumerate(found)) and len(found) == len(files)
     apart = max(abs(t["probability"] - theirs[i].softmax(-1)[t["class"]].item()) for i, f in enumerate(found) for t in f["top"])
     ok = error < TOLERANCE and same
-    print(f"{name:16} {'224 x 224, from files':24} {'ok' if ok else 'FAILED'}  relative error {error:.1e}; the five likeliest: "
-          f"{'the same' if same else 'others'}, probabilities {apart:.1e} apart")
+    print(f"{name:16} {'224 x 224, from files':24} {'ok' if ok else 'FAILED'}  relative error {error:.1e}; the five most probable classes: "
+          f"{'equal' if same else 'different'}, probabilities differ by {apart:.1e}")
     return ok
 
 

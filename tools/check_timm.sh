@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Exchanges weights with timm in both directions and compares logits. Not part of ./test.sh: it needs torch and timm, which it gets from PyPI.
-# Usage: tools/check_timm.sh [PYTHON]      PYTHON has torch, timm and safetensors; without it a virtual environment is made in build/timm.
+# Exchanges weights with timm in both directions and compares logits. Not part of ./test.sh, because it installs
+# torch and timm from PyPI.
+# Usage: tools/check_timm.sh [PYTHON]      PYTHON: a Python with torch, timm and safetensors; by default a virtual
+# environment is created in build/timm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${1:-build/timm/bin/python}

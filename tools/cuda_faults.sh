@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Plants faults into a copy of the cuda backend, one at a time, and looks whether the tests on the emulated device catch each.
-# Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names the regular expression fits
-# Prints what caught each and ends with a line of its own: N of N caught. Nothing else may run beside: tests that take more than ten minutes count as
-# never ending, which is caught.
+# Plants faults into a copy of the cuda backend, one at a time, and checks that the tests on the emulated device catch
+# each.
+# Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names match the regular expression
+# Prints which test caught each fault, and ends with the line "N of N caught". Run nothing else at the same time: a test
+# that takes more than ten minutes counts as endless, and so its fault as caught.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD copy=$PWD/build/faults
 pattern=${1:-}
 
-# name | file | perl substitution (each must change the file) | tests, schedule and test case to try before all others
+# name | file | perl substitution (each must change the file) | tests, schedule and test case to try first
 faults() {
   cat <<'LIST'
 pinned memory filled again too early|backends/cuda/memory.cpp|s/wait_for\(halves_\[current_\]\.emptied\);//|cuda lazy uploads of any size*
@@ -24,7 +25,7 @@ wrong leading dimension|backends/cuda/products.cpp|s/static_cast<std::uint64_t>\
 transposed operand|backends/cuda/products.cpp|s/p\.transpose_b \? CUBLAS_OP_T : CUBLAS_OP_N/p.transpose_b ? CUBLAS_OP_N : CUBLAS_OP_T/|backends eager
 bias skipped|backends/cuda/products.cpp|s/p\.bias \? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT/CUBLASLT_EPILOGUE_DEFAULT/|backends eager
 sum not added to|backends/cuda/products.cpp|s/p\.add_to_y \? 1 : 0/0/|backends eager
-no workspace|backends/cuda/products.cpp|s/aligned_workspace_, plan\.workspace, stream/nullptr, 0, stream/|cuda eager
+no workspace|backends/cuda/products.cpp|s/aligned_workspace_,\s*plan\.workspace, stream/nullptr, 0, stream/|cuda eager
 plan of another product|backends/cuda/products.h|s/auto operator<=>\(const Product&\) const = default;/auto operator<=>(const Product& o) const { return M <=> o.M; } bool operator==(const Product& o) const { return M == o.M; }/|cuda eager
 wrong batch stride|backends/cuda/linear.cu|s/walk\.inner_stride\[0\] \* M \* K/walk.inner_stride[0] * K/|backends eager
 last rows of a weight gradient left out|backends/cuda/linear.cu|s/if \(rest > 0\)/if (rest < 0)/|backends eager
@@ -46,11 +47,11 @@ shuffle for a barrier|backends/cuda/attention_masks.cuh|s/\/= sum;\n  __syncwarp
 stale step|backends/cuda/attention_masks.cuh|s/c\.step,/0,/|backends eager
 mask of another sample|backends/cuda/attention_masks.cuh|s/call\.first_sample \+ b\)/call.first_sample)/|backends eager
 output left as it was|backends/cuda/norm.cu|s/rstd\[row\] = s;//|backends eager
-label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ targets\.check\(row, n\)/losses[row] = loss/|cuda eager what the host does not look at*
-index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/|cuda eager what the host does not look at*
+label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ targets\.check\(row, n\)/losses[row] = loss/|cuda eager labels and indices out of range*
+index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/|cuda eager labels and indices out of range*
 a training that goes on although it is not finite|backends/cuda/optimizer.cu|s/if \(state && state->goes_on == 0\) return;//g|cuda eager a step that is not finite*
 state of the step before forgotten|backends/cuda/optimizer.cu|s/max_norm, state_of\(before\)/max_norm, state_of(Array())/|cuda eager a step that is not finite*
-sum written over an earlier one|backends/cuda/warp.cuh|s/__syncthreads\(\);  \/\/ nobody reads an earlier sum there any more\n//|backends eager
+sum written over an earlier one|backends/cuda/warp.cuh|s/__syncthreads\(\);[^\n]*\n(\s*memory\[threadIdx\.x\] = x;)/$1/|backends eager
 second launch of a long table left out|backends/cuda/optimizer.cu|s/if \(table\.count == squares_rows\) flush\(\);/if (table.count == squares_rows) continue;/|cuda eager
 tensor found a block late|backends/cuda/optimizer.cu|s/rows\[middle\]\.first_block <= block/rows[middle].first_block < block/|backends eager
 draws of the wrong elements|backends/cuda/dropout.cu|s/first \/ 8 \+ static_cast/first \/ 8 + 1 + static_cast/|backends eager
@@ -59,9 +60,9 @@ mask of the scores left out|backends/cuda/attention_softmax.cu|s/if \(draw_masks
 LIST
 }
 
-# All changes must fit before the first is tried.
+# Check that every substitution changes its file before the first fault is planted.
 while IFS='|' read -r name file change first; do
-  if perl -0pe "$change" "$file" | cmp -s - "$file"; then echo "error: $name: the change fits nowhere in $file" >&2; exit 1; fi
+  if perl -0pe "$change" "$file" | cmp -s - "$file"; then echo "error: fault '$name': the substitution matches nothing in $file; update it in the list" >&2; exit 1; fi
 done < <(faults)
 
 rm -rf "$copy"
@@ -69,7 +70,8 @@ mkdir -p "$copy"
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 cd "$copy"
 export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
-# Builds and runs tests under a schedule, or under the race checker: tests TESTS eager|lazy|races [CASE]. Status 125: they cannot be built.
+# Builds and runs tests under a schedule or the race checker: tests TESTS eager|lazy|races [CASE]. Status 125: the build
+# failed.
 tests() {
   local preset=emulated
   [ "$2" != races ] || preset=emulated-races
@@ -78,26 +80,27 @@ tests() {
   PLUMB_EMULATED_SCHEDULE=$2 timeout 600 "build/$preset/tests/${1}_tests" --abort ${3:+"$3"}
 }
 
-# The first test that fails, under which schedule; nothing if all pass. Tests are tried in this order, after those that the caller names.
-caught_by() { # ['TESTS SCHEDULE [CASE]']
+# Prints the first test that fails, and its schedule; nothing if all pass. Runs the caller's test first, then all others
+# in this order.
+caught_by() {  # optional argument: the tests to run first, 'TESTS SCHEDULE [CASE]'
   local schedule name status only
   while read -r name schedule only; do
     status=0
     tests "$name" "$schedule" "$only" >log 2>&1 </dev/null || status=$?
     if [ $status != 0 ]; then
       if [ $status = 125 ]; then echo "the compiler"; return; fi
-      [ $status != 124 ] || printf 'no end of the '
+      [ $status != 124 ] || printf 'endless: '
       echo "$name tests, $schedule: $({ grep -m1 'CUDA emulator:\|SUMMARY: ThreadSanitizer' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
       return
     fi
   done < <([ $# = 0 ] || echo "$1"; printf '%s\n' 'backends eager' 'ops eager' 'cuda eager' 'backends lazy' 'ops lazy' 'cuda lazy')
 }
 
-# Without a fault all must pass, and each hint name tests that there are.
+# Without a fault all tests must pass, and each hint must name existing tests.
 by=$(caught_by)
-[ -z "$by" ] || { echo "error: without a fault a test fails: $by" >&2; exit 1; }
+[ -z "$by" ] || { echo "error: a test fails without any fault: $by; fix it first" >&2; exit 1; }
 while read -r name schedule only; do
-  tests "$name" "$schedule" "$only" >log 2>&1 </dev/null && grep -q '^All tests passed' log || { echo "error: '$name $schedule $only' does not pass" >&2; exit 1; }
+  tests "$name" "$schedule" "$only" >log 2>&1 </dev/null && grep -q '^All tests passed' log || { echo "error: the test '$name $schedule $only' of the list is missing or fails; correct the list" >&2; exit 1; }
 done < <(faults | cut -d'|' -f4 | grep ' .* ' | sort -u)
 planted=0 caught=0
 while IFS='|' read -r name file change first; do

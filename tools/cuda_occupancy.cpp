@@ -1,5 +1,6 @@
-// Reads lines "KERNEL;REGISTERS;STACK;SHARED" and writes them with the share of a processor's threads (compute
-// capability 9.0) that blocks of 256 threads can fill, in percent: by CUDA's own rules, which need no device.
+// Reads lines "KERNEL;REGISTERS;STACK;SHARED" and appends the occupancy in percent: the share of a multiprocessor's
+// threads (compute capability 9.0) that blocks of 256 threads can fill. Uses CUDA's occupancy rules and needs no
+// device.
 #include <cuda_occupancy.h>
 
 #include <iostream>
@@ -7,7 +8,7 @@
 #include <string>
 
 int main() {
-  cudaOccDeviceProp device;  // of compute capability 9.0: an H100
+  cudaOccDeviceProp device;  // compute capability 9.0: an H100
   device.computeMajor = 9, device.computeMinor = 0;
   device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;
   device.regsPerBlock = 65536, device.regsPerMultiprocessor = 65536;

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Compiles the kernels of the cuda backend for compute capability 9.0, with warnings and register spills as errors, and compares what each needs with
-# backends/cuda/resources.csv: registers, bytes of stack and of static shared memory, and the share of a processor's threads that blocks of 256 can fill
-# (before dynamic shared memory, which norms and attention use).
-# Usage: tools/cuda_resources.sh [--update]      --update: writes what this nvcc says
-# Without nvcc (CUDACXX, or on the PATH) it says so and ends well; with a version that the table does not have it only prints.
+# Compiles the kernels of the cuda backend for compute capability 9.0, with warnings and register spills as errors, and
+# compares the resources of each kernel with backends/cuda/resources.csv: registers, bytes of stack, bytes of static
+# shared memory, and occupancy, the share of a multiprocessor's threads that blocks of 256 threads can fill (before
+# dynamic shared memory, which norms and attention use).
+# Usage: tools/cuda_resources.sh [--update]      --update: write the results of this nvcc to the table
+# Without nvcc ($CUDACXX or on the PATH), prints a notice and succeeds. If the table has no rows for the version of
+# nvcc, only prints the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=backends/cuda/resources.csv
 nvcc=$(command -v "${CUDACXX:-nvcc}" || command -v /usr/local/cuda/bin/nvcc || true)
 if [ -z "$nvcc" ]; then
-  echo "no nvcc: the kernels of the cuda backend are not compiled for a device, and their registers are not compared"
+  echo "nvcc not found (\$CUDACXX or on the PATH): skipped compiling the CUDA kernels for a device and comparing their registers"
   exit 0
 fi
 version=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
@@ -17,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo '#include <vector>' >"$work/empty.cu"
 if [ "${version%%.*}" -lt 12 ] || ! "$nvcc" -std=c++20 -c -o "$work/empty.o" "$work/empty.cu" >/dev/null 2>&1; then
-  echo "$nvcc $version is older than 12 or does not go with the C++ compiler here: the kernels of the cuda backend are not compiled for a device"
+  echo "$nvcc $version is older than 12 or does not support the installed C++ compiler: skipped compiling the CUDA kernels for a device"
   exit 0
 fi
 
@@ -30,7 +32,7 @@ export -f compile
 export nvcc work
 printf '%s\n' backends/cuda/*.cu | xargs -P "$(nproc)" -I{} bash -c 'compile "$1"' _ {}
 
-# One line a kernel: its name without namespaces and parameters.
+# Print one line per kernel: its name without namespaces and parameters, then its resources.
 for log in "$work"/*.cu.log; do
   sed -n "s/^ptxas info *: Compiling entry function '\([^']*\)'.*/kernel \1/p
           s/^ *\([0-9]*\) bytes stack frame.*/stack \1/p
@@ -43,7 +45,7 @@ for log in "$work"/*.cu.log; do
         match($0, /Used [0-9]+/); registers = substr($0, RSTART + 5, RLENGTH - 5)
         shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH - 11) : 0
         gsub(/plumb::(cuda::)?|\(anonymous namespace\)::/, "", name)
-        depth = 0; end = length(name)  # the parameters begin at the last bracket that closes at the end
+        depth = 0; end = length(name)  # the parameters begin at the bracket that matches the last closing one
         for (i = length(name); i > 0; --i) {
           c = substr(name, i, 1)
           if (c == ")") ++depth
@@ -66,13 +68,13 @@ count=$(wc -l <"$work/rows")
 most=$(cut -d';' -f3 "$work/rows" | sort -n | tail -1)
 if ! grep -q "^$version;" "$table"; then
   cat "$work/rows"
-  echo "nvcc $version: $count kernels, at most $most registers, no spills; $table has no rows of this version to compare with"
+  echo "nvcc $version: $count kernels, at most $most registers, no spills; $table has no rows for this version; add them: tools/cuda_resources.sh --update"
   exit 0
 fi
 grep "^$version;" "$table" >"$work/then"
 if ! diff "$work/then" "$work/rows" >"$work/differences"; then
   cat "$work/differences"
-  echo "error: kernels need other resources than $table says (< there, > now); if that is meant: tools/cuda_resources.sh --update" >&2
+  echo "error: the resources of kernels differ from $table (< table, > now). If this is intended, run tools/cuda_resources.sh --update" >&2
   exit 1
 fi
-echo "nvcc $version: $count kernels, at most $most registers, no spills, as $table says"
+echo "nvcc $version: $count kernels, at most $most registers, no spills, equal to $table"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what Plumb needs from the system's packages (Debian 12, Ubuntu 24.04 and newer).
-# Usage: tools/install.sh build|test      build: to build and run programs; test: the tests, too
+# Installs the system packages that Plumb needs (Debian 12, Ubuntu 24.04 and newer).
+# Usage: tools/install.sh build|test      build: packages to build and run programs; test: also those of the tests
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libpng-dev libjpeg-dev libboost-math-dev)
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
-  test) wanted=("${build[@]}" catch2) ;;
+  test) wanted=("${build[@]}" catch2 git doxygen python3 python3-markdown python3-pygments) ;;
   *) sed -n 2,3p "$0" >&2; exit 2 ;;
 esac
 
@@ -14,7 +14,8 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<'END'
 error: this system has no apt-get, so nothing was installed. Plumb needs:
   a C++20 compiler with OpenMP (g++ 12 or newer), CMake 3.25, Ninja (ccache helps),
-  oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib, libpng 1.6, libjpeg-turbo 2, Boost.Math 1.74; for the tests also Catch2 2.13 or 3.
+  oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib, libpng 1.6, libjpeg-turbo 2, Boost.Math 1.74; for the tests also Catch2 2.13 or 3,
+  git, Doxygen, and Python 3 with Markdown and Pygments.
 Install them, then: cmake --preset release -DPLUMB_BUILD_TESTS=OFF && cmake --build --preset release
 END
   exit 1
@@ -25,7 +26,7 @@ missing=()
 for package in "${wanted[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
-# A browser, in which the tests look at reports, where the system has one; without it they say that they skip.
+# The tests open reports in a browser. If none can be installed, these tests are skipped.
 browser=()
 if [ "$1" = test ] && ! command -v chromium chromium-browser google-chrome >/dev/null && [ ! -e build/.no-browser ]; then
   browser=(chromium fonts-dejavu-core)
@@ -36,7 +37,7 @@ as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
     [ ${#missing[@]} -eq 0 ] && exit 0
-    echo "error: not root and no sudo; install by hand: apt-get install ${missing[*]}" >&2
+    echo "error: packages are missing and there is no root access; install them: apt-get install ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo)
@@ -51,7 +52,7 @@ if [ ${#browser[@]} -gt 0 ]; then
   echo "installing: ${browser[*]}" >&2
   if ! "${as_root[@]}" apt-get update -qq >&2 ||
     ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${browser[@]}" >/dev/null; then
-    echo "no browser could be installed; the tests that look at reports will skip (rm build/.no-browser to try again)" >&2
+    echo "no browser could be installed; tests that open reports will be skipped (rm build/.no-browser to try again)" >&2
     mkdir -p build && touch build/.no-browser
   fi
 fi

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Kills a sweep again and again, resumes it, and compares its results with those of one that was left alone.
+# Kills a sweep repeatedly, resumes it, and compares its results with those of an undisturbed sweep.
 # Usage: tools/kill_sweep.sh [N] [--bin DIR] [--signal KILL|INT]      N: number of kills [100]
-# The sweep runs two arms side by side with checkpoints every few tens of milliseconds, and gets a kill -9 at a random moment after its start, every other
-# time after its first checkpoint. Then it is finished, and results.csv (without its times), metrics.jsonl and layers.csv must be the undisturbed sweep's
-# byte for byte. Prints how many kills hit a sweep that had the checkpoint of an unfinished arm; at least half of them must.
-# --signal INT sends a Ctrl-C instead, to networks wide enough for those products that a signal must not interrupt, and expects exit status 130.
+# The sweep runs two trials at a time, with a checkpoint every few tens of milliseconds. It gets a kill -9 at a random
+# moment after its start, every second time after its first checkpoint. In the end results.csv (without times),
+# metrics.jsonl and layers.csv must equal those of the undisturbed sweep byte for byte. At least half of the kills must
+# hit a sweep with a checkpoint of an unfinished trial. --signal INT sends Ctrl-C instead, and expects exit status 130;
+# its networks are wide enough for matrix products that a signal must not interrupt.
 set -euo pipefail
-set -m  # else what runs in the background ignores Ctrl-C until its own handler is there
+set -m  # otherwise background processes ignore Ctrl-C until they install a handler
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
 kills=100 bin=$root/build/release/bin signal=KILL
@@ -25,33 +26,33 @@ case "$signal" in
 esac
 [[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "error: expected a number of kills, got '$kills'" >&2; exit 2; }
 program=$bin/depth_stability
-[ -x "$program" ] || { echo "error: $program is not there; build it first: ./test.sh" >&2; exit 1; }
+[ -x "$program" ] || { echo "error: $program does not exist; build it with ./test.sh" >&2; exit 1; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 seeds=0..$(((kills + 9) / 10 + 1))
-# Not a function: in the background its process would be a shell's, and the kill that shell's.
+# An array, not a function: a function in the background would run in a shell, and the kill would hit that shell.
 sweep=("$program" --gates pre,layerscale --seeds "$seeds" "${size[@]}" --drop-key 0.1 --ema-decay 0.9 --jobs 2 --no-progress)
 
 begin=$(date +%s%N)
 "${sweep[@]}" --out whole >/dev/null 2>&1
 whole_ms=$((($(date +%s%N) - begin) / 1000000))
-# The moments are spread so that the kills use up about the time of the whole sweep, and some of it is left at the end.
+# The kills are spread over about the time of the whole sweep, so that some work is left at the end.
 longest_ms=$((2 * whole_ms / kills + 40))
 checkpoint() { [ -n "$(find killed/checkpoints -name '*.safetensors' ! -name '.*' 2>/dev/null | head -1)" ]; }
-# Whether the sweep handles Ctrl-C yet: an earlier one ends it by the system's default.
+# Whether the sweep has installed its handler of Ctrl-C. An earlier Ctrl-C ends the process by default.
 listens() { (($((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null || echo 0) & 2)) != 0)); }
 hit=0 done_early=0 stopped=0
 for ((i = 0; i < kills; ++i)); do
   "${sweep[@]}" --out killed --resume --checkpoint-every 0.0005 >log 2>&1 &
   pid=$!
-  # Not before the run is there: a kill that finds nothing begun tests nothing.
+  # Wait until the sweep has begun; an earlier kill tests nothing.
   for ((t = 0; t < 400; ++t)); do [ -e killed/run.json ] && break; sleep 0.01; done
   if [ "$signal" = INT ]; then
     for ((t = 0; t < 400; ++t)); do listens && break; sleep 0.01; done
   fi
-  # Every other one waits for a checkpoint, however busy the machine is.
+  # Every second kill waits for a checkpoint, even on a busy machine.
   if ((i % 2)); then
     for ((t = 0; t < 400; ++t)); do checkpoint && break; sleep 0.01; done
     sleep "0.0$((RANDOM % 30 + 10))"
@@ -79,11 +80,11 @@ status=0
 for file in metrics.jsonl layers.csv; do cmp "whole/$file" "killed/$file" || status=1; done
 cmp <(timeless whole/results.csv) <(timeless killed/results.csv) || status=1
 damaged=$(grep -c '^damaged' log || true)
-echo "$kills kills, $hit of them with a checkpoint of an unfinished arm, $done_early after the end; $(($(wc -l <whole/results.csv) - 1)) arms; lines damaged: $damaged"
+echo "$kills kills, $hit of them with a checkpoint of an unfinished trial, $done_early after the end; $(($(wc -l <whole/results.csv) - 1)) trials; damaged lines: $damaged"
 if [ $status = 0 ]; then echo "results equal those of the undisturbed sweep"; else echo "error: results differ" >&2; fi
 if [ "$signal" = INT ] && [ $((2 * stopped)) -lt "$kills" ]; then
-  echo "error: only $stopped of $kills interrupts were taken by the sweep itself, expected at least half" >&2
+  echo "error: only $stopped of $kills interrupts were handled by the sweep, expected at least half" >&2
   status=1
 fi
-if [ $((2 * hit)) -lt "$kills" ]; then echo "error: only $hit of $kills kills hit an arm with a checkpoint, expected at least half" >&2; status=1; fi
+if [ $((2 * hit)) -lt "$kills" ]; then echo "error: only $hit of $kills kills hit a trial with a checkpoint, expected at least half" >&2; status=1; fi
 exit $status

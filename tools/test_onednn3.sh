@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the library against oneDNN 3.x from PyPI (headers and library) and runs the tests that reach it.
+# Builds the library against oneDNN 3.x from PyPI (headers and library) and runs the tests that use it.
 # Usage: tools/test_onednn3.sh      Works in build/onednn3.
 set -euo pipefail
 cd "$(dirname "$0")/.."

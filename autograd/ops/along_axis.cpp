@@ -1,4 +1,4 @@
-// Ops along one axis, for each position on the others by itself: cumulative sums, and elements chosen by index.
+// Ops along one axis, separately for each position on the other axes: cumulative sums, and elements chosen by index.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -12,16 +12,16 @@ Tensor cumulative(const Tensor& x, int axis, bool from_the_end) {
                 [axis, from_the_end](const Tensor& dy) { return Tensors{cumulative(dy, axis, !from_the_end)}; });
 }
 
-// An index of as many axes as x, with x's extents but for those along `axis`.
+// Checks an index that must have the extents of x, except along `axis`.
 void check_index_along(const char* op, const Tensor& x, int axis, const Tensor& index) {
   detail::check_indices(op, x, axis, index);
   check(index.shape().rank() == x.shape().rank() && index.shape().with(axis, 0) == x.shape().with(axis, 0),
-        "[{}] expected an index with the extents of {} but for axis {}, got {}", op, x.shape(), axis, index.shape());
+        "[{}] expected an index with the extents of {} except on axis {}, got {}", op, x.shape(), axis, index.shape());
 }
 
 Tensor taken(const Tensor& x, const Tensor& index, int axis);
 
-// Source added to zeros.
+// Adds the elements of source to zeros of this shape.
 Tensor scattered(const Tensor& source, const Tensor& index, int axis, const Shape& shape) {
   Array y = full_like(source.array(), shape, 0);
   kernels(y).scatter_add_along(source.array(), index.array(), axis, y);

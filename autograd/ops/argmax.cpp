@@ -1,5 +1,4 @@
-// Where the largest or smallest element is, and how often that is the label: integers and a number, which have no
-// gradient.
+// The position of the largest or smallest element, and accuracy. The results have no gradient.
 #include <cmath>
 #include <functional>
 
@@ -9,14 +8,14 @@ namespace plumb {
 
 namespace {
 
-// The first element along the axis that no other is before; the first NaN is before all.
+// Returns the index along the axis of the element that comes first by `before`. The first NaN comes before all numbers.
 template <class Before>
 Tensor first_of_all(const char* op, const Tensor& x, int axis, bool keep_axis, Before before) {
   detail::check_float(op, x);
   axis = detail::checked_axis(op, x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
   check(extent > 0, "[{}] expected a non-empty axis {}, got shape {}", op, axis, x.shape());
-  std::int64_t inner = 1;  // elements between neighbours on the axis
+  std::int64_t inner = 1;  // distance of neighbours on the axis
   for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
   const Array in = on_host(x.array());
   Out y(Array(keep_axis ? x.shape().with(axis, 1) : x.shape().without(axis), DType::i64, in.device()));

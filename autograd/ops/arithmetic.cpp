@@ -1,4 +1,5 @@
-// Elementwise primitives. The engine sums a gradient of broadcast shape to its input's, so the formulas do not.
+// Elementwise primitives. Formulas of gradients ignore broadcasting, because the engine sums each
+// gradient to the shape of its input.
 #include <cmath>
 #include <numbers>
 
@@ -178,8 +179,8 @@ Tensor pow(const Tensor& x, double exponent) {
   });
 }
 
-// Where a factor of a derivative is not used, its operands are put to 1 first: 0 times what is not finite would be NaN
-// in derivatives of it.
+// If a factor of a derivative is not used, its operands are set to 1 first. Multiplying an infinite factor by 0 instead
+// would give NaN in higher derivatives.
 Tensor pow(const Tensor& x, const Tensor& y) {
   return record("pow", compute(Binary::pow, "pow", x, y), {x, y}, [x = Saved(x), y = Saved(y)](const Tensor& dy) {
     Tensor dx, d_exponent;
@@ -188,7 +189,8 @@ Tensor pow(const Tensor& x, const Tensor& y) {
       dx = dy * where(constant, 0, y * pow(where(constant, 1, x), where(constant, 1, y) - 1));
     }
     if (y.requires_grad()) {
-      const Tensor flat = equal(maximum(abs(x.get().detach()), -y.get().detach()), 0);  // x is 0, y is at least 0
+      const Tensor flat =
+          equal(maximum(abs(x.get().detach()), -y.get().detach()), 0);  // where x is 0 and y is at least 0
       const Tensor base = where(flat, 1, x);
       d_exponent = dy * (pow(base, y) * log(base));
     }
@@ -198,8 +200,7 @@ Tensor pow(const Tensor& x, const Tensor& y) {
 
 namespace {
 
-// The share of the gradient that an operand gets: 1 where it was chosen over the other, 1/2 where both are equal, and 1
-// where one is NaN.
+// The share of the gradient that an operand gets: 1 if it was chosen, 1/2 if both are equal, and 1 if one is NaN.
 Tensor chosen(const Tensor& not_chosen, const Tensor& equal_ones, DType dtype) {
   return 1 - cast(not_chosen, dtype) - 0.5 * cast(equal_ones, dtype);
 }

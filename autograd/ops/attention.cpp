@@ -1,6 +1,6 @@
-// softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v and
-// two numbers a row (its largest q.k, its sum of exponentials); no N x M array. Higher derivatives go through arrays of
-// probabilities; the masks are drawn again, and kept nowhere.
+// softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. The backward pass keeps q, k, v and two
+// numbers for each row (its largest q.k and its sum of exponentials), but no N x M array. Higher derivatives use arrays
+// of probabilities; the masks are drawn again instead of being kept.
 #include <algorithm>
 #include <cmath>
 
@@ -34,9 +34,9 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
                      .empty = o.empty,
                      .step = random.step,
                      .first_sample = random.first_sample};
-  if (call.drop_key.threshold || call.dropout.threshold) random_state_for(op);  // checks
+  if (call.drop_key.threshold || call.dropout.threshold) random_state_for(op);  // throws unless a RandomScope is open
   check(std::isfinite(call.scale) && call.scale >= 0,
-        "[{}] expected a finite scale of the scores of at least 0, got {}", op, call.scale);
+        "[{}] expected a finite scale of at least 0 for the scores, got {}", op, call.scale);
   if (o.keep.defined()) {
     const Shape full{batch, heads, queries, keys};
     check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full),
@@ -108,9 +108,9 @@ namespace {
 
 using detail::make_call;
 
-// The backward pass in ops that are recorded: with P = softmax(scale q k^T) under the call's masks and A = dropped(P),
-// dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of the forward pass
-// is not needed.
+// The backward pass in ops that are recorded. With P = softmax(scale q k^T) under the call's masks and A =
+// dropped(P): dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of
+// the forward pass is not needed.
 Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const Tensor& dy, const Tensor& q,
                           const Tensor& k, const Tensor& v) {
   const Tensor scaled = q * call.scale, p = detail::masked_softmax(call, keep, matmul(scaled, k, false, true));
@@ -118,17 +118,19 @@ Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const T
   return {matmul(ds, k) * call.scale, matmul(ds, scaled, true), matmul(detail::dropped(call, p), dy, true)};
 }
 
-template <class A>                 // Array, or Out for what is written
-HeadsOf<A> heads_of(const A& a) {  // [B, H, T, E]
+// The layout of heads in an array [B, H, T, E], and of part `which` of a packed array [B, T, parts * D]. A
+// is Array, or Out for results.
+template <class A>
+HeadsOf<A> heads_of(const A& a) {
   return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};
 }
 template <class A>
-HeadsOf<A> packed(const A& a, std::int64_t which, std::int64_t parts, std::int64_t head_dim) {  // [B, T, parts * D]
+HeadsOf<A> packed(const A& a, std::int64_t which, std::int64_t parts, std::int64_t head_dim) {
   const std::int64_t D = a.dim(2) / parts;
   return {a, which * D, a.dim(1) * a.dim(2), head_dim, a.dim(2)};
 }
 
-// [B, T, parts D] as `parts` tensors [B, H, T, E], and back.
+// Splits [B, T, parts D] into `parts` tensors [B, H, T, E]; repacked() is the inverse.
 Tensors unpacked(const Tensor& x, std::int64_t parts, std::int64_t heads) {
   const std::int64_t B = x.dim(0), T = x.dim(1), E = x.dim(2) / (parts * heads);
   const Tensor split = permute(reshape(x, {B, T, parts, heads, E}), {2, 0, 3, 1, 4});
@@ -151,7 +153,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   return record_fused(
       op, y, {q, k, v},
       [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call, sums](const Tensor& dy) {
-        keep.get();  // unchanged since: the call may share its buffer
+        keep.get();  // throws if the mask was changed: the call may share its buffer
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
         kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()),
                                        heads_of(v.array()), sums, heads_of(Out(dq)), heads_of(Out(dk)),
@@ -196,7 +198,7 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
 }
 
 Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {
-  if (scores.numel() == 0) return scores;  // no rows: max() has nothing to take
+  if (scores.numel() == 0) return scores;  // max() throws if there are no rows
   const Defaults like{scores.dtype(), scores.device()};
   const Tensor lowest = full({1}, -1e30, like), zero = full({1}, 0, like), one = full({1}, 1, like);
   const Tensor top = max(where(keep, scores.detach(), lowest), {-1}, true);

@@ -1,5 +1,5 @@
-// Softmax of attention's scores under the masks of a call, and dropout of probabilities: the kernels draw the masks and
-// keep none.
+// Softmax of attention scores under the masks of a call, and dropout of probabilities. Kernels draw the
+// masks and do not store them.
 #include "autograd/node.h"
 #include "autograd/ops/attention_masks.h"
 #include "autograd/ops/second.h"
@@ -7,12 +7,12 @@
 namespace plumb {
 namespace {
 
-// The call without what is drawn after the softmax.
+// The call without dropout, which acts after the softmax.
 AttentionCall before_softmax(AttentionCall call) {
   call.dropout = {};
   return call;
 }
-// The call without what is drawn, or given, before it.
+// The call without the masks that act before the softmax.
 AttentionCall after_softmax(AttentionCall call) {
   call.keep = {}, call.causal = false, call.drop_key = {};
   return call;
@@ -28,7 +28,7 @@ Tensor detail::masked_softmax(const AttentionCall& given, const Tensor& keep, co
   return record_fused(
       "attention_softmax", p, {scores},
       [call, keep = Saved(keep)](const Tensor& dp, const Tensor& result) {
-        keep.get();  // unchanged since: the call may share its buffer
+        keep.get();  // throws if the mask was changed: the call may share its buffer
         const Out dx = empty_like(result.array());
         kernels(dx).attention_softmax_backward(call, dp.array(), result.array(), dx);
         return Tensors{Tensor(dx)};
@@ -39,13 +39,13 @@ Tensor detail::masked_softmax(const AttentionCall& given, const Tensor& keep, co
       });
 }
 
-// p is 0 where a key is dropped, so that only rows which a rule made constant differ from softmax's.
+// p is 0 for a dropped key, so the formula of the plain softmax holds, except in rows that a policy made constant.
 Tensor detail::masked_softmax_backward(const AttentionCall& call, const Tensor& dp, const Tensor& p) {
   const Tensor ds = softmax_backward(dp, p);
   return call.empty == EmptyRow::paper ? masked_fill(ds, draw_masks(before_softmax(call), p).uniform_rows, 0) : ds;
 }
 
-// Linear in p, with a mask that can be drawn again: its gradient is itself.
+// The op is linear in p, and its mask can be drawn again, so its gradient is the op itself.
 Tensor detail::dropped(const AttentionCall& given, const Tensor& p) {
   if (!given.dropout.threshold) return p;
   const AttentionCall call = after_softmax(given);

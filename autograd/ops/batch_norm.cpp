@@ -1,5 +1,5 @@
 // Batch norm (Ioffe, Szegedy 2015) of images [B, C, H, W], composed of primitives: y = weight (x - mean) rsqrt(variance
-// + eps) + bias with one mean and variance a channel.
+// + eps) + bias, with one mean and one variance for each channel.
 #include "autograd/ops.h"
 
 namespace plumb {

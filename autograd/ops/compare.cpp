@@ -1,4 +1,4 @@
-// Masks of where a comparison holds.
+// Comparisons that return masks.
 #include <cmath>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-// Kernels compare f32 and f64; f64 holds every bf16 and u8, and every i64 up to 2^53.
+// Converts to a dtype that kernels can compare: f32 or f64. f64 represents every bf16 and u8, and every i64 up to 2^53.
 Array comparable(const Array& a) {
   if (is_float(a.dtype())) return a;
   Array wide(a.shape(), DType::f64, a.device());
@@ -16,7 +16,7 @@ Array comparable(const Array& a) {
   return wide;
 }
 
-// op(a, b), or op(b, a).
+// Returns the mask op(a, b), or op(b, a) if the order is swapped.
 enum class Order { given, swapped };
 Tensor mask(Binary op, const char* op_name, const Tensor& a, const Tensor& b, Order order = Order::given) {
   detail::check_alike(op_name, a, b);
@@ -28,12 +28,12 @@ Tensor mask(Binary op, const char* op_name, const Tensor& a, const Tensor& b, Or
   return Tensor(y);
 }
 
-// c beside x, in x's dtype.
+// Returns the number c in the dtype of x.
 Tensor number(const char* op, const Tensor& x, double c) {
   detail::check_defined(op, x);
   const bool fits = is_real(x.dtype()) ||
                     (c == std::floor(c) && std::abs(c) <= 0x1p53 && (x.dtype() != DType::u8 || (0 <= c && c <= 255)));
-  check(fits, "[{}] expected a number that {} holds to compare {} {} with, got {}", op, name(x.dtype()),
+  check(fits, "[{}] expected a number that {} can represent, to compare it with {} {}, got {}", op, name(x.dtype()),
         name(x.dtype()), x.shape(), c);
   return full({}, c, {x.dtype(), x.device()});
 }

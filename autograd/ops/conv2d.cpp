@@ -1,4 +1,4 @@
-// 2-d convolution as PyTorch's conv2d: cross-correlation of x [B, C, H, W] with weight [O, C, kh, kw].
+// 2-d convolution like PyTorch's conv2d: cross-correlation of x [B, C, H, W] with weight [O, C, kh, kw].
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -44,13 +44,13 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
               {x, weight, bias}));
 }
 
-// The patches of x under the filter are gathered into rows, which one matrix product multiplies by the weight.
+// Gathers the patches of x under the filter into rows, and multiplies them by the weight in one matrix product.
 Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   const std::int64_t B = x.dim(0), C = x.dim(1), H = x.dim(2), W = x.dim(3), O = weight.dim(0), kh = weight.dim(2),
                      kw = weight.dim(3);
   const Shape shape = output_shape(x, weight, options);
-  const std::int64_t outside = H * W;  // a pixel of zeros behind the others
-  std::vector<std::int64_t> index;     // [H' W', kh kw]: the pixel under each entry of the filter
+  const std::int64_t outside = H * W;  // index of an extra pixel of zeros after the image
+  std::vector<std::int64_t> index;     // the pixel under each entry of the filter, [H' W', kh kw]
   for (std::int64_t i = 0; i < shape[2]; ++i)
     for (std::int64_t j = 0; j < shape[3]; ++j)
       for (std::int64_t u = 0; u < kh; ++u)

@@ -1,4 +1,4 @@
-// Mean over rows of -sum_c t_c log softmax(x)_c. Gradient: (softmax(x) sum(t) - t) / rows.
+// Cross entropy: the mean over rows of -sum_c t_c log softmax(x)_c. Its gradient is (softmax(x) sum(t) - t) / rows.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -33,7 +33,7 @@ void detail::check_labels(const char* op, const Tensor& logits, const Tensor& la
   check(labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1),
         "[{}] expected i64 labels {} for logits {}, got {} {}", op, logits.shape().without(-1), logits.shape(),
         name(labels.dtype()), labels.shape());
-  check(labels.device() == logits.device(), "[{}] expected labels on {}, where the logits are, got some on {}", op,
+  check(labels.device() == logits.device(), "[{}] expected labels on {} like the logits, got labels on {}", op,
         name(logits.device()), name(labels.device()));
   const Array host = numbers_to_check(labels.array());
   for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {

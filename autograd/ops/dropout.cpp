@@ -1,5 +1,5 @@
-// y = m x / (1 - p), m drawn per element. Linear in x with a mask that can be drawn again: its gradient is itself, and
-// no mask is kept.
+// Dropout: y = m x / (1 - p), with m drawn for each element. The op is linear in x, and its mask can be drawn again, so
+// its gradient is the op itself and no mask is kept.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -20,9 +20,7 @@ Tensor dropout(const Tensor& x, double p) {
   detail::check_float("dropout", x);
   const std::uint32_t threshold = survivable_threshold("dropout", "probability", p);
   if (threshold == 0 || x.numel() == 0) return x;
-  const RandomState& random = random_state_for(
-      "dropout",
-      "or, for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
+  const RandomState& random = random_state_for("dropout", "or use nn::Dropout, which eval() on the model turns off");
   const std::int64_t per_sample = x.shape().rank() > 0 ? x.numel() / x.dim(0) : 1;
   return masked(x, random_key(random.seed, current_path() ? *current_path() : ""), random.step, threshold,
                 static_cast<std::uint64_t>(random.first_sample) * static_cast<std::uint64_t>(per_sample));

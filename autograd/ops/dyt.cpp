@@ -1,5 +1,5 @@
-// DyT (Zhu et al. 2025): y = weight t + bias, t = tanh(alpha x). The backward pass computes t again rather than keep
-// it: dx = alpha u, dalpha = sum u x, dweight = sum dy t, dbias = sum dy, where u = weight dy (1 - t^2).
+// DyT (Zhu et al. 2025): y = weight t + bias, t = tanh(alpha x). The backward pass computes t again instead of keeping
+// it: dx = alpha u, dalpha = sum u x, dweight = sum dy t, dbias = sum dy, with u = weight dy (1 - t^2).
 #include "autograd/node.h"
 #include "autograd/ops.h"
 

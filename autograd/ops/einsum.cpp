@@ -1,5 +1,6 @@
-// Sums of products over letters, as one matmul. Letters are of four kinds: batch (in a, b and the result), contracted
-// (in a and b), and those of one operand that the result has, or that it lacks: the latter are summed over first.
+// einsum() of two operands as one matmul. There are four kinds of letters: batch letters are in a, b and the result;
+// contracted letters are in a and b only; kept letters are in one operand and the result; all other letters are in one
+// operand only and are summed over first.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -14,7 +15,7 @@ struct Letters {
   std::string a, b, result;
 };
 
-// "bhid,bhjd->bhij", or without "->": then the letters that occur once, in alphabetical order.
+// Parses "bhid,bhjd->bhij". Without "->", the result has the letters that occur once, in alphabetical order.
 Letters parsed(std::string_view text) {
   std::string letters;
   std::ranges::copy_if(text, std::back_inserter(letters), [](char c) { return c != ' '; });
@@ -32,24 +33,25 @@ Letters parsed(std::string_view text) {
   for (const std::string* part : {&l.a, &l.b, &l.result})
     for (const char c : *part) {
       check(std::isalpha(static_cast<unsigned char>(c)) != 0,
-            "[einsum] expected letters alone, one for each axis, got '{}' in \"{}\"{}", c, text,
+            "[einsum] expected only letters, one for each axis, got '{}' in \"{}\"{}", c, text,
             c == '.' ? ": name the axes that ... stands for" : "");
       check(std::ranges::count(*part, c) == 1,
             "[einsum] expected each letter once in an operand and in the result, got '{}' twice in \"{}\"", c, text);
     }
   for (const char c : l.result)
     check((l.a + l.b).find(c) != std::string::npos,
-          "[einsum] expected letters of an operand in the result, got '{}' in \"{}\"", c, text);
+          "[einsum] expected only letters of an operand in the result, got '{}' in \"{}\"", c, text);
   return l;
 }
 
+// Returns the letters for which wanted(letter) holds.
 std::string those_of(const std::string& letters, const std::function<bool(char)>& wanted) {
   std::string some;
   std::ranges::copy_if(letters, std::back_inserter(some), wanted);
   return some;
 }
 
-// x, whose axes are `from`, with its axes in the order of `to`.
+// Permutes the axes of x, named by the letters `from`, into the order of `to`.
 Tensor arranged(const Tensor& x, const std::string& from, const std::string& to) {
   if (from == to) return x;
   Axes axes;
@@ -57,7 +59,7 @@ Tensor arranged(const Tensor& x, const std::string& from, const std::string& to)
   return permute(x, axes);
 }
 
-// A matmul's operand, and whether its last two axes are transposed.
+// An operand of matmul, and whether its last two axes are transposed.
 struct Operand {
   Tensor x;
   bool transposed;
@@ -74,7 +76,7 @@ Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b) {
           "[einsum] expected a letter for each axis in \"{}\", got {} for {}", letters, *axes, x->shape());
     for (std::size_t i = 0; i < axes->size(); ++i) {
       const std::int64_t n = x->dim(static_cast<int>(i)), known = extent.emplace((*axes)[i], n).first->second;
-      check(n == known, "[einsum] expected one extent of '{}' in \"{}\", got {} and {} for {} and {}", (*axes)[i],
+      check(n == known, "[einsum] expected one extent for '{}' in \"{}\", got {} and {} for {} and {}", (*axes)[i],
             letters, known, n, a.shape(), b.shape());
     }
   }
@@ -89,7 +91,8 @@ Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b) {
     for (const char c : some) n *= extent[c];
     return n;
   };
-  // [batch, first, second] of an operand, in the order of its axes where they are grouped so, transposed or not.
+  // Reshapes an operand to [batch, first, second]. If its axes are already grouped, in this order or with `first` and
+  // `second` swapped, nothing is permuted.
   const auto operand = [&](const Tensor& x, const std::string& axes, const auto& in_other, const std::string& first,
                            const std::string& second) {
     Axes alone;

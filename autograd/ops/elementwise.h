@@ -1,4 +1,4 @@
-// Elementwise ops, comparisons and selection. Operands broadcast by NumPy's rules.
+// Elementwise ops, comparisons and selection.
 #pragma once
 
 #include "autograd/tensor.h"
@@ -6,7 +6,8 @@
 namespace plumb {
 
 // ---- arithmetic (arithmetic.cpp)
-// ---------------------------------------------------------------------------------------------------
+
+// Elementwise arithmetic. Operands broadcast by NumPy's rules; a double counts as a constant.
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
@@ -19,6 +20,7 @@ inline Tensor operator-(const Tensor& x) { return x * -1.0; }
 inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
 inline Tensor operator-(double c, const Tensor& x) { return -x + c; }
 inline Tensor operator/(const Tensor& x, double c) { return x * (1 / c); }
+// Elementwise functions of x.
 Tensor exp(const Tensor& x);
 Tensor expm1(const Tensor& x);  // e^x - 1, accurate for small x too
 Tensor log(const Tensor& x);
@@ -34,29 +36,30 @@ Tensor abs(const Tensor& x);    // derivative 0 at 0
 Tensor sign(const Tensor& x);   // -1, 0 or 1; derivative 0
 Tensor floor(const Tensor& x);  // derivative 0
 Tensor round(const Tensor& x);  // to the nearest integer, ties to even; derivative 0
+// Elementwise power: x^exponent.
 Tensor pow(const Tensor& x, double exponent);
-// x^y. The derivative towards x is 0 where y is 0; towards y it is 0 where x is 0 and y is at least 0, and NaN where x
-// is below 0.
+// Elementwise power: x^y. The derivative with respect to x is 0 where y is 0. The derivative with respect to y is 0
+// where x is 0 and y >= 0, and NaN where x < 0.
 Tensor pow(const Tensor& x, const Tensor& y);
+// Elementwise c / x.
 inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
-// The larger, or smaller, of a and b; NaN where one of them is NaN. Where both are equal, each gets half of the
-// gradient.
+// The larger, or the smaller, of two operands; NaN if one is NaN. If both are equal, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& x, double c);
 Tensor minimum(const Tensor& x, double c);
-// low where x < low, high where x > high, else x; infinities leave a side open. The derivative is 1 where low <= x <=
-// high, else 0.
+// Limits x elementwise: low if x < low, high if x > high, else x. A bound may be infinite. The derivative is 1 if low
+// <= x <= high, else 0.
 Tensor clamp(const Tensor& x, double low, double high);
-// From any dtype to f32, f64 or bf16, rounded to the nearest, ties to even; the gradient is cast back. Integers have
-// none: a mask becomes 0 and 1.
+// Converts from any dtype to f32, f64 or bf16, rounding to nearest, ties to even. The gradient is converted back.
+// Integers have no gradient; a mask becomes 0 and 1.
 Tensor cast(const Tensor& x, DType dtype);
 
 // ---- comparisons (compare.cpp)
-// ----------------------------------------------------------------------------------------------------- Masks, u8: 1
-// where it holds, else 0, as where() takes them; no gradient. Of one dtype, which may be any; all are false where one
-// is NaN. A number is compared in the tensor's dtype. (== would ask whether two handles are one tensor, so it is not
-// there.)
+
+// A mask u8, as where() takes it: 1 where the comparison holds, else 0; without a gradient. Operands have the same
+// dtype, which may be any. Every comparison with NaN is false. A double is compared in the dtype of x; Error if that
+// cannot hold it. (There is no operator ==, which could be mistaken for a comparison of handles.)
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);
 Tensor less_equal(const Tensor& a, const Tensor& b);
@@ -75,23 +78,24 @@ inline Tensor operator<(const Tensor& x, double c) { return less(x, c); }
 inline Tensor operator<=(const Tensor& x, double c) { return less_equal(x, c); }
 inline Tensor operator>(const Tensor& x, double c) { return greater(x, c); }
 inline Tensor operator>=(const Tensor& x, double c) { return greater_equal(x, c); }
-// Masks of a floating x, likewise.
+// A mask u8 of the elements of a floating x that are NaN, or that are finite.
 Tensor isnan(const Tensor& x);
-Tensor isfinite(const Tensor& x);  // neither NaN nor infinite
-// Whether |a - b| <= absolute + relative |b| everywhere, after broadcasting. Equal infinities are close; NaN is close
-// to NaN if `equal_nan`, else to nothing. Any dtype, the same for both; tensors may lie on different devices. Waits for
-// both.
+Tensor isfinite(const Tensor& x);
+// Whether |a - b| <= absolute + relative |b| holds for all elements after broadcasting. Equal infinities are close. NaN
+// is close to NaN if `equal_nan`, else to nothing. Operands have the same dtype, which may be any, and may be on
+// different devices. Waits for both.
 bool allclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8, bool equal_nan = false);
 
 // ---- selection (where.cpp)
-// --------------------------------------------------------------------------------------------------------- mask u8: a
-// where it is not 0, else b. Only where an element comes from does its gradient go.
+
+// Selects elementwise: a where the mask (u8) is not 0, else b. Each element's gradient flows only to the operand that
+// it comes from.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& mask, const Tensor& a, double b);
 Tensor where(const Tensor& mask, double a, const Tensor& b);
-// A constant of f32, f64 or bf16 on the mask's device.
+// Selects between two numbers by a mask (u8): a constant in f32, f64 or bf16 on the device of the mask.
 Tensor where(const Tensor& mask, double a, double b, DType dtype = defaults().dtype);
-// value where the mask is not 0, else x
+// Replaces elements of x: value where the mask (u8) is not 0, else x.
 inline Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return where(mask, value, x); }
 
 }  // namespace plumb

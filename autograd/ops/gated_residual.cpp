@@ -1,11 +1,12 @@
-// y = skip + s[sample] g f, g scalar, per channel or absent. dskip = dy; df = s g dy; dg = sum of s dy f.
+// Residual sum y = skip + s[sample] g f; the gate g is a scalar, per channel or absent. Its gradients: dskip = dy, df =
+// s g dy, dg = sum of s dy f.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
 namespace plumb {
 namespace {
 
-// row_scale [B] as [B, 1, .., 1] beside a tensor of that rank.
+// Reshapes row_scale [B] to [B, 1, .., 1] with this rank.
 Tensor per_sample(const Tensor& row_scale, int rank) {
   Shape shape = row_scale.shape();
   while (shape.rank() < rank) shape = shape.appended(1);
@@ -26,7 +27,7 @@ void detail::check_junction(const char* op, const Tensor& skip, const Shape& bra
   if (row_scale.defined()) {
     check_operands(op, skip, row_scale);
     check(branch.rank() > 0 && row_scale.shape() == Shape{branch[0]} && !row_scale.requires_grad(),
-          "[{}] expected a constant row scale of one number a sample for branch {}, got {}", op, branch,
+          "[{}] expected a constant row scale with one number for each sample of branch {}, got {}", op, branch,
           row_scale.shape());
   }
 }

@@ -1,4 +1,4 @@
-// GELU (Hendrycks, Gimpel 2016): x Phi(x), or x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
+// GELU (Hendrycks, Gimpel 2016): x Phi(x), or its approximation x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
 #include <numbers>
 
 #include "autograd/node.h"

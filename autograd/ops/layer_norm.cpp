@@ -1,5 +1,6 @@
-// Layer norm (Ba et al. 2016) over the last axis: y = weight h + bias, h = (x - mean) / sqrt(var + eps), var divided by
-// D. dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps), u = weight dy; dweight = sum dy h; dbias = sum dy.
+// Layer norm (Ba et al. 2016) over the last axis: y = weight h + bias, h = (x - mean) / sqrt(var + eps), with var
+// divided by D. Its gradients, with u = weight dy: dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps), dweight = sum dy
+// h, dbias = sum dy.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/ops/second.h"
@@ -32,13 +33,13 @@ namespace {
 
 Tensor rows_in_one(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
 
-// h
+// h = (x - mean) / sqrt(var + eps).
 Tensor normalized(const Tensor& x, double eps) {
   const Tensor centred = x - mean(x, -1, true);
   return centred * rsqrt(mean(centred * centred, -1, true) + eps);
 }
 
-// dx
+// dx of the backward pass, written in primitives.
 Tensor backward_composed(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps) {
   const Tensor h = normalized(x, eps), centred = x - mean(x, -1, true),
                rstd = rsqrt(mean(centred * centred, -1, true) + eps), u = weight * dy;
@@ -47,8 +48,8 @@ Tensor backward_composed(const Tensor& dy, const Tensor& x, const Tensor& weight
 
 }  // namespace
 
-// One kernel computes all three. dweight = sum dy h is linear in dy and, but for its weight, what layer_norm() is:
-// under its gradient g, dy gets h g, and x what it gets in the backward pass of a layer norm whose weight is g.
+// One kernel computes all three gradients. dweight = sum dy h is linear in dy. Under the gradient g of dweight, the
+// gradient of dy is h g, and the gradient of x is that of a layer norm whose weight is g.
 detail::LayerNormGradients detail::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight,
                                                        const Array& mean, const Array& rstd, double eps) {
   Array dx = empty_like(x.array()), dweight = empty_like(weight.array()), dbias = empty_like(dweight);

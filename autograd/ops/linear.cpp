@@ -1,6 +1,6 @@
-// y = x W^T + b, x [.., K], W [N, K], b [N], with what may stand before it (layer norm) and after it (GELU, the
-// residual junction). Kept for the backward pass: x (not its norm), the norm's two numbers a row, and gelu'(u); the
-// branch's output is not.
+// Linear layer y = x W^T + b, x [.., K], W [N, K], b [N], optionally fused with a layer norm before it, and with GELU
+// or a residual sum after it. The backward pass keeps x (not its norm), two numbers of the norm for each row, and
+// gelu'(u); it does not keep the output of the branch.
 #include <algorithm>
 
 #include "autograd/node.h"
@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-// The operands besides x, weight and bias; undefined ones are not there.
+// The parts that are fused with the product; undefined ones are absent.
 struct Around {
   NormParameters norm = {};
   std::optional<Gelu> gelu = {};
@@ -21,7 +21,7 @@ struct Around {
 Tensor as_f32(const Tensor& x) { return x.dtype() == DType::bf16 ? cast(x, DType::f32) : x; }
 
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (x.defined() && x.dtype() == DType::bf16) {  // from an op before it in a bf16 run; weights have f32 masters
+  if (x.defined() && x.dtype() == DType::bf16) {  // the result of an earlier op in a bf16 run; weights stay f32
     detail::check_float(op, weight);
     check(weight.dtype() == DType::f32 && weight.device() == x.device(),
           "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op, name(x.device()),
@@ -62,15 +62,15 @@ struct Kept {
 
 Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
 
-// The backward pass in ops that are recorded, f32 and f64. With h = norm(x), u = h W^T + b and du the gradient of u: dh
-// = du W, dW = du^T h, db = sum du. No branch output is needed: the gate's gradient follows from G = (s dy)^T h, s the
-// row scale, as dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
+// The backward pass in ops that are recorded, in f32 and f64. With h = norm(x), u = h W^T + b and du the gradient of u:
+// dh = du W, dW = du^T h, db = sum du. The output of the branch is not needed. With s the row scale and G = (s dy)^T h:
+// dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
 Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
   const PrecisionScope exact(Precision::f32);
   const Tensor &x = kept.x, &weight = kept.weight, &bias = kept.bias, &gate = kept.gate, &row_scale = kept.row_scale;
   const bool normed = kept.gamma.get().defined(), gated = gate.defined() && gate.requires_grad();
   const Tensor h = normed ? layer_norm(x, kept.gamma, kept.beta, kept.eps) : x;
-  Tensor scaled = dy;  // by row
+  Tensor scaled = dy;  // dy multiplied by the row scale, or by the slope of GELU
   if (kept.gelu) scaled = detail::gelu_backward(*kept.gelu, dy, linear(h, weight, bias));
   if (row_scale.defined()) {
     Shape by_sample = row_scale.shape();
@@ -106,7 +106,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   check_linear(op, x, weight, bias);
   const NormParameters& norm = around.norm;
   const Tensors inputs{x, weight, bias, norm.weight, norm.bias, around.skip, around.gate};
-  // f64 is for checks: it stays exact.
+  // f64 is for checking gradients, so it is never rounded to bf16.
   const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16),
              bf16_result = bf16 && around.bf16_result;
   Array y(x.shape().with(-1, weight.dim(0)), bf16_result ? DType::bf16 : weight.dtype(), x.device());
@@ -131,7 +131,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     call.row_scale = around.row_scale.array();
   }
   kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), rows, y);
-  call.skip = Array();  // the backward pass does without
+  call.skip = Array();  // not needed in the backward pass
   const auto kept = std::make_shared<const Kept>(Kept{.call = call,
                                                       .rows = {rows.mean, rows.rstd, rows.slope},
                                                       .x = Saved(x),
@@ -147,7 +147,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   const bool junction = around.skip.defined();
   const auto backward = [kept, junction](const Tensor& dy) {
     for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale})
-      s->get();  // unchanged since: the call reads them
+      s->get();  // throws if one was changed: the call reads them
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
     LinearGradients g;
     if (kept->x.requires_grad()) {
@@ -166,7 +166,8 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   };
   const auto differentiable = [kept, junction](const Tensor& dy) {
     if (kept->call.products == Precision::f32) return recorded_backward(*kept, junction, dy);
-    // In bf16: the derivatives of the composition. The skip's gradient is dy, so its value is not kept: any will do.
+    // In bf16: the derivatives of the composed definition. Its value does not matter, only its gradient dy, so zeros
+    // replace the skip, which is not kept.
     const auto whole = [&](const Tensors& in) {
       return composed({{in[3], in[4], kept->eps},
                        kept->gelu,

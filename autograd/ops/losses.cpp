@@ -1,4 +1,4 @@
-// Losses of regression and of probabilities, composed.
+// Losses of regression and of probabilities, composed of other ops.
 #include "autograd/ops.h"
 
 namespace plumb {
@@ -24,7 +24,7 @@ Tensor l1_loss(const Tensor& prediction, const Tensor& target) {
   return mean(abs(prediction - target));
 }
 
-// With c = |d| up to delta, c^2 / 2 + delta (|d| - c).
+// With c = min(|d|, delta), the loss is c^2 / 2 + delta (|d| - c).
 Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta) {
   check_pair("huber_loss", prediction, target);
   check(delta > 0, "[huber_loss] expected a delta above 0, got {}", delta);
@@ -32,13 +32,13 @@ Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta) 
   return mean(near * near * 0.5 + (distance - near) * delta);
 }
 
-// -t log p - (1 - t) log(1 - p) = softplus(x) - t x
+// Uses -t log p - (1 - t) log(1 - p) = softplus(x) - t x.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target) {
   check_pair("binary_cross_entropy_with_logits", logits, target);
   return mean(softplus(logits) - logits * target);
 }
 
-// Where t is 0, log t is replaced by 0, so that its derivatives are finite too.
+// If t is 0, log t is replaced by 0, so that its derivatives are finite too.
 Tensor kl_div(const Tensor& log_prediction, const Tensor& target) {
   check_pair("kl_div", log_prediction, target);
   check(target.shape().rank() >= 1, "[kl_div] expected rows [.., C], got a scalar");

@@ -1,4 +1,4 @@
-// y = op(a) op(b) over the last two axes.
+// Products of matrices and vectors: y = op(a) op(b) over the last two axes, where op may transpose.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -10,7 +10,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
         a.shape(), b.shape());
   if (a.shape().rank() == 1 || b.shape().rank() == 1) {
     check((a.shape().rank() > 1 || !transpose_a) && (b.shape().rank() > 1 || !transpose_b),
-          "[matmul] expected at least two axes of what is transposed, got {}{} and {}{}", a.shape(),
+          "[matmul] expected at least two axes for a transposed operand, got {}{} and {}{}", a.shape(),
           transpose_a ? "^T" : "", b.shape(), transpose_b ? "^T" : "");
     check(a.dim(transpose_a ? -2 : -1) == b.dim(b.shape().rank() == 1 || transpose_b ? -1 : -2),
           "[matmul] expected equal inner extents, got {}{} and {}{}", a.shape(), transpose_a ? "^T" : "", b.shape(),
@@ -29,7 +29,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
   Array y = empty_like(a.array(), batch.appended(M).appended(N));
   kernels(y).matmul(a.array(), transpose_a, b.array(), transpose_b, y);
   return record("matmul", y, {a, b}, [a = Saved(a), b = Saved(b), transpose_a, transpose_b](const Tensor& dy) {
-    // dA = dy B^T and dB = A^T dy, each transposed where its operand was.
+    // dA = dy B^T and dB = A^T dy, each transposed if its operand was transposed.
     Tensor da, db;
     if (a.requires_grad()) da = transpose_a ? matmul(b, dy, transpose_b, true) : matmul(dy, b, false, !transpose_b);
     if (b.requires_grad()) db = transpose_b ? matmul(dy, a, true, transpose_a) : matmul(a, dy, !transpose_a, false);

@@ -1,4 +1,4 @@
-// Primitives that move elements; each one's gradient is another of them.
+// Primitives that move elements. The gradient of each one is another of them.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-// A tensor of `value`s with `part` at x[.., begin : begin + length, ..].
+// Returns a tensor of `value`s in which x[.., begin : begin + length, ..] is `part`.
 Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begin, double value = 0) {
   Array y = full_like(part.array(), shape, value);
   kernels(y).assign_slice(part.array(), axis, begin, y);
@@ -19,7 +19,7 @@ Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begi
 
 Tensor rows_at(const Tensor& x, const Tensor& index);
 
-// Rows added at index[i..] of zeros.
+// Adds the rows to zeros of this shape, at index[i..].
 Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
   Array y = full_like(rows.array(), shape, 0);
   kernels(y).scatter_add(rows.array(), index.array(), y);
@@ -40,7 +40,7 @@ Tensor rows_at(const Tensor& x, const Tensor& index) {
 
 void detail::check_indices(const char* op, const Tensor& x, int axis, const Tensor& index) {
   check_defined(op, index);
-  check(index.device() == x.device(), "[{}] expected indices on {}, where the elements are, got some on {}", op,
+  check(index.device() == x.device(), "[{}] expected indices on {} like the elements, got indices on {}", op,
         name(x.device()), name(index.device()));
   check(index.dtype() == DType::i64, "[{}] expected i64 indices, got {} {}", op, name(index.dtype()), index.shape());
   const Array host = numbers_to_check(index.array());
@@ -72,7 +72,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
         fmt::join(extents, ", "));
   const std::int64_t others = Shape(dims).numel();
   check(others > 0 && x.numel() % others == 0,
-        "[reshape] expected extents beside -1 whose product divides the {} elements of {}, got [{}]", x.numel(),
+        "[reshape] expected extents other than -1 whose product divides the {} elements of {}, got [{}]", x.numel(),
         x.shape(), fmt::join(extents, ", "));
   dims[static_cast<std::size_t>(open - extents.begin())] = x.numel() / others;
   return reshape(x, Shape(dims));
@@ -117,7 +117,8 @@ Tensor concat(const Tensors& parts, int axis) {
     detail::check_alike("concat", parts[0], part);
     check(
         part.shape().rank() == parts[0].shape().rank() && part.shape().with(axis, 0) == parts[0].shape().with(axis, 0),
-        "[concat] expected shapes equal but for axis {}, got {} and {}", axis, parts[0].shape(), part.shape());
+        "[concat] expected shapes that are equal except on axis {}, got {} and {}", axis, parts[0].shape(),
+        part.shape());
     extent += part.dim(axis);
   }
   Array y = empty_like(parts[0].array(), parts[0].shape().with(axis, extent));
@@ -147,8 +148,8 @@ Tensor stack(const Tensors& parts, int axis) {
   for (const Tensor& part : parts) {
     detail::check_alike("stack", parts[0], part);
     check(part.shape() == shape,
-          "[stack] expected tensors of one shape, got {} and {}: concat() joins what differs along an axis", shape,
-          part.shape());
+          "[stack] expected tensors of one shape, got {} and {}: use concat() for shapes that differ along an axis",
+          shape, part.shape());
     rows.push_back(reshape(part, Shape(dims)));
   }
   return concat(rows, place);
@@ -159,7 +160,7 @@ Tensors chunk(const Tensor& x, std::int64_t count, int axis) {
   axis = detail::checked_axis("chunk", x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
   check(count > 0 && extent % count == 0,
-        "[chunk] expected a count that divides the {} of axis {} of {}, got {}: slice() takes unequal parts", extent,
+        "[chunk] expected a count that divides the {} of axis {} of {}, got {}: use split() for unequal parts", extent,
         axis, x.shape(), count);
   Tensors parts;
   for (std::int64_t i = 0; i < count; ++i)
@@ -188,7 +189,8 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64
   for (int axis = 0; axis < x.shape().rank(); ++axis) {
     const auto [before, after] = widths[static_cast<std::size_t>(axis)];
     check(before >= 0 && after >= 0,
-          "[pad] expected widths of at least 0, got {} and {} for axis {}: slice() takes parts", before, after, axis);
+          "[pad] expected widths of at least 0, got {} and {} for axis {}: use slice() to remove elements", before,
+          after, axis);
     if (before + after > 0) y = embed(y, y.shape().with(axis, before + x.dim(axis) + after), axis, before, value);
   }
   return y;
@@ -208,7 +210,7 @@ Tensor embedding(const Tensor& index, const Tensor& weight) {
   return rows_at(weight, index);
 }
 
-// Rows of x with the axis in front; then the index's axes go where that was.
+// Gathers rows of x with the axis moved to the front, then moves the axes of index to its place.
 Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
   detail::check_defined("index_select", x);
   axis = detail::checked_axis("index_select", x.shape(), axis);

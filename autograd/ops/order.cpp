@@ -1,5 +1,5 @@
-// Elements in their order along an axis. Indices are found on the host; take_along_axis() then moves the values, and
-// gradients go back through it.
+// Sorting along an axis. Indices are computed on the host; take_along_axis() then moves the values, and
+// gradients flow back through it.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,10 +9,10 @@
 namespace plumb {
 namespace {
 
-// The first `count` indices of each row along the axis in ascending or descending order, i64. NaN is above all numbers;
-// of equal ones the smaller index comes first.
+// Returns the first `count` indices (i64) of each row along the axis in ascending or descending order. NaN is larger
+// than all numbers; of equal elements the smaller index comes first.
 Tensor first_in_order(const char* op, const Tensor& x, int axis, std::int64_t count, bool descending) {
-  std::int64_t inner = 1;  // elements between neighbours on the axis
+  std::int64_t inner = 1;  // distance of neighbours on the axis
   for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
   const std::int64_t extent = x.dim(axis), rows = x.numel() / std::max<std::int64_t>(extent, 1);
   const Array in = on_host(x.array());

@@ -1,5 +1,5 @@
-// Pooling of images [B, C, H, W]. max: a kernel says which pixel of each window is the largest, and take_along_axis()
-// takes it. avg: a convolution with one filter of equal weights.
+// Pooling of images [B, C, H, W]. For max_pool2d, a kernel finds the largest pixel of each window, and
+// take_along_axis() takes it. avg_pool2d is a convolution with one filter of equal weights.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 

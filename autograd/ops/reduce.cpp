@@ -1,4 +1,4 @@
-// Reductions and their opposite, the broadcast.
+// Reductions, and the broadcast, which is their inverse.
 #include <cmath>
 
 #include "autograd/node.h"
@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-// x's shape with `axes` (all if empty) 1, or without them.
+// Returns the shape of x in which the given axes (all if none are given) have extent 1, or are removed.
 Shape reduced_shape(const char* op, const Shape& x, const Axes& axes, bool keep_axes) {
   std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), axes.empty());
   for (int axis : axes) {
@@ -25,7 +25,7 @@ Shape reduced_shape(const char* op, const Shape& x, const Axes& axes, bool keep_
   return Shape(dims);
 }
 
-// How many elements go into one of the result.
+// Returns the number of elements that are reduced to one element of the result.
 std::int64_t reduced_count(const char* op, const Shape& x, const Axes& axes) {
   if (axes.empty()) return x.numel();
   const Shape kept = reduced_shape(op, x, axes, true);
@@ -84,9 +84,8 @@ Tensor min(const Tensor& x, const Axes& axes, bool keep_axes) {
 Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction) {
   detail::check_float("var", x);
   const double n = static_cast<double>(reduced_count("var", x.shape(), axes));
-  check(n > 0 && correction < n,
-        "[var] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
-        x.shape());
+  check(n > 0 && correction < n, "[var] expected more elements than the correction {}, got {} of shape {}", correction,
+        n, x.shape());
   const Tensor distance = x - mean(x, axes, true);
   return sum(distance * distance, axes, keep_axes) * (1 / (n - correction));
 }
@@ -94,14 +93,13 @@ Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction)
 Tensor stddev(const Tensor& x, const Axes& axes, bool keep_axes, double correction) {
   detail::check_float("stddev", x);
   const double n = static_cast<double>(reduced_count("stddev", x.shape(), axes));
-  check(n > 0 && correction < n,
-        "[stddev] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
-        x.shape());
+  check(n > 0 && correction < n, "[stddev] expected more elements than the correction {}, got {} of shape {}",
+        correction, n, x.shape());
   return norm(x - mean(x, axes, true), axes, keep_axes) * (1 / std::sqrt(n - correction));
 }
 
-// By halves: x[0 .. h) x[h .. 2 h), until one element is left. Derivatives of products divide by nothing, so zeros need
-// no care.
+// Multiplies the first half x[0 .. h) by the second half x[h .. 2 h) until one element is left. The derivatives of
+// products contain no division, so zeros need no special treatment.
 Tensor prod(const Tensor& x, const Axes& axes, bool keep_axes) {
   detail::check_float("prod", x);
   const Shape kept = reduced_shape("prod", x.shape(), axes, true),
@@ -133,7 +131,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_axes) {
   return reshape(y, flat);
 }
 
-// Sums of ones are not 0, however they are rounded.
+// A sum of ones is never rounded to 0, so counting in f32 is safe.
 Tensor any(const Tensor& x, const Axes& axes, bool keep_axes) {
   detail::check_defined("any", x);
   const Shape flat = reduced_shape("any", x.shape(), axes, keep_axes);
@@ -152,7 +150,7 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {
   const Tensor u = x.detach();
   const Tensor y =
       record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
-        const Tensor none = equal(result, 0);  // where x is 0: its derivatives are 0, of any order
+        const Tensor none = equal(result, 0);  // where x is 0, its derivatives of any order are 0
         return Tensors{where(none, zeros_like(result), dy / where(none, ones_like(result), result)) * x};
       });
   return keep_axes ? y : reshape(y, flat);

@@ -1,4 +1,4 @@
-// Reductions over axes, and ops along one axis: sums, order, and where an element is.
+// Reductions over axes, and ops along one axis: cumulative sums, sorting, and positions of extremes.
 #pragma once
 
 #include "autograd/tensor.h"
@@ -6,52 +6,64 @@
 namespace plumb {
 
 // ---- over axes (reduce.cpp)
-// -------------------------------------------------------------------------------------------------------- Axes of a
-// tensor; {} is all. One axis may be given as a number: sum(x, -1) is sum(x, {-1}).
+// With keep_axes, reduced axes stay in the result with extent 1.
+
+// A list of axes; {} means all axes. A single number also converts: sum(x, -1) is sum(x, {-1}).
 class Axes : public std::vector<int> {
  public:
   using std::vector<int>::vector;
-  Axes(int axis) : std::vector<int>{axis} {}  // NOLINT(google-explicit-constructor): one axis is axes
+  Axes(int axis) : std::vector<int>{axis} {}  // NOLINT(google-explicit-constructor): one axis stands for a list of one
 };
 
+// The sum, or the mean, over the axes. mean() throws Error if there is no element.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-Tensor prod(const Tensor& x, const Axes& axes = {},
-            bool keep_axes = false);  // 1 for no elements; derivatives are exact beside zeros too
-Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
-Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
-// Mean squared distance from the mean, in two passes: the sum divided by n - correction. 0 is NumPy's default and what
-// norms use, 1 is the unbiased estimate, PyTorch's default.
+// The product over the axes; 1 for no elements. Derivatives are exact even next to zeros.
+Tensor prod(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+// The largest, or the smallest, element over the axes. Equal extremes share the gradient. Throws
+// Error if there is no element.
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+// Variance in two passes: the sum of squared distances from the mean, divided by n - correction. 0 is NumPy's
+// default and what norms use; 1 gives the unbiased estimate, PyTorch's default. Throws Error unless correction < n.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-// sqrt(var(..)), with the same default correction; derivative 0 where that is 0. (`std` is the standard library's
-// namespace.)
+// Standard deviation: sqrt(var(..)) with the same default correction; the derivative is 0 where it is 0. (It is not
+// called `std`, because that is the namespace of the standard library.)
 Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-Tensor norm(const Tensor& x, const Axes& axes = {},
-            bool keep_axes = false);  // sqrt of the sum of squares; derivative 0 where that is 0
-// log(sum(exp(x))), in which nothing overflows. -infinity where all elements are, with derivatives of 0.
+// Euclidean norm: the square root of the sum of squares. The derivative is 0 where it is 0.
+Tensor norm(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+// log(sum(exp(x))), computed without overflow. If all elements are -infinity, the result is
+// -infinity and its derivatives are 0.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// Whether some element, or every one, is not 0; NaN is not 0. x of any dtype, the result a mask u8. For no elements:
-// any 0, all 1.
+// Whether any element, or every element, is not 0; NaN counts as not 0. x has any dtype; the result is a mask u8. For
+// no elements, any is 0 and all is 1.
 Tensor any(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-Tensor sum_to(const Tensor& x, const Shape& shape);  // the sum that undoes a broadcast from `shape`
+// Sums x to `shape`: undoes a broadcast from `shape` to the shape of x.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+// Repeats x along axes of extent 1 and new leading axes, so that it gets this shape.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 
-// ---- along an axis (order.cpp, cumsum.cpp)
-// ------------------------------------------------------------------------------------------ y[k] = x[0] + .. + x[k]
-// along the axis, added in this order
+// ---- along an axis (order.cpp, along_axis.cpp)
+
+// Cumulative sum along the axis: y[k] = x[0] + .. + x[k], added in this order.
 Tensor cumsum(const Tensor& x, int axis);
 
-// Floating x. NaN counts as larger than any number; equal elements are in the order of their indices. Indices are i64,
-// like labels, and have no gradient; values have one. They are found on the host, so these ops wait for x.
+// The result of sorting a floating x. NaN counts as larger than any number; equal elements keep the order of
+// their indices. Indices are i64 and have no gradient; values have one. The indices are computed on the
+// host, so sorting waits for x.
 struct Ordered {
   Tensor values, indices;  // values = take_along_axis(x, indices, axis)
 };
+// Sorts along the axis.
 Ordered sort(const Tensor& x, int axis = -1, bool descending = false);
-// The k largest along the axis, largest first; or the k smallest, smallest first. 0 <= k <= the axis's extent.
+// The k largest elements along the axis, largest first; or the k smallest, smallest first.
+// 0 <= k <= extent of the axis.
 Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
+// The indices of sort().
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
-// Where along the axis the largest, or smallest, element is: the first of equal ones, or the first NaN.
+// The index of the largest, or smallest, element along the axis: the first of equal elements, or the first NaN. i64,
+// without a gradient. Computed on the host, so it waits for x. Throws Error if the axis is empty.
 Tensor argmax(const Tensor& x, int axis = -1, bool keep_axis = false);
 Tensor argmin(const Tensor& x, int axis = -1, bool keep_axis = false);
 

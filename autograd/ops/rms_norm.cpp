@@ -1,5 +1,5 @@
-// RMS norm (Zhang, Sennrich 2019) over the last axis: y = weight h, h = x / sqrt(mean(x^2) + eps).
-// dx = (u - h mean(u h)) / sqrt(mean(x^2) + eps), u = weight dy; dweight = sum dy h.
+// RMS norm (Zhang, Sennrich 2019) over the last axis: y = weight h, h = x / sqrt(mean(x^2) + eps). Its gradients, with
+// u = weight dy: dx = (u - h mean(u h)) / sqrt(mean(x^2) + eps), dweight = sum dy h.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 

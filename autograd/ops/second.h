@@ -1,5 +1,5 @@
-// The backward passes of fused ops as ops of their own, for second derivatives: what a fused op's backward is when it
-// is recorded. Each has a fused backward pass itself; derivatives of the third order go through primitives.
+// The backward passes of fused ops as ops, for second derivatives: when a gradient is recorded, these ops are recorded.
+// Their own backward passes are fused too; third derivatives go through primitives.
 #pragma once
 
 #include "autograd/tensor.h"
@@ -11,10 +11,11 @@ Tensor gelu_backward(Gelu form, const Tensor& dy, const Tensor& x);  // dy gelu'
 Tensor softmax_backward(const Tensor& dy, const Tensor& y);          // y (dy - sum(y dy)), over the last axis
 Tensor gelu_slope_composed(const Tensor& x, Gelu form);              // gelu'(x)
 
+// The results of layer_norm_backward().
 struct LayerNormGradients {
   Tensor dx, dweight, dbias;
 };
-// mean and rstd [.., 1] are what layer_norm_forward made of x.
+// The gradients of layer norm. mean and rstd [.., 1] are results of layer_norm_forward for x.
 LayerNormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, const Array& mean,
                                        const Array& rstd, double eps);
 

@@ -1,4 +1,4 @@
-// Shapes and parts, composed of the primitives of movement.cpp.
+// Shapes and parts of tensors, composed of the primitives of movement.cpp.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-// The axes, each once, as non-negative numbers.
+// Returns for each axis of the shape whether it is in `axes`. Throws Error if an axis occurs twice.
 std::vector<bool> named_axes(const char* op, const Shape& shape, const Axes& axes) {
   std::vector<bool> named(static_cast<std::size_t>(shape.rank()));
   for (const int axis : axes) {
@@ -19,7 +19,7 @@ std::vector<bool> named_axes(const char* op, const Shape& shape, const Axes& axe
   return named;
 }
 
-// x [outer, extent, inner], the extents before and after the axis in one.
+// Reshapes x to [outer, extent, inner], with the axes before and after `axis` joined.
 Tensor around(const Tensor& x, int axis) {
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer *= x.dim(i);
@@ -27,7 +27,7 @@ Tensor around(const Tensor& x, int axis) {
   return reshape(x, Shape{outer, x.dim(axis), inner});
 }
 
-// The mask of a matrix that holds(row, column).
+// Returns a mask [rows, columns] that is 1 where holds(row, column).
 Tensor mask_of(std::int64_t rows, std::int64_t columns, Device device,
                const std::function<bool(std::int64_t, std::int64_t)>& holds) {
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(rows * columns));
@@ -176,7 +176,7 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   axis = detail::checked_axis("roll", x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
   if (extent == 0) return x;
-  const std::int64_t cut = ((-shift) % extent + extent) % extent;  // what comes first
+  const std::int64_t cut = ((-shift) % extent + extent) % extent;  // the index of the first element of the result
   return concat({slice(x, axis, cut, extent), slice(x, axis, 0, cut)}, axis);
 }
 
@@ -188,7 +188,7 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) {
   return triangle("triu", x, [=](std::int64_t i, std::int64_t j) { return j - i >= diagonal; });
 }
 
-// The square whose diagonal it is: what lies beside it is cut off, or added as zeros.
+// Works on the square whose diagonal is the requested one: the rest of a matrix is cut off, or added as zeros.
 Tensor diag(const Tensor& x, std::int64_t diagonal) {
   detail::check_float("diag", x);
   check(x.shape().rank() == 1 || x.shape().rank() == 2, "[diag] expected a vector or a matrix, got {}", x.shape());

@@ -1,4 +1,4 @@
-// The logistic function and what is made of it.
+// The logistic function, and ops composed of it.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -17,7 +17,7 @@ Tensor silu(const Tensor& x) {
   return x * sigmoid(x);
 }
 
-// max(x, 0) + log(1 + e^-|x|), in which nothing overflows.
+// Computed as max(x, 0) + log(1 + e^-|x|), which cannot overflow.
 Tensor softplus(const Tensor& x) {
   detail::check_float("softplus", x);
   const Tensor u = x.detach(), y = relu(u) + log1p(exp(-abs(u)));

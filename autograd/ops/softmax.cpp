@@ -1,4 +1,4 @@
-// softmax: exp(x) / sum exp(x); log_softmax: x - log sum exp(x). Kernels work on the last axis.
+// softmax = exp(x) / sum exp(x) and log_softmax = x - log sum exp(x). Kernels work on the last axis.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/ops/second.h"
@@ -9,7 +9,7 @@ namespace {
 using Forward = void (*)(const Array&, const Out&);
 using BackwardKernel = void (*)(const Array&, const Array&, const Out&);
 
-// `differentiable`: the backward pass in recorded ops.
+// Applies a kernel along an axis. `differentiable` is the backward pass in ops that are recorded.
 Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward,
                     BackwardKernel Kernels::*backward, Tensor (*differentiable)(const Tensor& dy, const Tensor& y)) {
   detail::check_float(op, x);
@@ -55,7 +55,7 @@ Tensor detail::softmax_backward(const Tensor& dy, const Tensor& y) {
       through([](const Tensors& in) { return in[1] * (in[0] - sum(in[0] * in[1], -1, true)); }, {dy, y}));
 }
 
-// The maximum is subtracted as a constant: the result does not depend on it.
+// The maximum is subtracted as a constant, because the result does not depend on it.
 Tensor softmax_composed(const Tensor& x) {
   const Tensor e = exp(x - max(x.detach(), {-1}, true));
   return e / sum(e, {-1}, true);

@@ -1,5 +1,5 @@
-// What the two passes of attention share: the layout of a (sample, head) in scratch memory, and which keys its queries
-// see.
+// Code shared by the two passes of attention: the scratch memory of a (sample, head) pair, and the keys that its
+// queries may attend to.
 #if defined(PLUMB_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_ATTENTION_INL
 #undef PLUMB_CPU_ATTENTION_INL
@@ -20,15 +20,16 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-// Sizes of the padded matrices. Queries go in blocks of `rows`, so that a block's scores stay in the first two caches.
+// Sizes of the padded matrices. Queries are processed in blocks of `rows`, so that the scores of a block stay in the
+// first two caches.
 struct Layout {
-  std::int64_t keys;  // row of scores: M up to whole vectors
-  std::int64_t dims;  // row of q, k, v, out: head_dim up to whole vectors
-  std::int64_t rows;  // queries a block, at most
+  std::int64_t keys;  // columns of the scores: M rounded up to whole vectors
+  std::int64_t dims;  // columns of q, k, v, out: head_dim rounded up to whole vectors
+  std::int64_t rows;  // most queries per block
   std::int64_t
-      columns;  // row of k^T and v^T: an odd number of cache lines, so that a column does not fall on few cache sets
-  std::int64_t groups;  // of eight keys
-  std::int64_t words;   // 64-bit words of a row of key bits
+      columns;  // columns of k^T and v^T: an odd number of cache lines, so that a column spreads over many cache sets
+  std::int64_t groups;  // groups of eight keys
+  std::int64_t words;   // 64-bit words per row of key bits
 
   explicit Layout(const AttentionCall& call)
       : keys(round_up(call.keys, W)),
@@ -48,7 +49,7 @@ struct Layout {
   }
 };
 
-// Hands out pieces of a scratch.
+// Divides a scratch buffer into pieces, each starting on a 64-byte boundary.
 class Carver {
  public:
   explicit Carver(float* p) : p_(p) {}
@@ -66,7 +67,7 @@ class Carver {
   float* p_;
 };
 
-// Heads are f32 or bf16, all of a call; T is their type.
+// Returns the address of a row of a head. The heads of a call are all f32 or all bf16; T is their type.
 template <class T>
 HWY_INLINE const T* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
   return h.array.data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
@@ -76,7 +77,7 @@ HWY_INLINE T* row(const HeadsOut& h, std::int64_t b, std::int64_t head, std::int
   return h.array.mutable_data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
 }
 
-// The rows that a product asks for while it computes, from row `first` of the block on.
+// The rows from row `first` of the head on, for a product to prefetch while it computes.
 template <class T, class A>
 HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim,
                        std::int64_t first) {
@@ -85,7 +86,8 @@ HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, s
           dim * bytes};
 }
 
-// x's rows as f32 with whole vectors: x itself where it has them, else a copy padded with zeros.
+// Rows in f32 with whole vectors. padded() returns x itself if it is f32 and its rows fill whole vectors, and otherwise
+// a copy padded with zeros.
 struct Rows {
   const float* data;
   std::int64_t stride;
@@ -101,7 +103,7 @@ HWY_INLINE Rows padded(const T* x, std::int64_t rows, std::int64_t dim, std::int
   return {copy, dims};
 }
 
-// The same where vectors need not be whole.
+// Returns the rows as f32; rows need not fill whole vectors, so only bf16 is copied.
 HWY_INLINE Rows as_f32(const float* x, std::int64_t, std::int64_t, std::int64_t stride, float*, std::int64_t) {
   return {x, stride};
 }
@@ -110,7 +112,7 @@ HWY_INLINE Rows as_f32(const bfloat16* x, std::int64_t rows, std::int64_t dim, s
   return padded(x, rows, dim, stride, copy, dims);
 }
 
-// The other way: y's rows = x's.
+// Writes the rows of x to y, without the padding.
 template <class T>
 HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y,
                       std::int64_t stride) {
@@ -119,9 +121,9 @@ HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std:
                        HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
 }
 
-enum class RowState : std::uint8_t { attends, zero, uniform };  // the last two: rows that lost every key, EmptyRow
+enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
 
-// Which keys a block of queries sees, as rows of bits; bits from M on are 0.
+// The keys that each query of a block may attend to, as one row of bits per query. Bits from M on are 0.
 class KeyBits {
  public:
   KeyBits(const AttentionCall& call, const Layout& layout, Carver& scratch)
@@ -144,7 +146,7 @@ class KeyBits {
     std::fill_n(state_, layout.rows, RowState::attends);
   }
 
-  // Draws the bits of queries first ... first + rows - 1.
+  // Draws the bits of the queries first ... first + rows - 1.
   void draw(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
     const auto sample_head = static_cast<std::uint32_t>((call_.first_sample + b) * call_.heads + h);
     if (call_.dropout.threshold) {
@@ -194,7 +196,8 @@ class KeyBits {
   }
 
   RowState state(std::int64_t r) const { return state_[r]; }
-  // Lanes of keys j ... j + W - 1 of query `r` of the block.
+  // Masks of the keys j ... j + W - 1 for query `r` of the block. kept: the keys before the softmax; undropped: the
+  // keys that attention dropout keeps; inside: the keys below M.
   Mask kept(std::int64_t r, std::int64_t j) const { return lanes(masked() ? kept_ + r * words_ : all_, j); }
   Mask undropped(std::int64_t r, std::int64_t j) const { return lanes(undropped_ + r * words_, j); }
   Mask inside(std::int64_t j) const { return lanes(all_, j); }
@@ -206,7 +209,7 @@ class KeyBits {
     for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
     return all != 0;
   }
-  // The counters of `rows` rows of draws from query `first` on. They are the same for all samples and heads.
+  // Sets the counters for `rows` rows of draws from query `first` on. All samples and heads use the same counters.
   void count(std::int64_t first, std::int64_t rows) {
     if (first == counted_from_ && rows <= counted_rows_) return;
     counted_from_ = first;
@@ -214,7 +217,8 @@ class KeyBits {
     for (std::int64_t r = 0, i = 0; r < rows; ++r)
       for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
   }
-  // to = from without the drawn bits of row r. Bits beyond the row's are read too, but `from` has none there.
+  // Sets `to` to `from` without the drawn bits of row r. It also reads drawn bits after the end of the row; `from` is 0
+  // there.
   void without(const std::uint64_t* from, std::int64_t r, std::uint64_t* to) const {
     for (std::int64_t w = 0; w < words_; ++w) {
       std::uint64_t dropped = 0;

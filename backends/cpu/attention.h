@@ -1,4 +1,4 @@
-// Parts of attention that no instruction set touches.
+// Parts of attention that do not depend on the instruction set.
 #pragma once
 
 #include <algorithm>
@@ -8,24 +8,26 @@
 
 namespace plumb::cpu {
 
-// 1 / (1 - p) of attention dropout; nothing survives p = 1.
+// Returns 1 / (1 - p) of attention dropout, or 0 if p = 1.
 inline float survivor_scale(const AttentionCall& call) {
   const std::uint32_t t = call.dropout.threshold;
   return t >= 65536 ? 0.0f : static_cast<float>(1 / (1 - t / 65536.0));
 }
 
+// Whether all operands have the same dtype.
 template <class First, class... Others>
 bool of_one_dtype(const First& first, const Others&... others) {
   return ((others.array.dtype() == first.array.dtype()) && ...);
 }
 
-// (sample, head) pairs a parallel block: at least about 5 us of work, few enough that the threads' shares are even.
+// Returns the number of (sample, head) pairs per parallel block: at least about 5 us of work, but few enough pairs that
+// the threads get even shares.
 inline std::int64_t attention_grain(const AttentionCall& call) {
   return std::max<std::int64_t>(1, 125'000 / std::max<std::int64_t>(1, call.queries * call.keys * call.head_dim));
 }
 
-// The keys that a row's seeds drop (core/drop_key.h: dropped_by_seeds), both as bits of keys; every bit of `dropped` is
-// written.
+// Computes the keys that the seeds of a row drop (dropped_by_seeds in core/drop_key.h). `seeds` and `dropped` hold one
+// bit per key. Every bit of `dropped` is written.
 inline void drop_by_seeds(const KeyMask& drop, std::int64_t keys, const std::uint8_t* seeds, std::uint8_t* dropped) {
   const std::int64_t bytes = (keys + 7) / 8, H = drop.grid.height, W = drop.grid.width, off_grid = keys - H * W,
                      reach = drop.window / 2;

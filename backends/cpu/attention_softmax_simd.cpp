@@ -1,5 +1,5 @@
-// Softmax and dropout of attention's scores by the masks of a call, row by row: the masks of a (sample, head) are drawn
-// for a block of queries at a time, as bits.
+// Softmax and dropout of attention scores under the masks of a call, row by row. The masks of a (sample, head) pair are
+// drawn as bits, for a block of queries at a time.
 #include <cmath>
 
 #include "backends/cpu/attention.h"
@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Calls f(bits, its number in them, number of its first entry in [B, H, N, M]) for each row of the (sample, head) pairs
-// begin ... end - 1.
+// Calls f(bits, row within bits, index of the row's first element in [B, H, N, M]) for each row of the (sample, head)
+// pairs begin ... end - 1.
 template <class F>
 HWY_INLINE void each_row(const AttentionCall& call, std::int64_t begin, std::int64_t end, F&& f) {
   const Layout l(call);
@@ -85,7 +85,8 @@ HWY_EXPORT(AttentionDropoutRows);
 
 namespace {
 
-// Calls f(begin, end) for blocks of (sample, head) pairs: an entry costs about as much as 20 of head_dim's products.
+// Calls f(begin, end) for blocks of (sample, head) pairs. One score costs about as much as 20 multiplications of a
+// product, hence head_dim = 20.
 template <class F>
 void each_block(const AttentionCall& call, F&& f) {
   AttentionCall cost = call;
@@ -101,7 +102,8 @@ void attention_softmax_forward(const AttentionCall& call, const Array& x, const 
   });
 }
 
-// The probabilities say what the masks left, but for rows that a rule made constant at something else than 0.
+// Masked keys have probability 0 in y, so the masks need not be drawn again. The exception is EmptyRow::paper, which
+// gives empty rows a constant probability other than 0.
 void attention_softmax_backward(const AttentionCall& call, const Array& dy, const Array& y, const Out& dx) {
   softmax_backward(dy, y, dx);
   if (call.empty != EmptyRow::paper) return;

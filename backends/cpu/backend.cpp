@@ -1,4 +1,5 @@
-// The cpu backend's table: f32 kernels of its own, the reference kernels for the rest.
+// The kernel table of the cpu backend: the cpu kernels for f32 (some also for bf16), the reference kernels for the
+// rest.
 #include "core/backend.h"
 
 #include <fstream>

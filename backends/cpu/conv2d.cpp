@@ -1,5 +1,5 @@
-// 2-d convolution by oneDNN, in blocks of samples that depend on the shape alone, one thread each. The blocks' weight
-// gradients are added in order.
+// 2-d convolution by oneDNN, in blocks of samples. Blocks depend only on the shape, and one thread computes one block.
+// The blocks' weight gradients are added in order.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/onednn.h"
@@ -9,11 +9,12 @@
 namespace plumb::cpu {
 namespace {
 
+// A convolution split into blocks of samples.
 struct Blocks {
   Convolution all;
   std::int64_t x_size, y_size;  // elements of one sample
   std::int64_t grain,
-      count;  // samples a block: up to eight blocks; below half a million operations other threads are not worth waking
+      count;  // grain: samples per block. There are up to eight blocks, or one below half a million operations
 
   Blocks(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y)
       : all{.samples = x.dim(0),
@@ -31,7 +32,7 @@ struct Blocks {
                                                                        : (x.dim(0) + 7) / 8),
         count((x.dim(0) + grain - 1) / grain) {}
 
-  // Calls f(convolution of the block, its number, offset of its samples in x, and in y).
+  // Calls f(convolution of the block, index of the block, offset of its samples in x, offset in y).
   template <class F>
   void run(F&& f) const {
     parallel_for(all.samples, grain, [&](std::int64_t begin, std::int64_t end) {

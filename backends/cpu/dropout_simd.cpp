@@ -1,4 +1,4 @@
-// Dropout: the mask is drawn again wherever it is needed, never stored.
+// Dropout. The mask is drawn again whenever it is needed and never stored.
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
 
@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// y = x / (1 - p) or 0 for n elements, of which the first has number `element` in its array.
+// Computes y = x / (1 - p) or 0 for n elements. `element` is the index of the first element in its array.
 void DropoutRun(const float* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t element,
                 std::int64_t n, float* y) {
   constexpr std::int64_t chunk = 64;  // blocks of 8 elements
@@ -21,7 +21,7 @@ void DropoutRun(const float* x, std::uint64_t key, std::uint32_t step, std::uint
   while (n > 0) {
     const std::uint64_t block = element / 8, high = block >> 32;
     const auto skipped = static_cast<std::int64_t>(element % 8);
-    // The counter's high word is the same for the whole chunk.
+    // All blocks of a chunk must have the same high word of the counter.
     const std::int64_t blocks =
         std::min<std::int64_t>({chunk, (skipped + n + 7) / 8,
                                 static_cast<std::int64_t>(std::min(((high + 1) << 32) - block, std::uint64_t{chunk}))});

@@ -1,5 +1,5 @@
-// DyT over the last axis: y = gamma t + beta, t = tanh(alpha x). Backward, with t computed again: dx = alpha u, u =
-// gamma dy (1 - t^2); dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy by partial sums of blocks of rows.
+// DyT over the last axis: y = gamma t + beta, t = tanh(alpha x). The backward pass recomputes t: dx = alpha u, u =
+// gamma dy (1 - t^2); dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy. Each block of rows keeps partial sums.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -23,7 +23,8 @@ void DytRows(const float* x, float alpha, const float* gamma, const float* beta,
     });
 }
 
-// dx may be null; dgamma, dbeta [D] and what is returned, dalpha, are this block's partial sums.
+// dx may be null. dgamma and dbeta [D] get the partial sums of this block of rows; the return value is the partial sum
+// of dalpha.
 float DytBackwardRows(const float* dy, const float* x, float alpha, const float* gamma, std::int64_t rows,
                       std::int64_t D, float* dx, float* dgamma, float* dbeta) {
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

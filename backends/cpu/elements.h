@@ -1,32 +1,35 @@
-// Elements whose type, f32, bf16 or f32 that hold bf16, a kernel learns when it runs (simd-inl.h: typed).
+// Elements whose type a kernel learns only at run time (typed() in simd-inl.h): f32, bf16, or f32 that hold values
+// rounded to bf16.
 #pragma once
 
 #include "core/array.h"
 
 namespace plumb::cpu {
 
-// An f32 that is rounded to bf16 when it is written: an operand of a product in bf16 by f32 instructions.
+// An f32 that is rounded to bf16 when it is written. Used for operands of bf16 products that f32 instructions compute.
 struct Rounded {
   float value;
 };
 
+// The address and type of an array's elements.
 struct Elements {
   void* data = nullptr;
   DType dtype = DType::f32;
   bool rounded = false;
 
-  // Those of `a`; nothing where it is undefined. Here and below: a kernel writes only to its results.
+  // The elements of `a`, or null if `a` is undefined. These constructors drop const; a kernel writes only to its
+  // results.
   explicit Elements(const Array& a) {
     if (!a.defined()) return;
     internal_check(a.dtype() == DType::f32 || a.dtype() == DType::bf16,
-                   "array of {} given to a kernel for f32 and bf16", name(a.dtype()));
+                   "expected a kernel argument of f32 or bf16, got {}", name(a.dtype()));
     data = const_cast<void*>(a.bytes());
     dtype = a.dtype();
   }
   explicit Elements(const float* p) : data(const_cast<float*>(p)) {}
   explicit Elements(const bfloat16* p) : data(const_cast<bfloat16*>(p)), dtype(DType::bf16) {}
   explicit Elements(const Rounded* p) : data(const_cast<Rounded*>(p)), rounded(true) {}
-  // From the n-th on; nothing stays nothing.
+  // The elements from element n on; null stays null.
   Elements operator+(std::int64_t n) const {
     Elements e = *this;
     if (data) e.data = static_cast<char*>(data) + n * static_cast<std::int64_t>(size_of(dtype));

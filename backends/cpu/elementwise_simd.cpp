@@ -1,5 +1,5 @@
-// Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are walked row by row
-// (walk.h); in a row each operand is a run of elements or one element, because arrays are dense.
+// Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are visited row by row
+// (walk.h). Arrays are dense, so within a row each operand is either a run of elements or a single element.
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
@@ -34,7 +34,7 @@ HWY_INLINE void map(const float* x, float* y, std::int64_t n, Op op) {
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(x + i, part)), y + i, part); });
 }
 
-// Highway's functions are for finite arguments in their domain; the rest is put right here.
+// Highway's exp, log and log1p expect finite arguments within their domain. These wrappers handle all other arguments.
 HWY_INLINE V exp(V x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(f32, hn::Min(x, set(104.0f)))); }
 HWY_INLINE V log(V x) {
   const V infinity = hn::Inf(f32), nan = hn::NaN(f32);
@@ -51,7 +51,7 @@ HWY_INLINE V log1p(V x) {
   return hn::IfThenElse(hn::Ge(x, set(-1.0f)), y, nan);
 }
 HWY_INLINE V sigmoid(V x) {
-  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // at most 1
+  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // at most 1: no overflow
   return hn::Div(hn::IfThenElse(hn::Lt(x, zero()), e, one), hn::Add(one, e));
 }
 HWY_INLINE V sign(V x) {
@@ -68,7 +68,8 @@ void Pow(float p, const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], p);
 }
 
-// By the C library, element by element: Highway's sin and cos are for small arguments.
+// Calls a function of the C library element by element, because Highway's sin and cos are accurate only for small
+// arguments.
 template <class F>
 void each(const float* x, float* y, std::int64_t n, F f) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
@@ -134,7 +135,7 @@ HWY_INLINE void combine(const float* a, bool a_run, const float* b, bool b_run, 
     for_lanes(n, [&, v = op(set(*a), set(*b))](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
 }
 
-// a_run: a is n elements; else one. The same for b.
+// If a_run, a has n elements; otherwise it has one element. The same holds for b.
 void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n) {
   switch (op) {
     case Binary::add:
@@ -166,7 +167,7 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
   }
 }
 
-// The sum of two gradients in bf16.
+// Adds two bf16 arrays, such as gradients.
 void AddHalves(const bfloat16* a, const bfloat16* b, bfloat16* y, std::int64_t n) {
   for_lanes(n, [&](std::int64_t i, auto part)
                    HWY_ATTR { store(hn::Add(load(a + i, part), load(b + i, part)), y + i, part); });

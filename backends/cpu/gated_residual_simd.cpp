@@ -1,5 +1,5 @@
-// The residual junction y = skip + s g branch: gate g of one element or one a channel, s a factor of each sample
-// (drop-path). Backward: dbranch = s g dy, dg = sum s dy branch by partial sums of blocks of rows.
+// The residual junction y = skip + s g branch. The gate g has one element or one per channel; s is a factor per sample
+// (drop-path). Backward: dbranch = s g dy, dg = sum s dy branch. Each block of rows keeps partial sums of dg.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// gate [D] or null; s is the factor of all rows.
+// gate is [D] or null. s is the factor of all rows.
 void GatedRows(const float* skip, const float* branch, const float* gate, float s, std::int64_t rows, std::int64_t D,
                float* y) {
   const V vs = set(s);
@@ -34,7 +34,7 @@ void GatedBackwardRows(const float* dy, const float* gate, float s, std::int64_t
     });
 }
 
-// dgate [D] += s sum over rows of dy branch.
+// Adds to dgate [D]: s times the sum over rows of dy branch.
 void GateGradientRows(const float* dy, const float* branch, float s, std::int64_t rows, std::int64_t D, float* dgate) {
   const V vs = set(s);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -60,7 +60,7 @@ namespace {
 struct Junction {
   std::int64_t D, R, rows_per_sample;
   const float* gate;  // [D] or null
-  float factor;       // a gate of one element
+  float factor;       // a gate of one element, or 1
   const float* row_scale;
 
   Junction(const Array& x, const Array& gate_array, const Array& scale_array)
@@ -71,7 +71,8 @@ struct Junction {
         factor(gate_array.defined() && !gate ? *gate_array.data<float>() : 1.0f),
         row_scale(scale_array.defined() ? scale_array.data<float>() : nullptr) {}
 
-  // Calls f(first row, rows, scale of their sample) for the parts of [begin, end) that belong to one sample each.
+  // Splits the rows [begin, end) into parts that belong to one sample each. Calls f(first row, number of rows, scale of
+  // the sample) for each part.
   template <class F>
   void each_sample(std::int64_t begin, std::int64_t end, F&& f) const {
     while (begin < end) {
@@ -108,9 +109,8 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
     if (sums) std::fill_n(sums, j.D, 0.0f);
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
       const std::int64_t at = row * j.D;
-      if (dbranch.defined())
-        HWY_DYNAMIC_DISPATCH(GatedBackwardRows)
-        (gradient + at, j.gate, s * j.factor, rows, j.D, dbranch.mutable_data<float>() + at);
+      if (dbranch.defined()) HWY_DYNAMIC_DISPATCH(GatedBackwardRows)
+      (gradient + at, j.gate, s * j.factor, rows, j.D, dbranch.mutable_data<float>() + at);
       if (sums) HWY_DYNAMIC_DISPATCH(GateGradientRows)(gradient + at, branch.data<float>() + at, s, rows, j.D, sums);
     });
   });

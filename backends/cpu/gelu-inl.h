@@ -1,5 +1,6 @@
-// GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. As an epilogue
-// of oneDNN's product it costs more than this pass, and the backward pass needs the derivative anyway.
+// GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. oneDNN could
+// compute GELU at the end of its product, but that costs more than this pass, and the backward pass needs the
+// derivative.
 #if defined(PLUMB_CPU_GELU_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_GELU_INL
 #undef PLUMB_CPU_GELU_INL
@@ -15,9 +16,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// For negative u, Phi(u) = exp(-u^2 / 2) P(t), t = 1 / (1 + 0.2316419 |u|): P is fitted, relative error 7e-8, so Phi is
-// as exact in its tail as in the middle, which (1 + erf) / 2 is not; the derivative needs the exponential anyway.
-// phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
+// The erf form. For negative u, Phi(u) = exp(-u^2 / 2) P(t) with t = 1 / (1 + 0.2316419 |u|). P is a fitted polynomial
+// with relative error 7e-8. So Phi is as accurate in its tail as in the middle, unlike (1 + erf) / 2. The derivative
+// needs the exponential anyway: phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
 struct ErfForm {
   V u, bell, cdf;  // bell = exp(-u^2 / 2)
 
@@ -41,14 +42,14 @@ struct ErfForm {
   V curvature() const { return hn::Mul(hn::Mul(bell, set(density)), hn::NegMulAdd(u, u, set(2.0f))); }
 };
 
-// y = u s, s = (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)), z = c (u + 0.044715 u^3).
+// The tanh form: y = u s, s = (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)), z = c (u + 0.044715 u^3).
 struct TanhForm {
   static constexpr float c = std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>, cube = 0.044715f;
   V u, e, s;  // e = exp(-2 z)
 
   explicit TanhForm(V x) : u(x) {
     const V z = hn::Mul(u, hn::MulAdd(hn::Mul(u, u), set(c * cube), set(c)));
-    // At the clipped end s is 2^-100, so nothing is lost; the comparison lets NaN pass.
+    // Clipping loses nothing, because s is 2^-100 there. The comparison lets NaN pass.
     const V t = hn::Mul(z, set(-2 * log2_e));
     e = exp2_or_zero(hn::IfThenElse(hn::Gt(t, set(100.0f)), set(100.0f), t));
     s = reciprocal(hn::Add(set(1.0f), e));
@@ -78,7 +79,8 @@ HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std
     });
 }
 
-// y = gelu(x + b), dgelu = gelu'(x + b): b [D] or null, dgelu null where unwanted; y or dgelu may be x itself.
+// Computes y = gelu(x + b) and dgelu = gelu'(x + b). b is [D] or null. dgelu is null if it is not wanted. y or dgelu
+// may be x itself.
 template <class Y>
 HWY_INLINE void gelu_rows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y,
                           Y* dgelu) {

@@ -1,4 +1,4 @@
-// GELU by itself; after a product it is part of linear_forward_simd.cpp.
+// GELU as a separate op. (GELU after a product is part of linear_forward_simd.cpp.)
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
 

@@ -18,11 +18,12 @@
 namespace plumb::cpu {
 namespace {
 
-// Whether the system keeps the registers of these bits of XCR0 for each thread.
+// Whether the operating system saves the registers with these bits of XCR0 for each thread.
 bool keeps([[maybe_unused]] unsigned states) {
 #if HWY_ARCH_X86
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;  // OSXSAVE
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1))
+    return false;  // the system does not support XSAVE (OSXSAVE is 0)
   unsigned low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (low & states) == states;
@@ -40,14 +41,15 @@ Features of_processor() {
 #if HWY_ARCH_X86
   constexpr unsigned avx512 = 0xe6, amx = 0x60000, auth = 0x68747541;
   unsigned a, b, c, d;
-  f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;                                            // "AuthenticAMD"
-  f.amx_bf16 = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16, AMX-TILE
+  f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;  // the vendor is "AuthenticAMD"
+  f.amx_bf16 =
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16 and AMX-TILE
   f.avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && keeps(avx512);
 #endif
   return f;
 }
 
-// What ONEDNN_MAX_CPU_ISA (or DNNL_MAX_CPU_ISA, its name before) leaves of `f`.
+// Returns the features of `f` that ONEDNN_MAX_CPU_ISA (formerly DNNL_MAX_CPU_ISA) allows.
 Features allowed(Features f) {
   const char* given = std::getenv("ONEDNN_MAX_CPU_ISA");
   if (!given) given = std::getenv("DNNL_MAX_CPU_ISA");
@@ -63,21 +65,23 @@ Features allowed(Features f) {
   return f;
 }
 
-// By what bf16 is multiplied; the first row that fits. A training step (bench_step, dim 192 depth 12 and dim 64 depth
-// 48) in bf16 took, as a multiple of its time in f32:
+// The instructions that multiply bf16 matrices: the first row that fits the processor. The comments give the time of a
+// training step in bf16 relative to its time in f32 (bench_step; first number: dim 192 depth 12, second: dim 64 depth
+// 48).
 struct Row {
   bool (*fits)(const Features&);
   Bf16Products products;
 };
 constexpr Row rows[] = {
-    // Xeon with AMX: not measured as a step; large products alone ran 4 to 5.5 times as fast as in f32.
+    // Xeon with AMX: the time of a step was not measured; large products ran 4 to 5.5 times as fast as in f32.
     {[](const Features& f) { return f.amx_bf16; }, {"AMX", true}},
-    // EPYC, Zen 4: 0.61 and 0.77 by these instructions (at 6efe73c, when weights were packed on all threads).
+    // EPYC, Zen 4: bf16 takes 0.61 and 0.77 times as long as f32 (at commit 6efe73c, when weights were packed on all
+    // threads).
     {[](const Features& f) { return f.amd && f.avx512_bf16; }, {"AVX-512 bf16", true}},
-    // Xeon with AVX-512's bf16 instructions but no AMX: 1.74 and 1.61 by them (large products run at 0.6 times the
-    // speed of f32); by f32
-    // instructions not measured. EPYC, Zen 3, which has AVX2 alone: 0.97 to 1.11 and 1.03 to 1.09 by f32 instructions
-    // (noise: equal).
+    // Xeon with AVX-512 bf16 instructions but without AMX: bf16 takes 1.74 and 1.61 times as long as f32 with the bf16
+    // instructions (their large products run at 0.6 times the speed of f32); not measured with f32 instructions. EPYC,
+    // Zen 3, which has only AVX2: 0.97 to 1.11 and 1.03 to 1.09 times as long with f32 instructions, equal within
+    // noise.
     {[](const Features&) { return true; }, {"f32 instructions", false}},
 };
 

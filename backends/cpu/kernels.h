@@ -1,8 +1,8 @@
-// Declarations of the cpu kernels; what each means is written at the list, core/kernels.def. f32, with the mixtures
-// with bf16 that the table allows except in products: backend.cpp sends the rest to the reference kernels.
+// Declares the cpu kernels; core/kernels.def documents each kernel. They accept f32 and the mixtures with bf16 that
+// kernels.def allows. backend.cpp sends all other calls to the reference kernels.
 //
-// Promise: for equal arguments the bits do not depend on the number of threads, except where oneDNN's do (onednn.h).
-// They do depend on the instruction set.
+// For equal arguments, the bits of a result do not depend on the number of threads, except where oneDNN's do
+// (onednn.h). They do depend on the instruction set.
 #pragma once
 
 #include "core/backend.h"

@@ -1,6 +1,7 @@
-// Layer norm over the last axis, row by row (a row stays in the first cache): y = gamma h + beta, h = (x - mean) rstd.
-// Backward: dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy by partial sums of
-// blocks of rows.
+// Layer norm over the last axis, row by row, because a row stays in the first cache:
+//   y = gamma h + beta, h = (x - mean) rstd.
+// Backward; each block of rows keeps partial sums of dgamma and dbeta:
+//   dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy.
 #if defined(PLUMB_CPU_LAYER_NORM_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_LAYER_NORM_INL
 #undef PLUMB_CPU_LAYER_NORM_INL
@@ -15,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// y = gamma h + beta of one row, from its mean and rstd.
+// Computes y = gamma h + beta for one row with known mean and rstd.
 template <class Y>
 HWY_INLINE void normalize_row(const float* x, const float* gamma, const float* beta, float mean, float rstd,
                               std::int64_t D, Y* y) {
@@ -46,8 +47,8 @@ HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float*
   }
 }
 
-// dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums. y, where not
-// null, gets the forward pass's result again, with the same bits; it wants beta.
+// dx may be null; if `accumulate`, the gradient is added to dx. dgamma and dbeta [D] get the partial sums of this
+// block. If y is not null, it gets the result of the forward pass again, with the same bits; only this needs beta.
 template <class Y>
 HWY_INLINE void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean,
                                          const float* rstd, std::int64_t rows, std::int64_t D, float* dx,

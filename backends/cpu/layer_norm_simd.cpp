@@ -1,4 +1,4 @@
-// Layer norm by itself; before a product it is part of linear_forward_simd.cpp.
+// Layer norm as a separate op. (Layer norm before a product is part of linear_forward_simd.cpp.)
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -24,7 +24,8 @@ void LayerNormBackwardRows(const float* dy, const float* x, const float* gamma, 
                            static_cast<float*>(nullptr));
 }
 
-// kernels.def has the formulas. dgamma [D] is this block's partial sum.
+// The derivatives of layer_norm_backward's dx (formulas: core/kernels.def). dgamma [D] gets the partial sum of this
+// block.
 void LayerNormSecondRows(const float* g, const float* dy, const float* x, const float* gamma, const float* mean,
                          const float* rstd, std::int64_t rows, std::int64_t D, float* ddy, float* dx, float* dgamma) {
   const float scale = 1 / static_cast<float>(D);
@@ -43,7 +44,7 @@ void LayerNormSecondRows(const float* g, const float* dy, const float* x, const 
     });
     const float g1 = sum_lanes(sum_g) * scale, u1 = sum_lanes(sum_u) * scale, gh = sum_lanes(sum_gh) * scale,
                 uh = sum_lanes(sum_uh) * scale;
-    // t = g uh + u gh is linear in what has been summed: mean(t) = g1 uh + u1 gh, mean(t h) = 2 gh uh.
+    // t = g uh + u gh is linear in the vectors summed above: mean(t) = g1 uh + u1 gh, mean(t h) = 2 gh uh.
     const V mean_g = set(g1), mean_gh = set(gh), mean_uh = set(uh), mean_t = set(g1 * uh + u1 * gh),
             along_h = set(sum_lanes(sum_gu) * scale - g1 * u1 - 3 * gh * uh);
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

@@ -1,8 +1,9 @@
-// The linear layer backward, block of rows by block of rows, as forward in reverse: gradient of u -> product ->
-// gradient of the layer norm, added to what x has got so far. Neither the normalised x nor the branch's output is kept:
-// the one is made again from x, and the gate's gradient follows from that of the weights:
+// The backward pass of the linear layer. It runs block of rows by block of rows, in the reverse order of the forward
+// pass: gradient of u -> product -> gradient of the layer norm, added to the gradient that x has so far. Neither the
+// normalized x nor the branch's output is stored. The normalized x is recomputed from x, and the gate's gradient
+// follows from the gradient of the weights:
 //   dgate_j = sum_k w_jk (dy^T x)_jk + b_j sum dy_j,  dw_jk = gate_j (dy^T x)_jk.
-// bf16: linear_forward_simd.cpp.
+// For bf16, see linear_forward_simd.cpp.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -23,17 +24,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Whether dw [N, K] is summed block by block, as its operands are in cache: where it stays in the second-level cache
-// itself.
+// Whether dw [N, K] is summed block by block, while the operands of the block are in cache. This is the case if dw
+// itself stays in the second-level cache.
 bool SumsByBlocks(std::int64_t N, std::int64_t K) { return K % W == 0 && N * K <= 32 * 1024; }
 
-// What the products of a block of rows begin ... end - 1 read, from its first row on: du, the gradient of u, and the
+// The operands of the products of the blocks begin ... end - 1, from their first row on: du, the gradient of u, and the
 // operand of dw.
 struct BlockOperands {
   Elements du, operand;
 };
 
-// Makes the gradient of u where it is not dy, and its sum over the block's rows.
+// Writes the gradient of u, unless it is dy itself, and the sum of its rows to db.
 HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to,
                               float* db) {
   const std::int64_t N = f.b.K;
@@ -56,7 +57,7 @@ HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::
   });
 }
 
-// The layer norm of x from its mean and rstd, or x in another type.
+// Recomputes the layer norm of x from its mean and rstd; without a layer norm, converts x to the operand's type.
 HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& operand) {
   const std::int64_t K = f.b.N;
   typed(operand, [&](auto* to) HWY_ATTR {
@@ -67,13 +68,14 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
   });
 }
 
-// c = du w of the block, c in f32.
+// Computes c = du w for the block, in f32.
 HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, std::int64_t rows, float* c) {
   if (f.half) return f.half->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
   multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
 }
 
-// dx of the block; with a layer norm also the block's dgamma and dbeta, and the norm again where there is an operand.
+// Computes dx of the block. With a layer norm, also computes the block's dgamma and dbeta, and recomputes the norm into
+// the operand if there is one.
 HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t rows,
                               const BlockOperands& o) {
   const std::int64_t K = f.b.N;
@@ -97,7 +99,7 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
   });
 }
 
-// Blocks first ... last - 1.
+// Computes the blocks first ... last - 1.
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
   const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows,
                      all = std::min(f.rows, last * f.block_rows) - first_row;
@@ -130,7 +132,8 @@ void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int6
               .accumulate = first % f.blocks_a_sum != 0});
 }
 
-// Of one output: dgate = <w, dw> + b db; then dw and db are multiplied by the gate g. Returns dgate.
+// Computes the gate's gradient for one output: dgate = <w, dw> + b db. Then multiplies dw and db by the gate g. Returns
+// dgate.
 float GateGradient(const float* w, float b, float g, std::int64_t K, float* dw, float* db) {
   V sum = zero();
   const V vg = set(g);
@@ -144,7 +147,7 @@ float GateGradient(const float* w, float b, float g, std::int64_t K, float* dw, 
   return result;
 }
 
-// y = the sum of `count` rows of x, `stride` elements apart.
+// y = the sum of `count` rows of x. Rows begin `stride` elements apart.
 void AddSums(const float* x, std::int64_t count, std::int64_t stride, std::int64_t n, float* y) {
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
     V sum = zero();
@@ -166,16 +169,17 @@ HWY_EXPORT(AddSums);
 
 namespace {
 
-// x [B, ..] with each sample multiplied by its scale [B].
+// Returns x [B, ..] with each sample multiplied by its scale [B].
 Array scaled(const Array& x, const Array& scale) {
   Array y = empty_like(x);
   gated_residual_backward(x, Array(), Array(), scale, y, Out());
   return y;
 }
 
-// How dw is summed over rows. In a whole: its two operands are arrays, and product_over_rows multiplies them. By blocks
-// (SumsByBlocks): what of them has to be made lives for some blocks of rows, whose products are added up while they are
-// in cache; `sums` of them, by the shape alone, so at most `fixed_parts` threads have work.
+// How dw is summed over rows. If `whole`, both operands of dw are arrays, and product_over_rows() multiplies them.
+// Otherwise (SumsByBlocks) the operands exist only for a few blocks of rows, and their products are added up while they
+// are in cache. There are `sums` such sums. Their number depends only on the shape, so at most `fixed_parts` threads
+// have work.
 struct WeightSums {
   bool whole;
   std::int64_t sums = 1, blocks_a_sum = 1;
@@ -188,10 +192,11 @@ struct WeightSums {
   }
 };
 
-// Blocks of rows whose products are added at once: with fewer rows a sum would be moved more than it is added to.
+// The number of blocks of rows whose products are added at once. With fewer rows, moving the sum would take longer than
+// adding to it.
 constexpr std::int64_t blocks_at_once = 2;
 
-// dw [N, K] = du^T operand, both in a whole.
+// Computes dw [N, K] = du^T operand from whole arrays.
 void whole_weight_gradient(const LinearBackward& f, float* dw) {
   const std::int64_t N = f.b.K, K = f.b.N;
   if (f.du.dtype == DType::bf16)
@@ -202,8 +207,8 @@ void whole_weight_gradient(const LinearBackward& f, float* dw) {
                       dw);
 }
 
-// From dw and db as if the gate [N] were 1 (null: not wanted, and 0): theirs under the gate, and dgate [N] or [1],
-// which may be undefined.
+// On entry, dw and db are the gradients for a gate [N] of 1; dw and db may be null (not wanted). Multiplies both by the
+// gate and computes dgate, [N] or [1], unless it is undefined.
 void through_gate(const Array& w, const Array& b, const float* gate, float* dw, float* db, const Out& dgate) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
   const Scratch each(N);
@@ -245,7 +250,8 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
   const Array gate = gated ? per_output(call.gate, N) : Array();
   const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
 
-  // What the products read: the arrays as they are, or ones made on the way. `floats` of n elements.
+  // The operands of the products: the given arrays if possible, else converted copies. floats(n): the floats that n
+  // elements take.
   const auto floats = [half](std::int64_t n) { return half ? n / 2 + 1 : n; };
   const auto room = [half, rounded](const Scratch& s) {
     return half      ? Elements(reinterpret_cast<const bfloat16*>(s.data()))

@@ -1,9 +1,10 @@
-// The linear layer with what stands before and after it, block of rows by block of rows, so that what a block makes is
-// used while it is in the second-level cache: x -> layer norm -> product -> bias, GELU or the residual junction.
+// The linear layer with the operations before and after its product: x -> layer norm -> product -> bias, GELU or
+// residual junction. It runs block of rows by block of rows, so that the results of a block are used while they are in
+// the second-level cache.
 //
-// In bf16 the operands of each product are rounded, in the same passes. oneDNN multiplies them where that is faster
-// (bf16_products); elsewhere they stay f32 that hold rounded values (Rounded), and their f32 product is the same up to
-// the order of its sums.
+// In bf16, the same passes round the operands of each product. If bf16 instructions are faster (bf16_products), oneDNN
+// multiplies the bf16 operands. Otherwise the operands are f32 that hold rounded values (Rounded); their f32 product is
+// equal up to the order of its sums.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -36,8 +37,8 @@ HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t b
   }
 }
 
-// The rows that the product reads: x or its layer norm, in the product's type T; `room` is for rows that have to be
-// made.
+// Returns the rows that the product reads: x or its layer norm, in the product's type T. `room` holds rows that must be
+// computed or converted.
 template <class T>
 HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std::int64_t rows, T* room) {
   const std::int64_t K = f.b.K;
@@ -56,7 +57,7 @@ HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std
   return result;
 }
 
-// u in f32 -> y
+// Computes y from u (f32) by the operation after the product.
 HWY_INLINE void finish_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t rows) {
   const std::int64_t N = f.b.N;
   typed(f.y + begin * N, [&]<class Y>(Y* y) HWY_ATTR {

@@ -1,4 +1,4 @@
-// The matrix of a linear layer, packed into the panels that products read.
+// Packs the matrix of a linear layer into the panels that products read.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -35,10 +35,12 @@ Packed::Packed(PackedMatrix b, bool wanted)
   if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
   b_.panels = panels_.data();
   const std::int64_t pieces = HWY_DYNAMIC_DISPATCH(Pieces)(b_);
-  // Elements are worth another thread from 4 K on.
+  // At least 4096 elements per thread; fewer are not worth another thread.
   parallel_for(pieces, std::max<std::int64_t>(1, 4096 * pieces / std::max<std::int64_t>(1, b.K * b.N)),
-               [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(PackPieces)
-                                                           (b_, begin, end); });
+               [&](std::int64_t begin, std::int64_t end) {
+                 HWY_DYNAMIC_DISPATCH(PackPieces)
+                 (b_, begin, end);
+               });
 }
 
 }  // namespace plumb::cpu

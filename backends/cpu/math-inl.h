@@ -1,5 +1,5 @@
-// Elementary functions on vectors of f32, for each instruction set. Errors are the largest measured over the whole
-// range (tests/backends/cpu_kernels_test.cpp); NaN gives NaN.
+// Elementary functions on vectors of f32, for each instruction set. The stated errors are the largest that
+// tests/backends/cpu_kernels_test.cpp measured over the whole range. NaN gives NaN.
 #if defined(PLUMB_CPU_MATH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_MATH_INL
 #undef PLUMB_CPU_MATH_INL
@@ -16,8 +16,8 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 constexpr float log2_e = 1.44269504f;
 
-// 2^t for t < 128, relative error 1e-7; 0 below t = -100. There it would not be seen in a sum of exponentials of which
-// one is 1, and its products would be denormal, which cost a hundred times an ordinary one.
+// Returns 2^t for t < 128 with relative error 1e-7, and 0 below t = -100. Such small values would not matter in a sum
+// of exponentials that contains a 1, and products with them would be denormal, which costs a hundred times as much.
 HWY_INLINE V exp2_or_zero(V t) {
   const V magic = set(0x1.8p23f + 127);  // adding it rounds t to an integer n and leaves n + 127 in the low bits
   const V z = hn::Add(t, magic), r = hn::Sub(t, hn::Sub(z, magic));
@@ -30,27 +30,27 @@ HWY_INLINE V exp2_or_zero(V t) {
   p = hn::MulAdd(p, r, set(1.0f));
   const hn::RebindToSigned<F32> i32;
   const V power = hn::BitCast(f32, hn::ShiftLeft<23>(hn::BitCast(i32, z)));  // 2^n
-  return hn::IfThenZeroElse(hn::Lt(t, set(-100.0f)), hn::Mul(p, power));     // p is NaN where t is
+  return hn::IfThenZeroElse(hn::Lt(t, set(-100.0f)), hn::Mul(p, power));     // p is NaN if t is NaN
 }
 
-// 1 / x within 2 ulp, for normal x with a normal inverse.
+// Returns 1 / x within 2 ulp, for normal x with a normal inverse.
 HWY_INLINE V reciprocal(V x) {
   const V y = hn::ApproximateReciprocal(x);
   const V z = hn::Mul(y, hn::NegMulAdd(x, y, set(2.0f)));
-#if HWY_TARGET == HWY_AVX3  // starts from 14 bits
+#if HWY_TARGET == HWY_AVX3  // the approximation has 14 bits
   return z;
-#else  // 12 or 8
+#else  // the approximation has 12 or 8 bits
   return hn::Mul(z, hn::NegMulAdd(x, z, set(2.0f)));
 #endif
 }
 
-// tanh(x) within 4 ulp. Highway's is for finite arguments; beyond 20 it is 1 in f32.
+// Returns tanh(x) within 4 ulp. Highway's tanh expects finite arguments; beyond 20, tanh is 1 in f32.
 HWY_INLINE V tanh(V x) {
   const V clipped = hn::Min(hn::Max(set(-20.0f), x), set(20.0f));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(f32, clipped));
 }
 
-// erf(x), absolute error 4e-7: an odd rational function up to where erf is 1 in f32.
+// Returns erf(x) with absolute error 4e-7: an odd rational function up to the point where erf is 1 in f32.
 HWY_INLINE V erf(V x) {
   const V end = set(3.8325069f), c = hn::IfThenElse(hn::Gt(hn::Abs(x), end), hn::CopySign(end, x), x),
           s = hn::Mul(c, c);

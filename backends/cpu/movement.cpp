@@ -8,7 +8,7 @@
 namespace plumb::cpu {
 namespace {
 
-// memcpy for the short runs that these kernels move, without the call.
+// memcpy for the short runs that these kernels move, without a function call.
 inline void copy(char* to, const char* from, std::int64_t bytes) {
   if (bytes > 512) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -20,7 +20,7 @@ inline void copy(char* to, const char* from, std::int64_t bytes) {
   for (bytes &= 3; bytes > 0; --bytes) *to++ = *from++;
 }
 
-// Copies runs of `run` bytes; f(i) gives where run i goes to and comes from.
+// Copies `count` runs of `run` bytes; f(i) returns the destination and source of run i.
 template <class F>
 void copy_runs(std::int64_t count, std::int64_t run, F&& f) {
   parallel_rows(count, (run + 3) / 4, [&](std::int64_t begin, std::int64_t end) {
@@ -37,7 +37,7 @@ struct Ends {
 };
 
 struct Split {
-  std::int64_t outer, inner;  // product of the extents before the axis, bytes of one index of it
+  std::int64_t outer, inner;  // product of the extents before the axis; bytes of one index of the axis
 };
 
 Split split(const Array& a, int axis) {
@@ -96,7 +96,7 @@ void gather(const Array& x, const Array& index, const Out& y) {
   copy_runs(index.numel(), row, [&](std::int64_t i) { return Ends{bytes(y) + i * row, bytes(x) + rows[i] * row}; });
 }
 
-// Each thread adds all rows in a range of columns, so that rows which meet at one index are added in order.
+// Each thread adds all rows for a range of columns, so that rows with the same index are added in order.
 void scatter_add(const Array& x, const Array& index, const Out& y) {
   const std::int64_t row = split(y, 0).inner / static_cast<std::int64_t>(sizeof(float)), count = index.numel();
   const std::int64_t* rows = index.data<std::int64_t>();

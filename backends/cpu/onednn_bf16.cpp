@@ -1,4 +1,4 @@
-// Products of operands in bf16, with sums in f32.
+// Matrix products of bf16 operands, with sums in f32.
 #include <algorithm>
 
 #include "backends/cpu/onednn.h"
@@ -10,11 +10,11 @@ namespace {
 
 using namespace onednn;
 
-// A product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at i * a_row +
-// j * a_column, and so on.
+// Describes a product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at
+// i * a_row + j * a_column, and likewise for b and c.
 struct HalfKey {
   std::int64_t M, K, N, a_row, a_column, b_row, c_row;
-  std::int64_t packed_rows;  // b is packed for blocks of so many rows; 0: b_row apart
+  std::int64_t packed_rows;  // rows per block that b is packed for; 0: b is not packed
   bool bias, half_result;
 
   bool operator==(const HalfKey&) const = default;
@@ -23,7 +23,7 @@ struct HalfKey {
 
 constexpr auto half = dnnl::memory::data_type::bf16, single = dnnl::memory::data_type::f32;
 
-// How oneDNN wants B [K, N] for blocks of `rows` rows.
+// Returns the layout that oneDNN prefers for B [K, N] in products of blocks of `rows` rows.
 dnnl::memory::desc packed_descriptor(std::int64_t rows, std::int64_t K, std::int64_t N) {
   return matmul_descriptor({{rows, K}, half, Dims{K, 1}}, {{K, N}, half, dnnl::memory::format_tag::any}, {},
                            {{rows, N}, single, Dims{N, 1}})
@@ -39,7 +39,7 @@ struct HalfProduct : Matmul {
                {{key.M, key.N}, key.half_result ? half : single, Dims{key.c_row, 1}}) {}
 };
 
-// Rounds f32 weights and packs them.
+// Rounds f32 weights to bf16 and packs them.
 struct PackKey {
   std::int64_t K, N, rows;
   bool transposed;
@@ -104,8 +104,8 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
-  // Parts by the shape alone, always: in bf16 oneDNN's bits depend on them. A part is worth a thread from about 5 us
-  // on.
+  // The number of parts depends only on the shape, because it changes the bits of oneDNN's bf16 results. Another thread
+  // is worth its cost for parts of about 5 us or more.
   const std::int64_t parts = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
   across_longer_side(
       m, n, k, parts, y,

@@ -1,5 +1,4 @@
-// oneDNN's objects, as the files that compute with them need them: onednn_products.cpp, onednn_bf16.cpp,
-// onednn_convolution.cpp.
+// Wrappers of oneDNN's objects for onednn_products.cpp, onednn_bf16.cpp and onednn_convolution.cpp.
 #pragma once
 
 #include <algorithm>
@@ -16,29 +15,29 @@ namespace plumb::cpu::onednn {
 
 using Dims = dnnl::memory::dims;
 
-// Every call of oneDNN is made under one: while it lives, oneDNN computes on the calling thread alone, and signals for
-// this thread wait, as oneDNN's kernels may have moved the stack pointer (signals.h). Primitives run on its stream,
-// which can be had from nowhere else.
+// Every call of oneDNN needs an OneDnnCall. While it lives, oneDNN computes only on the calling thread. Signals for
+// this thread are delayed, because oneDNN's kernels may have moved the stack pointer (signals.h). Primitives run on
+// stream(); there is no other access to the stream.
 class OneDnnCall {
  public:
-  dnnl::stream& stream() const;  // of the calling thread
+  dnnl::stream& stream() const;  // the stream of the calling thread
 
  private:
   OneThread one_thread_;
   SignalsWait signals_wait_;
 };
 
-// Never destroyed: threads keep primitives until they end.
+// The oneDNN engine. It is never destroyed, because threads keep primitives until they end.
 dnnl::engine& engine();
 
-// The room that a primitive works in. It comes from our allocator: oneDNN's own is fresh memory at each call where it
-// is large.
+// The scratch memory of a primitive. It comes from Plumb's allocator, because oneDNN allocates large scratch memory
+// anew for each call.
 class Room {
  public:
   Room() = default;
   explicit Room(const dnnl::memory::desc& wanted)
       : memory_(wanted, engine(), nullptr), floats_(static_cast<std::int64_t>(wanted.get_size() / sizeof(float) + 1)) {}
-  std::int64_t floats() const { return floats_; }
+  std::int64_t floats() const { return floats_; }  // size of the memory that lies_at() takes
   void lies_at(float* p) {
     if (memory_) memory_.set_data_handle(p);
   }
@@ -49,6 +48,7 @@ class Room {
   std::int64_t floats_ = 0;
 };
 
+// Returns the descriptor of a product c = a b + bias, for oneDNN 2 and 3. Its user provides the scratch memory.
 inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
                                                       const std::optional<dnnl::memory::desc>& bias,
                                                       const dnnl::memory::desc& c) {
@@ -62,7 +62,7 @@ inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& 
 #endif
 }
 
-// A matmul with its arguments, whose data pointers are set at each call. Each thread has its own.
+// A matmul with its arguments. Each call of run() sets their data pointers. Each thread has its own objects.
 class Matmul {
  public:
   Matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const std::optional<dnnl::memory::desc>& bias,
@@ -76,6 +76,7 @@ class Matmul {
     if (bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(*bias, engine(), nullptr);
   }
 
+  // Computes c = a b + bias on the calling thread. bias must be null if the matmul has none.
   void run(const OneDnnCall& call, const void* a, const void* b, const float* bias, void* c) {
     a_.set_data_handle(const_cast<void*>(a));
     b_.set_data_handle(const_cast<void*>(b));
@@ -93,20 +94,20 @@ class Matmul {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-// Of the numbers that make a primitive.
+// Returns a hash of the numbers that define a primitive.
 inline std::size_t hash_of(std::initializer_list<std::int64_t> numbers) {
   std::uint64_t h = 0;
   for (std::int64_t n : numbers) h = (h ^ static_cast<std::uint64_t>(n)) * 0x9e3779b97f4a7c15ull, h ^= h >> 29;
   return static_cast<std::size_t>(h);
 }
 
-// The calling thread's Made(key), made when it is first asked for. A Key has hash() and ==.
+// Returns the calling thread's Made(key), which is constructed at the first request. Key must have hash() and ==.
 template <class Made, class Key>
 Made& made(const Key& key) {
   struct Hash {
     std::size_t operator()(const Key& k) const { return k.hash(); }
   };
-  // More shapes than any model has; a program that makes new ones without end starts over now and then.
+  // No model has this many shapes. A program that keeps creating new shapes starts over now and then.
   constexpr std::size_t limit = 512;
   thread_local std::unordered_map<Key, Made, Hash> all;
   auto found = all.find(key);
@@ -117,10 +118,10 @@ Made& made(const Key& key) {
   return found->second;
 }
 
-// Calls f(rows, columns, first row, first column, the block's first element) for blocks of y [m, n] across its longer
-// side, in parallel: about `blocks` of them, in whole 48s: oneDNN computes 24 (AVX2) or 48 (AVX-512) columns at once
-// and what is left over in another order, and the other operand of the product is packed again for each block. An inner
-// extent k of 0 makes zeros.
+// Splits y [m, n] into about `blocks` blocks across its longer side. Calls f(rows, columns, first row, first column,
+// address of the block's first element) for each block, in parallel. The width of a block is a multiple of 48, because
+// oneDNN computes 24 (AVX2) or 48 (AVX-512) columns at once and sums the remaining columns in another order. Each block
+// packs the other operand again. If the inner extent k is 0, y is set to 0.
 template <class F>
 void across_longer_side(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t blocks, float* y, F&& f) {
   if (m == 0 || n == 0) return;

@@ -1,4 +1,5 @@
-// Optimizers, in one pass over all parameters (LAMB: one over each), and the sum of squares that clipping needs.
+// The optimizers, in one pass over all parameters (LAMB: one pass per parameter), and the sum of squares for gradient
+// clipping.
 #include <algorithm>
 #include <vector>
 
@@ -15,12 +16,12 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 HWY_INLINE V set(double x) { return hn::Set(f32, static_cast<float>(x)); }
-// v, or 0 where |v| is below `limit`.
+// Returns v, or 0 for lanes where |v| is below `limit`.
 HWY_INLINE V above(V v, float limit) { return hn::IfThenZeroElse(hn::Lt(hn::Abs(v), hn::Set(f32, limit)), v); }
 
-// Adam's moments after a gradient, and the update m^ / (sqrt(v^) + eps) times `rate`. Moments that would be denormal
-// become 0: a parameter whose gradient vanished would else cost a hundredfold in every later step. Next to eps neither
-// is seen.
+// Updates Adam's moments by a gradient and returns the update m^ / (sqrt(v^) + eps) times `rate`. Moments that would be
+// denormal become 0. Otherwise a parameter whose gradient has vanished would cost a hundred times as much in every
+// later step. Compared with eps, such moments make no difference.
 class Adam {
  public:
   Adam(const AdamWStep& s, double gradient_scale, double rate)
@@ -59,7 +60,7 @@ void AdamWRun(const AdamWStep& s, double gradient_scale, const float* gradient, 
   });
 }
 
-// LAMB's direction before the trust ratio.
+// Computes LAMB's direction, before the trust ratio.
 void LambRun(const AdamWStep& s, double gradient_scale, const float* gradient, const float* parameter, float* moment1,
              float* moment2, float* direction, std::int64_t n) {
   const Adam adam(s, gradient_scale, 1);
@@ -145,13 +146,14 @@ HWY_EXPORT(SumOfSquares);
 
 namespace {
 
-// A run of elements of the i-th of several arrays.
+// Elements begin ... end - 1 of array number i.
 struct Run {
   std::size_t i;
   std::int64_t begin, end;
 };
 
-// Arrays of these sizes in runs of at most `grain`, so that one parallel loop covers them all, small or large.
+// Splits arrays with these sizes into runs of at most `grain` elements, so that one parallel loop covers all arrays,
+// small or large.
 template <class Size>
 std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   std::vector<Run> runs;
@@ -161,13 +163,14 @@ std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   return runs;
 }
 
+// The array that determines the number of elements of an update.
 const Out& written(const EmaUpdate& u) { return u.average; }
 template <class Update>
 const Out& written(const Update& u) {
   return u.parameter;
 }
 
-// f(update, begin, n) for runs of elements that cover all updates, in parallel.
+// Calls f(update, begin, n) in parallel for runs of elements that cover all updates.
 template <class Update, class F>
 void each_run(std::span<const Update> updates, F&& f) {
   const std::vector<Run> runs =

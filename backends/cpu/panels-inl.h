@@ -1,4 +1,4 @@
-// Products of many rows by one matrix: y = x B, where B [K, N] is packed once into panels that suit the registers.
+// Products of many rows by one matrix: y = x B, where B [K, N] is packed once into panels as wide as a register tile.
 #if defined(PLUMB_CPU_PANELS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_PANELS_INL
 #undef PLUMB_CPU_PANELS_INL
@@ -12,12 +12,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Columns first ... first + vectors * W - 1 of B as [K, vectors * W], padded with zeros beyond N.
+// Columns first ... first + vectors * W - 1 of B, stored as [K, vectors * W], padded with zeros from column N on.
 struct Panel {
   std::int64_t first, vectors;
 };
 
-// Panels of N columns: as wide as the best tile that divides them evenly.
+// The panels of N columns. They are as wide as the best tile that divides the columns evenly.
 struct PanelLayout {
   std::int64_t vectors, parts;
 
@@ -35,14 +35,14 @@ struct PanelLayout {
   }
 };
 
-// Packing goes by pieces: at most `piece_rows` rows of a panel.
+// Packing is split into pieces of at most `piece_rows` rows of a panel.
 constexpr std::int64_t piece_rows = 64;
 HWY_INLINE std::int64_t pieces(const PackedMatrix& b) {
   return PanelLayout(b.N).parts * ((b.K + piece_rows - 1) / piece_rows);
 }
 
-// Packs piece i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k]
-// where that is given.
+// Packs piece i of B. B = w^T for w [N, K] if `transposed`; else B = w [K, N], and row k is multiplied by scale[k] if
+// scale is given.
 HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
   const PanelLayout layout(b.N);
   const Panel panel = layout[i % layout.parts];
@@ -71,12 +71,12 @@ HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
   }
 }
 
-// Whether w itself is what packing would make of it.
+// Whether w already has the packed layout.
 HWY_INLINE bool packed_already(const PackedMatrix& b) {
   return !b.transposed && !b.scale && !b.rounded && b.N % W == 0 && PanelLayout(b.N).parts == 1;
 }
 
-// c [rows, N] = start + a B, where start [N up to whole vectors] is a row of initial values, or null.
+// Computes c [rows, N] = start + a B. `start` is null or one row of initial values, [N rounded up to whole vectors].
 HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int64_t rows, const float* start,
                                 float* c) {
   const PanelLayout layout(b.N);
@@ -98,11 +98,11 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
     if (columns >= panel.vectors * W) {
       constexpr auto bytes = static_cast<std::int64_t>(sizeof(float));
       p.ahead[0] = {reinterpret_cast<const char*>(p.c), p.c_row * bytes, rows,
-                    panel.vectors * W * bytes};  // asked for just before their tile
+                    panel.vectors * W * bytes};  // prefetched just before their tile
       multiply(p);
       continue;
     }
-    // The last columns fill no whole vector: by way of a buffer.
+    // The last columns do not fill a whole vector, so they go through a buffer.
     HWY_ALIGN float edge[edge_rows * max_vectors * W];
     for (std::int64_t r = 0; r < rows; r += edge_rows) {
       Product q = p;

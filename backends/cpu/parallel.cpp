@@ -1,4 +1,5 @@
-// The only place that knows OpenMP, whose threads oneDNN would start: it is kept on the thread that calls it.
+// Parallel loops and the number of threads. This is the only file that uses OpenMP, in order to keep oneDNN, which
+// would start OpenMP's threads, on the calling thread.
 #include "backends/cpu/parallel.h"
 
 #include <omp.h>
@@ -18,7 +19,7 @@ namespace {
 std::atomic<int> wanted_threads{0};
 std::atomic<bool> strict{false};
 
-// Pools that no share has now. Their threads are never ended, so the next share takes them.
+// Pools that no ThreadShare uses at the moment. Their threads never end, so the next ThreadShare reuses them.
 struct FreePools {
   std::mutex mutex;
   std::vector<cpu::ThreadPool*> pools;
@@ -91,7 +92,7 @@ std::int64_t partial_rows(std::int64_t rows) {
   for (std::int64_t blocks = most / 8 * 8; blocks > most / 2 || best == 0; blocks -= 8) {
     const std::int64_t block = (rows + blocks - 1) / blocks, missing = block * blocks - rows;
     if (missing < block && missing < least_missing)
-      best = block, least_missing = missing;  // missing a whole block, there would be fewer
+      best = block, least_missing = missing;  // if a whole block were missing, there would be fewer blocks
   }
   return best;
 }

@@ -1,4 +1,4 @@
-// core/random.h's draws, several counters at a time.
+// The draws of core/random.h, for several counters at a time.
 #if defined(PLUMB_CPU_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_PHILOX_INL
 #undef PLUMB_CPU_PHILOX_INL
@@ -12,12 +12,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Bit i of dropped[j]: whether draw i of the counter (step, purpose, a, b[j]) is below the threshold, for j < n. Reads
-// b and writes `dropped` up to the next multiple of 8.
+// Sets bit i of dropped[j] if draw i of the counter (step, purpose, a, b[j]) is below the threshold, for j < n. Reads b
+// and writes `dropped` up to the next multiple of 8.
 //
-// A counter word lives in the low half of a 64-bit lane, as the multiplication wants it; the high halves hold rubbish
-// that no product reads. The order of lanes is such that one comparison of 16-bit lanes yields the bits in the order of
-// counters.
+// A counter word is stored in the low half of a 64-bit lane, as the multiplication requires. The high halves hold
+// arbitrary bits that no product reads. Lanes are ordered such that one comparison of 16-bit lanes yields the bits in
+// the order of the counters.
 HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t a,
                             const std::uint32_t* b, std::int64_t n, std::uint32_t threshold, std::uint8_t* dropped) {
   if (threshold > 0xFFFF) {
@@ -51,7 +51,7 @@ HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpo
     }
     const auto front = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1)),
                back = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
-    std::uint8_t bits[16];  // StoreMaskBits may write more than it has
+    std::uint8_t bits[16];  // StoreMaskBits may write more bytes than the mask has
     hn::StoreMaskBits(u16, hn::Lt(hn::BitCast(u16, hn::InterleaveLower(u64, front, back)), below), bits);
     std::memcpy(dropped + j, bits, static_cast<std::size_t>(L / 2));
     hn::StoreMaskBits(u16, hn::Lt(hn::BitCast(u16, hn::InterleaveUpper(u64, front, back)), below), bits);
@@ -59,7 +59,8 @@ HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpo
   }
 }
 
-// Lanes first, first + 1, ... of a row of bits; `bits` has 8 readable bytes from the first one on.
+// Returns the mask of the lanes first, first + 1, ... of a row of bits. `bits` must have 8 readable bytes from the byte
+// of `first` on.
 HWY_INLINE Mask lanes_of_bits(const std::uint8_t* bits, std::int64_t first) {
   std::uint64_t word;
   std::memcpy(&word, bits + first / 8, sizeof word);

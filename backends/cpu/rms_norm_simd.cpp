@@ -1,5 +1,5 @@
-// RMS norm over the last axis: y = gamma h, h = x rstd. Backward: dx = rstd (u - h mean(u h)), u = gamma dy; dgamma =
-// sum dy h.
+// RMS norm over the last axis: y = gamma h, h = x rstd.
+// Backward: dx = rstd (u - h mean(u h)), u = gamma dy; dgamma = sum dy h.
 #include <cmath>
 
 #include "backends/cpu/column_sums.h"
@@ -32,7 +32,7 @@ void RmsNormRows(const float* x, const float* gamma, float eps, std::int64_t row
   }
 }
 
-// dx may be null; dgamma [D] is this block's partial sum.
+// dx may be null. dgamma [D] gets the partial sum of this block.
 void RmsNormBackwardRows(const float* dy, const float* x, const float* gamma, const float* rstd, std::int64_t rows,
                          std::int64_t D, float* dx, float* dgamma) {
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(zero(), dgamma + i, part); });

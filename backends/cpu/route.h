@@ -1,4 +1,4 @@
-// Which kernel serves a call: the one of this backend where it can, else the reference.
+// Chooses the kernel for a call: the cpu kernel if it accepts the dtypes, else the reference kernel.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 namespace plumb::cpu {
 
+// Whether an argument of a kernel is, or contains, an array of this dtype.
 template <class T>
 constexpr bool is(DType dtype, const T& argument) {
   if constexpr (std::is_base_of_v<Array, T>)
@@ -23,9 +24,10 @@ constexpr bool is(DType dtype, const T& argument) {
     return false;
 }
 
-// f32<&Kernels::where, cpu::where> is an entry of the table: cpu::where for calls with f32 arrays and none of bf16, the
-// reference's for f64, bf16 and calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the
-// mixtures with bf16 that the table allows; any, one that takes all; by_reference has none.
+// The entries of the kernel table. f32<&Kernels::where, cpu::where> calls cpu::where if the call has f32 arrays and no
+// bf16 arrays, and the reference kernel otherwise (f64, bf16, no floating-point array). f32_or_bf16 is for cpu kernels
+// that also accept the mixtures with bf16 in kernels.def, `any` for cpu kernels that accept all dtypes, and
+// by_reference for kernels without a cpu version.
 template <auto entry, auto fast>
 struct Route;
 template <class... Args, void (*Kernels::*entry)(Args...)>

@@ -16,7 +16,7 @@ class ScratchStack {
   ScratchStack(const ScratchStack&) = delete;
   ScratchStack& operator=(const ScratchStack&) = delete;
 
-  // nullptr where there is no room.
+  // Returns nullptr if the stack has no room.
   std::byte* push(std::size_t bytes) {
     if (!buffers_are_reused || bytes > size - top_) return nullptr;
     if (!memory_) {
@@ -27,7 +27,7 @@ class ScratchStack {
     ++pieces_;
     return memory_ + std::exchange(top_, top_ + bytes);
   }
-  // The pieces need not go in the reverse order: one that is not the last leaves its room when all are gone.
+  // Pieces may be freed in any order. A piece that is not the last one keeps its room until all pieces are freed.
   void pop(const void* piece, std::size_t bytes) {
     const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(piece) - memory_);
     if (at + bytes == top_) top_ = at;
@@ -35,7 +35,7 @@ class ScratchStack {
   }
 
  private:
-  static constexpr std::size_t size = std::size_t{2} << 20;  // a huge page
+  static constexpr std::size_t size = std::size_t{2} << 20;  // the size of a huge page
   std::byte* memory_ = nullptr;
   std::size_t top_ = 0, pieces_ = 0;
 };
@@ -49,7 +49,7 @@ Scratch::Scratch(std::int64_t floats) : bytes_((static_cast<std::size_t>(floats)
   if (data_) return;
   data_ = static_cast<float*>(storage_.emplace(bytes_).data);
   if constexpr (!buffers_are_reused)
-    std::memset(data_, 0xFF, bytes_);  // NaN, so that whoever reads what he did not write is seen
+    std::memset(data_, 0xFF, bytes_);  // NaN, so that a kernel that reads unwritten memory fails
 }
 Scratch::~Scratch() {
   if (!storage_) scratch_stack.pop(data_, bytes_);

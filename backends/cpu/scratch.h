@@ -1,4 +1,4 @@
-// Memory for the time of a kernel.
+// Temporary memory for kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace plumb::cpu {
 
-// Uninitialised memory, 64-byte aligned, made and destroyed by the same thread. Each thread has a stack of it, so that
-// a block of work finds its scratch in the caches of its core: 2 MiB that memory_stats() does not count and that live
-// as long as the thread. What does not fit there comes from the allocator.
+// Uninitialized memory, aligned to 64 bytes. The same thread must construct and destroy it. Each thread has a stack of
+// 2 MiB for it, so that a block of work finds its scratch in the caches of its core. memory_stats() does not count this
+// stack, which lives as long as the thread. If the stack is full, the memory comes from the allocator.
 class Scratch {
  public:
   explicit Scratch(std::int64_t floats);
@@ -21,7 +21,7 @@ class Scratch {
   float* data() const { return data_; }
 
  private:
-  std::size_t bytes_;  // of the stack
+  std::size_t bytes_;  // bytes taken from the stack or the allocator
   float* data_;
   std::optional<Storage> storage_;
 };

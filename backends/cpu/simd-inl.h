@@ -1,5 +1,6 @@
-// What the kernels share, compiled once for each instruction set: vectors of f32, loads and stores of a part, sums over
-// lanes. A kernel file includes it after hwy/foreach_target.h and opens HWY_BEFORE_NAMESPACE().
+// Basics that all vector kernels share, compiled once for each instruction set: vectors of f32, partial loads and
+// stores, sums over lanes. A kernel file includes this file after hwy/foreach_target.h, then opens
+// HWY_BEFORE_NAMESPACE().
 #if defined(PLUMB_CPU_SIMD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_SIMD_INL
 #undef PLUMB_CPU_SIMD_INL
@@ -20,14 +21,16 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Vectors of f32, and masks for them.
 using F32 = hn::ScalableTag<float>;
 using V = hn::Vec<F32>;
 using Mask = hn::Mask<F32>;
 constexpr F32 f32{};
-constexpr std::int64_t W = HWY_LANES(float);  // f32 lanes of a vector
+constexpr std::int64_t W = HWY_LANES(float);  // f32 lanes per vector
 static_assert(!HWY_HAVE_SCALABLE, "vectors must have a size known at compile time");
 
-// Which lanes of a vector a load or store touches: all, or the first n (the others read as 0 and are not written).
+// Which lanes of a vector a load or store accesses: all, or the first n (the other lanes read as 0 and are not
+// written).
 struct Whole {};
 struct Part {
   std::int64_t n;
@@ -43,7 +46,7 @@ HWY_INLINE V load(const float* p, Part part) {
 HWY_INLINE void store(V v, float* p, Part part) {
   hn::BlendedStore(v, hn::FirstN(f32, static_cast<std::size_t>(part.n)), f32, p);
 }
-#else  // masked accesses touch the whole vector here
+#else  // masked accesses would touch the whole vector here
 HWY_INLINE V load(const float* p, Part part) {
   HWY_ALIGN float lanes[W] = {};
   std::memcpy(lanes, p, static_cast<std::size_t>(part.n) * sizeof(float));
@@ -56,8 +59,8 @@ HWY_INLINE void store(V v, float* p, Part part) {
 }
 #endif
 
-// The same of bf16 in memory, as vectors of f32. A store rounds as bfloat16's constructor does, by integers: Highway's
-// own conversion truncates, and the processor's flushes denormals.
+// The same for bf16 in memory, as vectors of f32. A store rounds like bfloat16's constructor, with integer operations,
+// because Highway's conversion truncates and the processor's instruction flushes denormals.
 using HalfBits = hn::Rebind<std::uint16_t, F32>;
 constexpr HalfBits half_bits{};
 constexpr hn::RebindToUnsigned<F32> f32_bits{};
@@ -70,7 +73,7 @@ HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
   const auto quiet = hn::Or(upper, hn::Set(f32_bits, 0x40));
   return hn::TruncateTo(half_bits, hn::IfThenElse(hn::RebindMask(f32_bits, hn::IsNaN(v)), quiet, rounded));
 }
-// v rounded to bf16, as f32.
+// Returns v rounded to bf16, as f32.
 HWY_INLINE V round_to_bf16(V v) {
   const auto x = hn::BitCast(f32_bits, v), odd = hn::And(hn::ShiftRight<16>(x), hn::Set(f32_bits, 1));
   const auto rounded = hn::And(hn::Add(x, hn::Add(odd, hn::Set(f32_bits, 0x7fff))), hn::Set(f32_bits, 0xffff0000));
@@ -103,6 +106,7 @@ HWY_INLINE void store(V v, bfloat16* p, Part part) {
 }
 #endif
 
+// A store to Rounded rounds to bf16.
 template <class P>
 HWY_INLINE V load(const Rounded* p, P part) {
   return load(&p->value, part);
@@ -112,7 +116,7 @@ HWY_INLINE void store(V v, Rounded* p, P part) {
   store(round_to_bf16(v), &p->value, part);
 }
 
-// v, with the lanes that a load of this part did not read set to `other`.
+// Returns v, with lanes that a load of this part did not read set to `other`.
 HWY_INLINE V or_else(V v, V, Whole) { return v; }
 HWY_INLINE V or_else(V v, V other, Part part) {
   return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other);
@@ -126,8 +130,8 @@ HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   if (i < n) body(i, Part{n - i});
 }
 
-// Calls f with the elements in their type, float*, bfloat16* or Rounded*. Kernels are templates on it; which one runs
-// is decided for a block of work.
+// Calls f with a pointer of the elements' type: float*, bfloat16* or Rounded*. Kernels are templates on this type, so
+// the choice is made once per block of work.
 template <class F>
 HWY_INLINE void typed(const Elements& e, F&& f) {
   if (e.dtype == DType::bf16)
@@ -138,12 +142,13 @@ HWY_INLINE void typed(const Elements& e, F&& f) {
     f(static_cast<float*>(e.data));
 }
 
+// All lanes x; all lanes 0; the sum and the maximum of the lanes.
 HWY_INLINE V set(float x) { return hn::Set(f32, x); }
 HWY_INLINE V zero() { return hn::Zero(f32); }
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(f32, v)); }
 HWY_INLINE float max_lanes(V v) { return hn::GetLane(hn::MaxOfLanes(f32, v)); }
 
-// The larger; a NaN in either stays.
+// Returns the larger value of each lane, or NaN if either is NaN.
 HWY_INLINE V max_or_nan(V a, V b) { return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a); }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

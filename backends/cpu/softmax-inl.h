@@ -1,4 +1,4 @@
-// Maximum and log-sum-exp of a row: what softmax and cross-entropy share.
+// The maximum and log-sum-exp of a row, for softmax and cross-entropy.
 #if defined(PLUMB_CPU_SOFTMAX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_SOFTMAX_INL
 #undef PLUMB_CPU_SOFTMAX_INL
@@ -13,14 +13,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// A NaN in the row may be lost here; it comes back when the maximum is subtracted from it.
+// Returns the largest element. A NaN in the row may be ignored here; it reappears when the maximum is subtracted from
+// it.
 HWY_INLINE float row_max(const float* x, std::int64_t D) {
   V top = hn::Neg(hn::Inf(f32));
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { top = hn::Max(top, or_else(load(x + i, part), top, part)); });
   return max_lanes(top);
 }
 
-// log(sum exp(x))
+// Returns log(sum exp(x)).
 HWY_INLINE float log_sum_exp(const float* x, std::int64_t D) {
   const float top = row_max(x, D);
   const V vtop = set(top);

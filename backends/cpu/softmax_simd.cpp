@@ -88,7 +88,7 @@ HWY_EXPORT(LogSoftmaxBackwardRows);
 
 namespace {
 
-// Calls f(rows, offset of the first) for blocks of rows of x.
+// Calls f(number of rows, offset of the first row) for blocks of rows of x.
 template <class F>
 void each_block(const Array& x, F&& f) {
   const std::int64_t D = x.dim(-1);

@@ -1,4 +1,4 @@
-// What stands for the cuda backend in a build without it.
+// Stands in for the cuda backend in a build without CUDA: every function reports that CUDA is missing.
 #include "core/backend.h"
 #include "core/error.h"
 #include "core/memory.h"

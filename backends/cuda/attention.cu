@@ -1,9 +1,14 @@
-// Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp): a warp to a
-// query, its row of probabilities in shared memory, masks drawn there and kept nowhere. Backward: the warps make the
-// row again and from it dS and the probabilities after dropout, from which a thread to an element of dk and dv sums
-// over the queries in their order: a block to a head, with both [N, M] in shared memory, where they fit (about 70
-// tokens in f32), else in scratch [B, H, N, M] and in two kernels. Bytes: forward q, k, v and out; backward dout, q, k,
-// v, dq, dk, dv, and twice the scratch. Keys and values are read once for each query, from the cache.
+// Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp). One warp
+// computes one query. The warp keeps the query's row of probabilities in shared memory. It draws the masks there as
+// well and stores them nowhere else.
+//
+// Backward: the warps recompute the rows of probabilities, and from each row compute dS and the probabilities after
+// dropout. Then one thread computes one element of dk and dv: it sums over the queries, in order. If both [N, M] arrays
+// of a head fit into shared memory (about 70 tokens in f32), one block does all of this for one head. Otherwise two
+// kernels do it, with the arrays in global scratch [B, H, N, M].
+//
+// Traffic: forward q, k, v and out; backward dout, q, k, v, dq, dk, dv, and twice the scratch. Keys and values are read
+// again for each query, from the cache.
 #include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/through_host.h"
@@ -22,11 +27,12 @@ struct View {
 };
 
 struct RowState {
-  bool differentiable;  // false: the scores of this row are constants
-  double top, sum;      // largest q.k, and the sum of exponentials relative to it
+  bool differentiable;  // false: the probabilities of this row are constant
+  double top, sum;      // largest q.k; sum of the exponentials relative to the largest score
 };
 
-// Fills the row's memory for query n of head h of sample b. Whole warps call it.
+// Computes the probabilities of query n of head h of sample b and writes them to `row`. All lanes of a warp must call
+// it.
 template <class T, class S>
 __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h,
                            std::int64_t n, const RowMemory<T>& row) {
@@ -42,7 +48,7 @@ __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>&
   return {true, call.scale > 0 ? static_cast<double>(s.top / call.scale) : 0, static_cast<double>(s.sum)};
 }
 
-// A warp for each (sample, head, query), in this order.
+// One warp for each (sample, head, query), in this order.
 template <class T, class S>
 __global__ void forward_kernel(Call<T> call, View<const S> q, View<const S> k, View<const S> v, View<S> out, T* sums) {
   const Query query = warp_query(call);
@@ -61,14 +67,15 @@ __global__ void forward_kernel(Call<T> call, View<const S> q, View<const S> k, V
   }
 }
 
-// The arrays of the backward pass.
+// The operands and results of the backward pass.
 template <class S>
 struct Backward {
   View<const S> dout, q, k, v;
   View<S> dq, dk, dv;
 };
 
-// For query n: dq, and for dk and dv the rows of dS and of the probabilities after dropout. Whole warps call it.
+// Computes dq of query n, and the query's rows of dS (`ds`) and of the probabilities after dropout (`after`), which dk
+// and dv need. All lanes of a warp must call it.
 template <class T, class S>
 __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t n,
                              const RowMemory<T>& row, T* ds, T* after) {
@@ -90,7 +97,7 @@ __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::in
   for (std::int64_t j = lane(); j < call.keys; j += 32) {
     const T slope = state.differentiable && row.p[j] != 0 ? call.scale * row.p[j] * (ds[j] - dot) : T{0};
     ds[j] = slope;
-    row.p[j] = slope;  // for the other lanes
+    row.p[j] = slope;  // the other lanes read it below
   }
   __syncwarp();
   S* const result = to.dq.at(b, h, n);
@@ -101,7 +108,7 @@ __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::in
   }
 }
 
-// Elements i of dk and dv of key j, from dS and the probabilities [N, M] of the head.
+// Computes element i of dk and of dv for key j, from dS and the probabilities after dropout, both [N, M], of the head.
 template <class T, class S>
 __device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h,
                                              std::int64_t j, std::int64_t i, const T* ds, const T* after) {
@@ -114,7 +121,7 @@ __device__ __forceinline__ void over_queries(const Call<T>& call, const Backward
   to.dv.at(b, h, j)[i] = static_cast<S>(dv);
 }
 
-// A block to a head, dS and the probabilities in shared memory before its warps' rows.
+// One block per head. Shared memory holds dS and the probabilities of the head, then one row for each warp.
 template <class T, class S>
 __global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Backward<S> to) {
   const std::int64_t h = blockIdx.x % call.heads, b = blockIdx.x / call.heads, all = call.queries * call.keys;
@@ -122,14 +129,14 @@ __global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Bac
   const std::int64_t before = head_bytes<T>(call.queries, call.keys);
   for (std::int64_t n = threadIdx.x / 32; n < call.queries; n += blockDim.x / 32) {
     backward_row(call, to, b, h, n, row_memory<T>(call.keys, before), ds + n * call.keys, after + n * call.keys);
-    __syncwarp();  // the row is read no more
+    __syncwarp();  // the next iteration overwrites the row
   }
   __syncthreads();
   for (std::int64_t index = threadIdx.x; index < call.keys * call.head_dim; index += blockDim.x)
     over_queries(call, to, b, h, index / call.head_dim, index % call.head_dim, ds, after);
 }
 
-// In two kernels, by way of ds, after [B, H, N, M].
+// The backward pass in two kernels, with dS (`ds`) and the probabilities (`after`) in global memory, [B, H, N, M].
 template <class T, class S>
 __global__ void rows_backward_kernel(Call<T> call, Backward<S> to, T* ds, T* after) {
   const Query query = warp_query(call);
@@ -154,13 +161,14 @@ auto view(const AttentionCall& c, const HeadsOf<A>& h, std::int64_t tokens) {
   return View<std::remove_pointer_t<decltype(pointer<T>(h.array))>>{first, h.batch, h.head, h.token};
 }
 
-// Arrays of several dtypes, and rows that shared memory has no room for, go through the host.
+// Whether the kernels can run: all arrays have the same dtype, and a row fits into shared memory. Other calls run on
+// the CPU (through_host).
 bool fits(const AttentionCall& c, std::initializer_list<const Array*> arrays) {
   const DType dtype = (*arrays.begin())->dtype();
   return row_fits(c, dtype) && std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
 }
 
-// Calls f with the types of arithmetic and of what q, k, v, out and their gradients are stored in.
+// Calls f<T, S>: T is the type of the arithmetic, S is the type that q, k, v, out and their gradients are stored in.
 template <class F>
 void dispatch_attention(DType dtype, F&& f) {
   if (dtype == DType::bf16)
@@ -200,7 +208,7 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
     const Array all(Shape{c.batch, c.heads, c.queries, c.keys}, dtype_of<T>, Device::cuda);
     const Out ds(all), after(empty_like(all));
     launch_queries<T>(c, rows_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
-    view<S>(c, dout, N), view<S>(c, q, N);  // read once more
+    view<S>(c, dout, N), view<S>(c, q, N);  // counts these bytes again: keys_backward_kernel reads dout and q once more
     launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds),
                elements<T>(after));
   });

@@ -1,16 +1,16 @@
-// The masks of attention: what a query sees of the keys, drawn by the warp that has its row, in shared memory; and how
-// kernels with a warp to a query are launched.
+// The masks of attention, and the launch of kernels with one warp per query. The warp of a query draws the query's mask
+// in shared memory.
 #pragma once
 
 #include "backends/cuda/rows.cuh"
 
 namespace plumb::cuda {
 
-// What the kernels need of an AttentionCall.
+// The fields of an AttentionCall that the kernels use.
 template <class T>
 struct Call {
   std::int64_t batch, heads, queries, keys, head_dim;
-  T scale, survivors;  // 1 / (1 - p) of attention dropout, 0 where it leaves none
+  T scale, survivors;  // survivors: 1 / (1 - p) of attention dropout, or 0 if p = 1
   const std::uint8_t* keep;
   bool causal;
   KeyMask drop_key;
@@ -19,24 +19,27 @@ struct Call {
   std::uint32_t step, first_sample;
 };
 
-// In shared memory, of a warp.
+// The memory of one warp for one query's row, in shared memory.
 template <class T>
 struct RowMemory {
-  T* p;                             // [M], probabilities; before, scores
-  std::uint8_t *seeds, *kept, *on;  // [M]; on: not dropped after the softmax
+  T* p;                             // [M]: scores, later probabilities
+  std::uint8_t *seeds, *kept, *on;  // [M] each; on: not dropped after the softmax
 };
 
+// Bytes of a RowMemory for M = `keys`, rounded up to a multiple of 16.
 template <class T>
 __host__ __device__ constexpr std::int64_t row_bytes(std::int64_t keys) {
   return (keys * (static_cast<std::int64_t>(sizeof(T)) + 3) + 15) / 16 * 16;
 }
 
+// Bytes of two arrays [queries, keys] of one head, rounded up to a multiple of 16.
 template <class T>
 __host__ __device__ constexpr std::int64_t head_bytes(std::int64_t queries, std::int64_t keys) {
   return (2 * queries * keys * static_cast<std::int64_t>(sizeof(T)) + 15) / 16 * 16;
 }
 
-// Behind `before` bytes, a multiple of 16.
+// Returns the row of this warp. The rows of all warps start `before` bytes into shared memory; `before` must be a
+// multiple of 16.
 template <class T>
 __device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64_t before = 0) {
   char* const mine = shared<char>() + before + threadIdx.x / 32 * row_bytes<T>(keys);
@@ -44,7 +47,7 @@ __device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64
   return {reinterpret_cast<T*>(mine), bytes, bytes + keys, bytes + 2 * keys};
 }
 
-// Whether the seeds of a structured shape drop cell (i, j).
+// Whether a dropped block or cross around one of the seeds covers cell (i, j) of the token grid.
 __device__ __forceinline__ bool dropped_by(const KeyMask& drop, const std::uint8_t* seeds, std::int64_t i,
                                            std::int64_t j) {
   const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
@@ -62,7 +65,7 @@ __device__ __forceinline__ bool dropped_by(const KeyMask& drop, const std::uint8
   return dropped;
 }
 
-// flags[j] = 1 where the draw of key j is below the threshold.
+// Sets flags[j] = 1 for each key j whose draw is below the threshold, 0 for the others.
 __device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose,
                                          std::uint32_t sample_head, std::uint32_t query, std::uint32_t threshold,
                                          std::int64_t keys, std::uint8_t* flags) {
@@ -73,8 +76,8 @@ __device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, 
   }
 }
 
-// Fills row.kept and row.on for query n of head h of sample b. False: the row is empty, and row.p has the probabilities
-// that the rule gives it, which are constants. Whole warps call it.
+// Writes row.kept and row.on for query n of head h of sample b. Returns false if the query has no kept key and the rule
+// (EmptyRow) makes its probabilities constant; row.p then holds them. All lanes of a warp must call it.
 template <class T>
 __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, std::int64_t n,
                            const RowMemory<T>& row) {
@@ -117,8 +120,8 @@ __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, 
   return true;
 }
 
-// Scores in row.p -> probabilities over the keys that the row keeps; others are not read. Returns the largest score and
-// the sum of exponentials relative to it. Whole warps call it.
+// Turns the scores in row.p into probabilities over the kept keys; scores of other keys are not read. Returns the
+// largest score, and the sum of the exponentials relative to the largest score. All lanes of a warp must call it.
 template <class T>
 struct Softmax {
   T top, sum;
@@ -142,9 +145,9 @@ __device__ Softmax<T> softmax_over_kept(std::int64_t M, const RowMemory<T>& row)
   return {top, sum};
 }
 
-// The query of this warp, in a grid by launch_queries; beyond the last there is none.
+// The query of this warp, in a grid started by launch_queries(). exists() is false for the warps after the last query.
 struct Query {
-  std::int64_t b, h, n, row;  // row: of all [B H N]
+  std::int64_t b, h, n, row;  // row: the index in [B, H, N]
 };
 template <class T>
 __device__ __forceinline__ Query warp_query(const Call<T>& call) {
@@ -174,14 +177,15 @@ Call<T> call_of(const AttentionCall& c) {
           c.first_sample};
 }
 
-constexpr std::int64_t attention_room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
+constexpr std::int64_t attention_room = 48 << 10;  // bytes of shared memory that a block gets without opt-in
 
-// Whether shared memory has room for a row: about 7,000 keys in f32.
+// Whether a row fits into shared memory; the limit is about 7,000 keys in f32.
 inline bool row_fits(const AttentionCall& c, DType dtype) {
   return (dtype == DType::f64 ? row_bytes<double>(c.keys) : row_bytes<float>(c.keys)) <= attention_room;
 }
 
-// A warp for each query: as many to a block, up to four, as have room for their rows.
+// Launches a kernel with one warp per query. A block has up to four warps, as many as their rows fit into shared
+// memory.
 template <class T, class... Parameters, class... Arguments>
 void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
   const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);

@@ -1,6 +1,6 @@
-// Softmax and dropout of scores [B, H, N, M] by the masks of a call: a warp to a query, its row in shared memory, masks
-// drawn there and kept nowhere. Bytes: forward and dropout read and write the array once; backward reads two and writes
-// one.
+// Softmax and dropout of scores [B, H, N, M] under the masks of a call. One warp per query, with the query's row in
+// shared memory. The masks are drawn there and stored nowhere else. Traffic: forward and dropout read and write the
+// array once; backward reads two arrays and writes one.
 #include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/through_host.h"
@@ -21,7 +21,8 @@ __global__ void softmax_kernel(Call<T> call, const T* x, T* y) {
   for (std::int64_t j = lane(); j < call.keys; j += 32) y[first + j] = row.p[j];
 }
 
-// The probabilities say what the masks left, but for rows that a rule made constant at something else than 0.
+// Masked keys have probability 0 in y, so the masks need not be drawn again. The exception is EmptyRow::paper, which
+// gives empty rows a constant probability other than 0.
 template <class T>
 __global__ void softmax_backward_kernel(Call<T> call, const T* dy, const T* y, T* dx) {
   const Query query = warp_query(call);

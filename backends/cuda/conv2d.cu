@@ -1,7 +1,8 @@
-// Convolution as products over patches: cols [B, C kh kw, H' W'] holds for each element of a filter what it meets at
-// each place of the result, a thread to an element. y_b = w cols_b; dw is the sum over samples of dy_b cols_b^T, in
-// their order; dcols_b = w^T dy_b, from which a thread to an element of dx sums the places that have met it. Bytes:
-// cols is written and read once in each direction, kh kw / stride^2 times x.
+// 2-d convolution as matrix products over patches. cols [B, C kh kw, H' W'] holds, for each element of a filter and
+// each position of the result, the pixel that the two meet at; one thread writes one element. Then y_b = w cols_b. dw
+// is the sum of dy_b cols_b^T over the samples, in order. For dx: dcols_b = w^T dy_b, then one thread per element of dx
+// sums the elements of dcols that came from this pixel. Traffic: cols, which is kh kw / stride^2 times as large as x,
+// is written and read once in each direction.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/products.h"

@@ -10,7 +10,7 @@ namespace {
 #define PLUMB_TEXT_OF(x) #x
 #define PLUMB_TEXT(x) PLUMB_TEXT_OF(x)
 constexpr const char* library_name =
-    "libcublasLt.so." PLUMB_TEXT(CUBLAS_VER_MAJOR);  // of the version whose header this was compiled with
+    "libcublasLt.so." PLUMB_TEXT(CUBLAS_VER_MAJOR);  // the major version of the header at compile time
 
 struct Opened {
   CublasLt functions{};
@@ -27,7 +27,7 @@ const Opened& opened() {
     }
 #define PLUMB_CUBLASLT_FIND(name)                                                \
   o.functions.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
-  if (!o.functions.name) o.why = fmt::format("{} has no {}", library_name, #name);
+  if (!o.functions.name) o.why = fmt::format("{} has no function {}", library_name, #name);
     PLUMB_CUBLASLT_FUNCTIONS(PLUMB_CUBLASLT_FIND)
 #undef PLUMB_CUBLASLT_FIND
     return o;

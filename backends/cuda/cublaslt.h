@@ -1,4 +1,4 @@
-// cuBLASLt, opened at run time: a program with the cuda backend in it starts where the library is not.
+// Loads cuBLASLt at run time, so that a program with the cuda backend also starts on machines without the library.
 #pragma once
 
 #include <cublasLt.h>
@@ -7,7 +7,7 @@
 
 namespace plumb::cuda {
 
-// The functions that products are made of; what they do: cuBLAS library documentation, "Using the cuBLASLt API".
+// The cuBLASLt functions that Plumb calls. Their reference is the cuBLAS documentation, "Using the cuBLASLt API".
 struct CublasLt {
 #define PLUMB_CUBLASLT_FUNCTIONS(each)                                                                          \
   each(cublasLtCreate) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic) each(cublasLtMatmulDescCreate) \
@@ -20,9 +20,9 @@ struct CublasLt {
 #undef PLUMB_CUBLASLT_MEMBER
 };
 
-// What keeps it from being used, "" if nothing.
+// Returns the reason why cuBLASLt cannot be used, or "" if it can.
 std::string why_no_cublaslt();
-// Throws an Error where it cannot be opened.
+// Returns the loaded functions. Throws Error if the library cannot be opened.
 const CublasLt& cublaslt();
 
 }  // namespace plumb::cuda

@@ -1,6 +1,6 @@
-// DyT (Zhu et al. 2025): y = gamma tanh(alpha x) + beta, an element to a thread. Backward: a thread to a column and a
-// part of the rows, which writes dx and sums the gradients of alpha, gamma and beta (rows.cuh). Bytes: forward x and y;
-// backward dy, x and dx.
+// DyT (Zhu et al. 2025): y = gamma tanh(alpha x) + beta. Forward: one thread per element. Backward: one thread per
+// column and group of rows (rows.cuh) writes dx and sums the gradients of alpha, gamma and beta. Traffic: forward x and
+// y; backward dy, x and dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -14,7 +14,7 @@ __global__ void forward_kernel(const T* x, const T* alpha, const T* gamma, const
   if (i < n) y[i] = gamma[i % D] * std::tanh(*alpha * x[i]) + beta[i % D];
 }
 
-// dx, where it is wanted, and the parts of dalpha, dgamma, dbeta.
+// Writes dx (unless it is null) and adds one element to the sums dalpha, dgamma and dbeta.
 template <class T>
 struct Backward {
   const T *dy, *x, *alpha, *gamma;

@@ -1,4 +1,4 @@
-// y = gelu(x + b) and its slope, which may both be bf16, an element to a thread. Bytes: x, y and the slope, each once.
+// y = gelu(x + b) and its slope, both f32, f64 or bf16. One thread per element. Traffic: x, y and the slope, each once.
 #include "backends/cuda/gelu.cuh"
 
 #include "backends/cuda/kernels.h"

@@ -1,5 +1,6 @@
-// GELU (Hendrycks, Gimpel 2016), value and slope. erf: x Phi(x), slope Phi(x) + x phi(x). tanh: x (1 + tanh u) / 2, u =
-// sqrt(2 / pi) (x + 0.044715 x^3).
+// GELU (Hendrycks, Gimpel 2016) and its first two derivatives.
+//   erf form: x Phi(x), slope Phi(x) + x phi(x).
+//   tanh form: x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,7 @@ struct ValueAndSlope {
   T value, slope;
 };
 
-// The second derivative. erf: phi(x) (2 - x^2).
+// Returns the second derivative. For the erf form it is phi(x) (2 - x^2).
 template <Gelu form, class T>
 __device__ __forceinline__ T gelu_curvature(T x) {
   constexpr T density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536),
@@ -24,11 +25,12 @@ __device__ __forceinline__ T gelu_curvature(T x) {
     const T u = c * (x + cubic * x * x * x), t = std::tanh(u), du = c * (1 + 3 * cubic * x * x),
             ddu = c * 6 * cubic * x;
     const T e = std::exp(-2 * std::abs(u)),
-            slope_of_t = 4 * e / ((1 + e) * (1 + e));  // 1 - t^2, where t rounds to 1 as well
+            slope_of_t = 4 * e / ((1 + e) * (1 + e));  // 1 - t^2; accurate even if t rounds to 1
     return slope_of_t * (du + half * x * (ddu - 2 * t * du * du));
   }
 }
 
+// Returns gelu(x) and its derivative.
 template <Gelu form, class T>
 __device__ __forceinline__ ValueAndSlope<T> gelu(T x) {
   constexpr T root_half = static_cast<T>(0.70710678118654752), density = static_cast<T>(0.39894228040143268),

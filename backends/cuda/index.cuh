@@ -1,4 +1,5 @@
-// From an element of a result to the elements of operands whose axes have strides of their own: broadcast or permuted.
+// Maps an element of a result to the elements of its operands. Each operand has its own strides; they may be 0 (a
+// broadcast axis) or permuted.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,16 +8,17 @@
 
 namespace plumb::cuda {
 
+// Offsets of one element in each operand.
 template <int operands>
 struct Offsets {
   std::int64_t of[operands];
 };
 
-// A kernel's argument. Axes are merged as far as all operands allow.
+// The strides of the operands, passed to a kernel by value. Neighbouring axes are merged if every operand allows it.
 template <int operands>
 class Index {
  public:
-  // Operands of these shapes, seen as broadcast to `result`.
+  // Dense operands with these shapes, broadcast to `result`.
   Index(const Shape& result, const std::array<const Shape*, operands>& shapes)
       : Index(result, strides_of(result, shapes)) {}
   // Operands with these strides along the axes of `result`.
@@ -32,8 +34,8 @@ class Index {
     }
   }
 
-  // Whether each operand lies as the result does, or is one element; and which: its step from one element to the next,
-  // 1 or 0.
+  // flat(): whether each operand either has the layout of the result or is one element. In this case step(operand) is
+  // the distance between neighbouring elements of the operand, 1 or 0.
   bool flat() const {
     for (int k = 0; k < operands; ++k)
       if (stride_[k][0] > 1) return false;
@@ -41,7 +43,7 @@ class Index {
   }
   int step(int operand) const { return static_cast<int>(stride_[operand][0]); }
 
-  // Of the result's element i, counted in its order.
+  // Returns the offsets for element i of the result.
   __device__ __forceinline__ Offsets<operands> at(std::int64_t i) const {
     Offsets<operands> offsets{};
     for (int r = 0; r < rank_; ++r) {
@@ -60,7 +62,7 @@ class Index {
     return strides;
   }
 
-  int rank_ = 1;  // axes, innermost first
+  int rank_ = 1;  // merged axes, innermost first
   std::int64_t extent_[Shape::max_rank + 1] = {1};
   std::int64_t stride_[operands][Shape::max_rank + 1] = {};
 };

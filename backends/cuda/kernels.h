@@ -1,4 +1,4 @@
-// Declarations of the cuda backend's kernels; what each means is written at the list, core/kernels.def.
+// Declares the kernels of the cuda backend. core/kernels.def documents each kernel.
 #pragma once
 
 #include "core/backend.h"

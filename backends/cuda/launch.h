@@ -1,9 +1,9 @@
-// How kernels are started:
+// Launches kernels and counts the bytes that they read and write:
 //
 //   launch(kernel, grid, block, shared_bytes, arguments...);
 //
-// on the stream of the process, in the order of the calls. Grids depend on shapes alone, so that results do not depend
-// on the device's size.
+// Kernels run on the stream of the process, in the order of the calls. Grids must depend on shapes only, so that
+// results do not depend on the size of the device.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 namespace plumb::cuda {
 
+// Launches `kernel` on stream(). Throws Error if the launch fails.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Arguments... arguments) {
   ++counters.launches;
@@ -30,9 +31,10 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
 #endif
 }
 
-constexpr int block_threads = 256;  // of kernels with a thread for each piece of work
+constexpr int block_threads = 256;  // for kernels with one thread per work item
 
-// launch() with a thread for each of n pieces of work, none for n = 0; the kernel leaves out those beyond.
+// Launches `kernel` with one thread for each of n work items, or nothing if n = 0. The kernel must skip thread numbers
+// from n on.
 template <class... Parameters, class... Arguments>
 void launch_for(std::int64_t n, void (*kernel)(Parameters...), Arguments... arguments) {
   if (n > 0)
@@ -40,26 +42,26 @@ void launch_for(std::int64_t n, void (*kernel)(Parameters...), Arguments... argu
            dim3{block_threads, 1, 1}, 0, arguments...);
 }
 
-// Counts bytes that a launch reads or writes (Traffic).
+// Adds to the bytes that launches read and write (Traffic).
 inline void count_bytes(std::int64_t bytes) { counters.bytes += static_cast<std::uint64_t>(bytes); }
 
-// The elements on the device; T must be the dtype's type.
+// Returns the device address of the elements, or null if the array is undefined. T must match the dtype.
 template <class T>
 const T* pointer(const Array& a) {
-  internal_check(!a.defined() || dtype_of<T> == a.dtype(), "kernel given {}", name(a.dtype()));
+  internal_check(!a.defined() || dtype_of<T> == a.dtype(), "kernel argument has the wrong dtype {}", name(a.dtype()));
   return a.defined() ? static_cast<const T*>(a.address()) : nullptr;
 }
 template <class T>
 T* pointer(const Out& a) {
   return const_cast<T*>(pointer<T>(static_cast<const Array&>(a)));
 }
-// The same of an operand that a launch is given whole, to read or to write: its bytes count.
+// Like pointer(), for an operand that a launch reads or writes as a whole: also counts its bytes once.
 template <class T, class A>
 auto elements(const A& a) {
   if (a.defined()) count_bytes(static_cast<std::int64_t>(a.size_in_bytes()));
   return pointer<T>(a);
 }
-// To read and to write.
+// Like elements(), for an operand that is read and written: counts its bytes twice.
 template <class T>
 T* in_place(const Out& a) {
   elements<T>(a);

@@ -1,7 +1,9 @@
-// matmul, and the linear layer with what stands before and after its product: the product by cuBLASLt with the bias,
-// norm, GELU and junction by the kernels of their own files; backward, the passes over du, over x and over w that are
-// left each do all that is to be done there. Weight gradients of many rows are 8 products of a slice of the rows each,
-// and their sum in a fixed order: one alone has too few blocks to fill the device.
+// matmul, and the linear layer with the operations before and after its product. cuBLASLt computes the product with the
+// bias. Norm, GELU and residual junction use the kernels of their own files. The backward pass makes one pass each over
+// du, x and w, and each pass does all the work on its array.
+//
+// A weight gradient over many rows is computed as 8 products, each over a slice of the rows, and their sum in a fixed
+// order. One product would have too few blocks to fill the device.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "backends/cuda/products.h"
@@ -11,16 +13,16 @@
 namespace plumb::cuda {
 namespace {
 
-constexpr std::int64_t slices = 8, sliced_from = 2048;  // rows
+constexpr std::int64_t slices = 8, sliced_from = 2048;  // sliced_from: in rows
 
 std::int64_t leading_rows(const Array& x) {
   return x.shape().with(-1, 1).numel();
-}  // those of rows without elements too
+}  // unlike rows_of(), this also counts rows without elements
 Array scratch(const Array& like) { return empty_like(like); }
 const void* address_of(const Array& a) { return a.defined() ? a.address() : nullptr; }
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
 
-// y [R, N] = x w^T + b.
+// Computes y [R, N] = x w^T + b.
 void affine(const Array& x, const Array& w, const Array& b, const Out& y) {
   const std::int64_t R = leading_rows(x), N = w.dim(0), K = w.dim(1);
   if (K == 0 && b.defined()) return broadcast(b, y);
@@ -39,7 +41,7 @@ void affine(const Array& x, const Array& w, const Array& b, const Out& y) {
            x.address(), w.address(), address_of(b), y.mutable_address());
 }
 
-// dw [N, K] = du^T x.
+// Computes dw [N, K] = du^T x.
 void weight_gradient(const Array& du, const Array& x, const Out& dw) {
   const std::int64_t R = leading_rows(x), N = dw.dim(0), K = dw.dim(1);
   Product product{.dtype = dw.dtype(),
@@ -69,7 +71,7 @@ void weight_gradient(const Array& du, const Array& x, const Out& dw) {
   reduce(Reduce::sum, parts, Out(dw.reshaped({1, N, K})));
 }
 
-// An operand of products: in bf16 where they run in that.
+// Returns x as an operand of a product: converted to bf16 if products run in bf16.
 Array operand(const LinearCall& call, const Array& x) {
   if (call.products != Precision::bf16 || x.dtype() == DType::bf16) return x;
   const Out rounded(Array(x.shape(), DType::bf16, Device::cuda));
@@ -77,7 +79,7 @@ Array operand(const LinearCall& call, const Array& x) {
   return rounded;
 }
 
-// x, or its norm, as an operand; mean and rstd are written if there is one.
+// Returns x, or the norm of x, as an operand. If the call has a norm, mean and rstd are written.
 Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out& rstd) {
   if (!call.gamma.defined()) return operand(call, x);
   const Out h(Array(x.shape(), call.products == Precision::bf16 ? DType::bf16 : x.dtype(), Device::cuda));
@@ -85,9 +87,10 @@ Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out&
   return h;
 }
 
-// What is done on the way to du, the gradient of u = before(x) w^T + b, as an operand of type U, while its columns are
-// summed into db: du = dy slope (GELU), or dy times the gate and the scale of its sample. The second sum is that of du
-// u without the gate: the gate's gradient. All but dy may be null. S: what dy and slope are stored in.
+// Computes du, the gradient of u = before(x) w^T + b, as an operand of type U: du = dy slope (GELU), or dy times the
+// gate and the scale of its sample. Also adds to two column sums: du to sums[0], for db; and u du', where du' is du
+// without the gate, to sums[1], for the gate's gradient. All pointers but dy may be null. S is the type that dy and
+// slope are stored in.
 template <class T, class S, class U>
 struct OutputGradient {
   const S *dy, *slope;
@@ -104,7 +107,7 @@ struct OutputGradient {
     if (du) du[i] = static_cast<U>(g);
     sums[0] += g;
   }
-  // That a pass over all rows reads and writes.
+  // The bytes that a pass over all rows reads and writes.
   std::int64_t bytes(std::int64_t rows) const {
     const std::size_t of_element = sizeof(S) * (slope ? 2 : 1) + sizeof(T) * (u ? 1 : 0) + sizeof(U) * (du ? 1 : 0);
     return rows * N * static_cast<std::int64_t>(of_element) +
@@ -112,13 +115,13 @@ struct OutputGradient {
   }
 };
 
-// Of a junction's gate, after du' = the gradient without the gate and dw' = du'^T x: with u = w x + b, the gate's
-// gradient is the sum of du' u over the rows, which is the sum of dw' w over the columns, and db' b. So neither u nor
-// its product with du' is ever there. A warp to a row n of w: dgate[n] = dw'[n] w[n] + db'[n] b[n], dw = gate dw', db =
-// gate db', gated = gate w, which takes du' to the gradient of x.
+// Computes the gradient of a junction's gate from du', the gradient of u without the gate, and dw' = du'^T x. For u = x
+// w^T + b, the sum of du' u over the rows equals the sum of dw' w over the columns plus db' b. So neither u nor du' u
+// is ever stored. One warp per row n of w: dgate[n] = dw'[n] w[n] + db'[n] b[n], dw = gate dw', db = gate db', and
+// gated = gate w. The product du' gated is the gradient of x.
 template <class T>
 struct Fold {
-  const T *w, *b, *gate, *parts;  // parts [blocks, N] of db'
+  const T *w, *b, *gate, *parts;  // parts: [blocks, N], the partial sums of db'
   std::int64_t gates, blocks, N, K;
   T *dw, *db, *dgate, *gated;  // dgate [N]; db, gated may be null
 };
@@ -144,7 +147,7 @@ __global__ void fold_kernel(Fold<T> f) {
   if (f.db) f.db[n] = gate * bias;
 }
 
-// dx [R, K] = du w, or that added to it.
+// Computes dx [R, K] = du w, or adds du w to dx.
 void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
   multiply({.dtype = dx.dtype(),
             .count = 1,
@@ -161,8 +164,8 @@ void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
            du.address(), w.address(), nullptr, dx.mutable_address());
 }
 
-// dx, dgamma and dbeta by way of the gradient of the norm [R, K], which du w is; and h, the norm itself, if it is
-// defined. `also` as in norm_backward.
+// Computes dx, dgamma and dbeta. The gradient of the norm's output is du w [R, K]. If h is defined, also recomputes the
+// norm's output into h. For `also`, see norm_backward().
 template <class T, class U>
 void through_norm(const LinearCall& call, const LinearKept& kept, const Array& du, const Array& x, const Array& w,
                   const LinearGradients& g, const Out& h, RowSums<T>& sums, const ColumnSums<T>& also) {
@@ -180,7 +183,7 @@ void through_norm(const LinearCall& call, const LinearKept& kept, const Array& d
                 also);
 }
 
-// dx where no norm stands before the product; it may be bf16.
+// Computes dx if no norm stands before the product. dx may be bf16.
 void to_input(const Array& du, const Array& w, const Array& like, const LinearGradients& g) {
   if (g.dx.dtype() == like.dtype()) return input_gradient(du, w, g.dx, g.add_to_dx);
   const Out exact(empty_like(like, g.dx.shape()));
@@ -188,7 +191,8 @@ void to_input(const Array& du, const Array& w, const Array& like, const LinearGr
   g.add_to_dx ? binary(Binary::add, exact, g.dx, g.dx) : cast(exact, g.dx);
 }
 
-// T: of weights and sums. S: what dy and the slope are stored in. U: of the operands of products.
+// T is the type of the weights and sums, S the type that dy and the slope are stored in, U the type of the products'
+// operands.
 template <class T, class S, class U>
 void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& weight,
               const Array& b, const LinearGradients& g) {
@@ -213,7 +217,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
       .N = N,
       .du = nullptr};
   RowSums<T> sums;
-  // The pass that makes du and sums its columns; returns the parts of these sums.
+  // Writes du and sums its columns. Returns the partial sums.
   const auto make_du = [&](const std::array<Out, 2>& results) {
     count_bytes(output.bytes(R));
     return sums.template add<2>(output, R, N, results);
@@ -224,13 +228,13 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
       output.gate = nullptr;
       const Array du = scaled ? operands() : dy;
       if (scaled) output.du = pointer<U>(Out(du));
-      const std::array<Out, 2> nowhere{};  // the parts of db' are for the next kernel but one
+      const std::array<Out, 2> nowhere{};  // fold_kernel reads the partial sums of db' itself
       const T* const parts = scaled || b.defined() ? make_du(nowhere) : nullptr;
       const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)),
                 of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
       weight_gradient(du, again(), dw);
       if (parts)
-        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // which fold_kernel reads
+        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // read by fold_kernel
       const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
       launch_rows(N, fold_kernel<T>,
                   Fold<T>{.w = elements<T>(weight),
@@ -268,7 +272,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
     make_du({g.db, wants_gate ? g.dgate : Out()});
   }
   ColumnSums<T> also;
-  if (!output.du && g.db.defined()) {  // the columns of dy remain to be added up
+  if (!output.du && g.db.defined()) {  // the columns of dy are not summed yet
     if constexpr (std::is_same_v<S, T>)
       if (norm && wants_x)
         also = {.x = elements<T>(dy),
@@ -292,7 +296,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
   if (y.numel() == 0) return;
-  if (a.numel() == 0) return fill(0, y);  // an inner extent of 0
+  if (a.numel() == 0) return fill(0, y);  // the inner extent is 0
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1);
   const Shape matrices = leading(y.shape());
   const Walk<2> walk(

@@ -1,4 +1,5 @@
-// Device memory: regions from cudaMalloc, uploads through pinned memory so that neither side waits for the other.
+// Device memory. Regions come from cudaMalloc. Copies to and from the host go through pinned memory, so that host and
+// device rarely wait for each other.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -27,8 +28,8 @@ void wait_for(cudaEvent_t event) {
   PLUMB_CUDA_CHECKED(cudaEventSynchronize(event));
 }
 
-// Pinned places for downloads that nobody waits for, each with its event. One may be used again while a copy into it is
-// still under way: the next comes after it, and who looks waits for the next one's event.
+// Slots of pinned memory for asynchronous downloads, each with its event. A slot may be reused while a copy into it is
+// still under way: the stream runs the next copy after it, and the reader waits for the event of the next copy.
 class Places {
  public:
   struct Place {
@@ -45,7 +46,7 @@ class Places {
   }
   void put_back(const Place& place) noexcept {
     const std::lock_guard lock(mutex_);
-    free_.push_back(place);  // within what grow() reserved
+    free_.push_back(place);  // does not allocate: grow() has reserved the space
   }
 
  private:
@@ -91,7 +92,7 @@ class CudaDownload : public Download {
   Places::Place place_;
 };
 
-// Pinned memory in two halves, filled in turn: one is filled while the copies out of the other are under way.
+// Pinned memory in two halves that are used in turn: the host fills one half while the device copies from the other.
 class Staging {
  public:
   Staging() {
@@ -125,25 +126,25 @@ class Staging {
   void turn() {
     PLUMB_CUDA_CHECKED(cudaEventRecord(halves_[current_].emptied, stream()));
     current_ = 1 - current_;
-    wait_for(halves_[current_].emptied);  // at once for one that was never recorded
+    wait_for(halves_[current_].emptied);  // returns at once if the event was never recorded
     used_ = 0;
   }
 
   Half halves_[2];
   int current_ = 0;
-  std::size_t used_ = 0;  // of the current half
+  std::size_t used_ = 0;  // bytes used of the current half
 };
 
 class CudaMemory : public Memory {
  public:
-  CudaMemory() { stream(); }  // throws where there is no device
+  CudaMemory() { stream(); }  // throws if there is no device
 
   std::size_t usual_region() const override { return std::size_t{256} << 20; }
   std::byte* reserve(std::size_t bytes) override {
     void* p = nullptr;
     const cudaError_t status = cudaMalloc(&p, bytes);
     if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // it is told; the next call is another
+      cudaGetLastError();  // clear the error, so that the next call does not report it
       return nullptr;
     }
     PLUMB_CUDA_CHECKED(status);
@@ -153,7 +154,7 @@ class CudaMemory : public Memory {
     cudaStreamSynchronize(stream());
     cudaFree(region);
   }
-  void supply(std::byte*, std::size_t) override {}  // regions come with their memory
+  void supply(std::byte*, std::size_t) override {}  // regions are allocated with their memory
   void withdraw(std::byte*, std::size_t) noexcept override {}
 
   void upload(const void* host, void* device, std::size_t bytes) override {
@@ -202,7 +203,7 @@ class CudaMemory : public Memory {
 
 }  // namespace
 
-// Never destroyed: storages with static lifetime may outlive any static object.
+// Never destroyed, because storages with static lifetime may outlive any static object.
 Memory& cuda_memory() {
   static CudaMemory& memory = *new CudaMemory;
   return memory;

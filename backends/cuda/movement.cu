@@ -1,6 +1,7 @@
-// permute, slice, assign_slice, gather: a thread moves one unit, the largest of 16, 8, 4, 2 or 1 bytes of which runs
-// are made. scatter_add: a thread sums one element of the result over the rows that go there, in their order. Bytes:
-// each element that moves is read once and written once; scatter_add reads the index once for each element of a row.
+// permute, slice, assign_slice, gather: one thread moves one unit, the largest of 16, 8, 4, 2 or 1 bytes that divides
+// all run lengths and strides (permute: one element). scatter_add: one thread computes one element of the result and
+// sums the rows that go there, in order. Traffic: each element that moves is read once and written once; scatter_add
+// reads the whole index once for each element of a row.
 #include <type_traits>
 
 #include "backends/cuda/index.cuh"
@@ -17,7 +18,7 @@ __global__ void permute_kernel(const T* x, T* y, Index<1> index, std::int64_t n)
   if (i < n) y[i] = x[index.at(i).of[0]];
 }
 
-// Runs of `run` units, the distance between whose beginnings is `from_stride` in x and `to_stride` in y.
+// Copies runs of `run` units. Runs begin `from_stride` units apart in x and `to_stride` units apart in y.
 template <class T>
 __global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int64_t to_stride, std::int64_t run,
                             std::int64_t n) {
@@ -25,7 +26,7 @@ __global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int
   if (i < n) y[i / run * to_stride + i % run] = x[i / run * from_stride + i % run];
 }
 
-// A row of an index out of range has all bits set, NaN, -1 or 255: nothing is read there.
+// If an index is out of range, nothing is read. The row then has all bits set: NaN, -1 or 255.
 template <class T>
 __global__ void gather_kernel(const T* x, std::int64_t rows, const std::int64_t* index, T* y, std::int64_t run,
                               std::int64_t n) {
@@ -53,7 +54,7 @@ struct alignas(16) Unit16 {
   std::uint64_t halves[2];
 };
 
-// Calls f<Unit>(bytes in units) with the largest unit that divides all these numbers of bytes.
+// Calls f<Unit>() with the largest unit whose size divides all these numbers of bytes.
 template <class F>
 void in_units(std::initializer_list<std::int64_t> bytes, F&& f) {
   std::int64_t all = 0;
@@ -65,7 +66,7 @@ void in_units(std::initializer_list<std::int64_t> bytes, F&& f) {
   f.template operator()<std::uint8_t>();
 }
 
-// Of an index of the axis.
+// Bytes of one index of the axis.
 std::int64_t inner_bytes(const Array& a, int axis) {
   auto bytes = static_cast<std::int64_t>(size_of(a.dtype()));
   for (int i = axis + 1; i < a.shape().rank(); ++i) bytes *= a.dim(i);
@@ -81,7 +82,7 @@ T* units(const Out& a) {
   return static_cast<T*>(a.mutable_address());
 }
 
-// Copies `bytes` in runs, from `from_offset` on in x and from `to_offset` on in y.
+// Copies `bytes` bytes in runs, from offset `from_offset` in x to offset `to_offset` in y. All sizes are in bytes.
 void copy_runs(const Array& x, std::int64_t from_stride, std::int64_t from_offset, const Out& y, std::int64_t to_stride,
                std::int64_t to_offset, std::int64_t run, std::int64_t bytes) {
   if (bytes == 0) return;

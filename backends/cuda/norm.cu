@@ -1,6 +1,7 @@
-// Layer norm and RMS norm over the last axis: a warp to a row, which it reads two or three times (the later times from
-// the cache); the variance by a second pass. Backward in one kernel: dx, parts of the gradients of gamma and beta, and
-// the norm itself again where it is wanted. Bytes: forward x and y; backward dy, x and dx.
+// Layer norm and RMS norm over the last axis. One warp per row. The warp reads its row two or three times (from the
+// cache after the first time), because the variance takes a second pass. The backward pass is one kernel: it computes
+// dx, partial sums of the gradients of gamma and beta, and, if wanted, the norm's output again. Traffic: forward x and
+// y; backward dy, x and dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "core/bfloat16.h"
@@ -8,7 +9,7 @@
 namespace plumb::cuda {
 namespace {
 
-// With beta and mean: layer norm. Without (null): RMS norm. S: T, or bf16.
+// Layer norm if beta and mean are given, RMS norm if they are null. S is T or bf16.
 template <class T, class S>
 __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T eps, S* y, T* mean, T* rstd,
                                     std::int64_t rows, std::int64_t D) {
@@ -30,9 +31,9 @@ __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T
   }
 }
 
-// A warp to a row, through the rows of the block in turn, which sums the parts of dgamma and dbeta in shared memory,
-// each warp by itself, then the warps in their order. Blocks behind those add up columns of another array, if there is
-// one.
+// One warp per row at a time; the warps of a block take the rows of the block in turn. Each warp sums its share of
+// dgamma and dbeta in shared memory, then the block adds the shares in the order of the warps. Blocks from number
+// `blocks` on sum the columns of another array (`also`), if there is one.
 template <class T, class S>
 __global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::int64_t rows, std::int64_t D,
                                      std::int64_t blocks, T* partial, ColumnSums<T> also) {
@@ -80,7 +81,7 @@ __global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::i
   }
 }
 
-// dgamma and dbeta of rows that are too wide for shared memory.
+// dgamma and dbeta for rows that are too wide for shared memory.
 template <class T>
 struct NormColumns {
   const T *dy, *x, *mean, *rstd;
@@ -92,7 +93,8 @@ struct NormColumns {
   }
 };
 
-// kernels.def has the formulas. means [rows, 2]: mean(g) and mean(g h), for what sums over rows.
+// The derivatives of layer_norm_backward's dx (formulas: core/kernels.def), one warp per row. means [rows, 2] holds
+// mean(g) and mean(g h), which the sums over rows need.
 template <class T>
 __global__ void layer_norm_second_kernel(const T* g, const T* dy, const T* x, const T* gamma, const T* mean,
                                          const T* rstd, T* ddy, T* dx, T* means, std::int64_t rows, std::int64_t D) {
@@ -139,7 +141,7 @@ NormBackward<T, T> backward_of(const Array& dy, const Array& x, const Array& gam
 template <class T, class S>
 void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma,
                    const Out& dbeta, RowSums<T>& sums, ColumnSums<T> also) {
-  constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
+  constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that a block gets without opt-in
   const std::int64_t of_warp = 2 * D * static_cast<std::int64_t>(sizeof(T));
   const bool wants_sums = dgamma.defined() || dbeta.defined(), fits = of_warp <= room;
   const std::int64_t warps =
@@ -153,7 +155,7 @@ void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows
            dim3{static_cast<unsigned>(32 * warps), 1, 1}, static_cast<std::size_t>(partial ? warps * of_warp : 0), n,
            beta, rows, D, blocks, partial, also);
   if (!wants_sums || fits) return;
-  count_bytes(2 * rows * D * static_cast<std::int64_t>(sizeof(T)));  // dy and x once more
+  count_bytes(2 * rows * D * static_cast<std::int64_t>(sizeof(T)));  // the kernel below reads dy and x again
   sums.template add<2>(NormColumns<T>{n.dy, n.x, n.mean, n.rstd, D}, rows, D, {dgamma, dbeta});
 }
 template void norm_backward(const NormBackward<float, float>&, const float*, std::int64_t, std::int64_t, const Out&,

@@ -1,20 +1,21 @@
-// The backward pass of the norms, for those that put more into its launches.
+// The backward pass of the norms, for kernels that add other work to its launches.
 #pragma once
 
 #include "backends/cuda/rows.cuh"
 
 namespace plumb::cuda {
 
-// Of rows [rows, D]. mean null: RMS norm. What is written may be null. S: T, or bf16.
+// The operands and results for rows [rows, D]. If mean is null, the norm is RMS norm. Result pointers may be null. S is
+// T or bf16.
 template <class T, class S>
 struct NormBackward {
   const T *dy, *x, *gamma, *mean, *rstd;
   T* dx;
-  const T* added;  // a gradient that is added to dx, which it may be
-  S* y;            // the layer norm again
+  const T* added;  // a gradient to add to dx; may be dx itself
+  S* y;            // the norm's output, recomputed
 };
 
-// The sums of the columns of x [rows, columns], into partial [RowSums::blocks_of(rows), columns].
+// A request to sum the columns of x [rows, columns] into partial [RowSums::blocks_of(rows), columns].
 template <class T>
 struct ColumnSums {
   const T* x = nullptr;
@@ -22,7 +23,8 @@ struct ColumnSums {
   T* partial = nullptr;
 };
 
-// dgamma and dbeta are written when `sums` are finished. beta is needed for y alone. `also` is done by the same launch.
+// Launches the backward pass. dgamma and dbeta are written by sums.finish(). beta is needed only if n.y is wanted. The
+// same launch computes the column sums `also`.
 template <class T, class S>
 void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma,
                    const Out& dbeta, RowSums<T>& sums, ColumnSums<T> also);

@@ -1,10 +1,14 @@
-// AdamW, SGD, Adagrad and the moving average over all parameters in one launch each: blocks of 1024 elements, found in
-// a table of tensors that goes up once a call; the average's, in which nothing changes from step to step, when it does.
-// LAMB likewise, a block to a tensor: the trust ratio is of the whole tensor, and directions are computed twice rather
-// than kept. The sum of squares: a block to 4096 elements, in f64, then one block adds these sums in their order; its
-// table goes along with the launch. (Formulas: backends/reference/optimizer.cpp.) Bytes: each element of gradient,
-// parameter and what is remembered is read once, and once written where it changes; LAMB reads all but the gradient
-// twice.
+// The optimizers, the moving average and the sum of squares, over all parameters in one launch each. (Formulas:
+// backends/reference/optimizer.cpp.)
+//   AdamW, SGD, Adagrad, moving average: one block per 1024 elements. Blocks find their tensor in a table, which is
+//     uploaded once a call. The moving average's table does not change between steps, so it is uploaded only if it
+//     differs from the last one.
+//   LAMB: one block per tensor, because the trust ratio needs norms of the whole tensor. Directions are computed twice
+//     instead of stored.
+//   Sum of squares: one block per 4096 elements, in f64; then one block adds the partial sums in order. The table is a
+//     parameter of the launch.
+// Traffic: each element of the gradient, the parameter and the optimizer's state is read once, and written once if it
+// changes. LAMB reads all but the gradient twice.
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -17,9 +21,9 @@
 namespace plumb::cuda {
 namespace {
 
-constexpr std::int64_t update_block = 1024, squares_block = 4096;  // elements
+constexpr std::int64_t update_block = 1024, squares_block = 4096;  // elements per block
 
-// A table of the host on the device, for the kernels launched before it goes.
+// A copy of a host table on the device. Kernels that were launched before the Table is destroyed may use it.
 template <class Row>
 class Table {
  public:
@@ -33,7 +37,7 @@ class Table {
   Array bytes_;
 };
 
-// The same for rows that are those of the call before, mostly: they go up when they differ.
+// A Table that is kept between calls. It is uploaded again only if the rows have changed.
 template <class Row>
 class KeptTable {
  public:
@@ -50,10 +54,10 @@ class KeptTable {
   std::optional<Table<Row>> table_;
 };
 
-// The row whose blocks contain `block`: rows are in the order of their first_block, which the first has 0.
+// Returns the row whose blocks contain `block`. Rows are sorted by first_block, and the first row begins at block 0.
 template <class Row>
 __device__ __forceinline__ const Row& row_of_block(const Row* rows, int count, std::int64_t block) {
-  int low = 0, high = count;  // low's first block is not after `block`, high's is
+  int low = 0, high = count;  // invariant: rows[low].first_block <= block < rows[high].first_block
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (rows[middle].first_block <= block ? low : high) = middle;
@@ -61,15 +65,15 @@ __device__ __forceinline__ const Row& row_of_block(const Row* rows, int count, s
   return rows[low];
 }
 
-// Rows: of one tensor, what a step does with its elements, given the gradients' scale.
+// The row types describe one tensor each. row(i, scale) updates element i; `scale` is the scale of the gradients.
 template <class T>
 struct AdamWRow {
   using Element = T;
   std::int64_t first_block, n;
   const T* gradient;
   T *parameter, *moment1, *moment2;
-  T beta1, rest1, beta2, rest2;                  // rest: 1 - beta, by the host in f64
-  T decay, rate, eps, correction1, correction2;  // decay: AdamW's lr wd, LAMB's wd
+  T beta1, rest1, beta2, rest2;                  // rest: 1 - beta, computed by the host in f64
+  T decay, rate, eps, correction1, correction2;  // decay: lr wd for AdamW, wd for LAMB
 
   __device__ __forceinline__ T direction(std::int64_t i) const {
     return (moment1[i] / correction1) / (std::sqrt(moment2[i] / correction2) + eps);
@@ -148,7 +152,7 @@ __global__ void ema_kernel(const EmaRow<T>* rows, int count, T rate) {
 
 template <class T>
 __global__ void __launch_bounds__(1024) lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
-  if (state && state->goes_on == 0) return;  // the whole grid
+  if (state && state->goes_on == 0) return;  // the whole grid returns
   double* const sums = shared<double>();
   const T scale = static_cast<T>(state ? state->scale : 1);
   const AdamWRow<T> r = rows[blockIdx.x];
@@ -160,14 +164,14 @@ __global__ void __launch_bounds__(1024) lamb_kernel(const AdamWRow<T>* rows, con
   }
   const double p = block_sum(of_parameter, sums), d = block_sum(of_direction, sums);
   const T rate = r.rate * static_cast<T>(r.decay > 0 && p > 0 && d > 0 ? std::sqrt(p) / std::sqrt(d) : 1);
-  for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x)  // the elements that this thread has updated itself
+  for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x)  // reads only elements that this thread has updated
     r.parameter[i] -= rate * (r.direction(i) + r.decay * r.parameter[i]);
 }
 
 const StepState* state_of(const Array& state) { return reinterpret_cast<const StepState*>(elements<double>(state)); }
 
-// A table of the tensors that have elements, whose rows row_of(update, first_block) makes; `blocks` is how many they
-// need.
+// Returns a table of the tensors that have elements; row_of(update, first_block) makes its rows. Adds the number of
+// blocks that the rows need to `blocks`.
 template <class Row, class Update, class RowOf>
 std::vector<Row> table_of(std::span<const Update> updates, std::int64_t& blocks, RowOf&& row_of) {
   std::vector<Row> rows;
@@ -214,7 +218,7 @@ struct SquaresRow {
   std::int64_t first_block, n;
   const void* x;
 };
-constexpr int squares_rows = 160;  // of a launch: its parameters hold 4 KB
+constexpr int squares_rows = 160;  // rows per launch: kernel parameters are limited to 4 KB
 struct SquaresTable {
   SquaresRow rows[squares_rows];
   unsigned char dtypes[squares_rows];
@@ -324,7 +328,7 @@ void ema(double rate, std::span<const EmaUpdate> updates) {
           return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average)};
         });
     if (rows.empty()) return;
-    static thread_local KeptTable<EmaRow<T>> table;  // a thread trains one model after the other
+    static thread_local KeptTable<EmaRow<T>> table;  // per thread: a thread trains one model at a time
     launch(ema_kernel<T>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.of(rows),
            static_cast<int>(rows.size()), static_cast<T>(rate));
   });

@@ -1,4 +1,4 @@
-// 16 bytes of neighbouring elements: what a thread reads or writes at once. Arrays begin at multiples of 64 bytes.
+// 16 bytes of neighbouring elements, which a thread reads or writes at once. Arrays begin at multiples of 64 bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,14 +7,17 @@
 
 namespace plumb::cuda {
 
+// The number of elements of type T in 16 bytes.
 template <class T>
 inline constexpr int pack_size = static_cast<int>(16 / sizeof(T));
 
+// n neighbouring elements.
 template <class T, int n = pack_size<T>>
 struct alignas(n * sizeof(T)) Pack {
   T v[n];
 };
 
+// Load and store n elements with one access. p must be a multiple of n * sizeof(T).
 template <class T, int n = pack_size<T>>
 __device__ __forceinline__ Pack<T, n> load_pack(const T* p) {
   return *reinterpret_cast<const Pack<T, n>*>(p);
@@ -24,7 +27,7 @@ __device__ __forceinline__ void store_pack(const Pack<T, n>& pack, T* p) {
   *reinterpret_cast<Pack<T, n>*>(p) = pack;
 }
 
-// bf16 is computed with as f32.
+// arithmetic<T>: the type that elements of type T are computed in; f32 for bf16.
 template <class T>
 struct Arithmetic {
   using type = T;

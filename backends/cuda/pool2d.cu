@@ -1,5 +1,5 @@
-// max_pool2d: a thread finds the largest pixel of one window. Bytes: the image is read once for each window that a
-// pixel is in, the index written once.
+// max_pool2d: one thread finds the largest pixel of one window. Traffic: each pixel is read once for each window that
+// contains it; the index is written once.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/warp.cuh"

@@ -1,5 +1,6 @@
-// cuBLASLt thinks in columns: a row-major matrix [r, c] is its column-major [c, r]. So y = op(a) op(b) is asked for as
-// y' = op(b)' op(a)', whose rows are y's columns: the bias, one value to a row of y', is one to a column of y.
+// Matrix products by cuBLASLt, which expects column-major matrices. A row-major [r, c] matrix is a column-major [c, r]
+// matrix, so y = op(a) op(b) is computed as y^T = op(b)^T op(a)^T. The rows of y^T are the columns of y: a bias with
+// one value per row of y^T is one value per column of y.
 #include "backends/cuda/products.h"
 
 #include <map>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20, workspace_alignment = 256;
 
-// The largest power of two, up to that of every array's beginning, that divides an address.
+// Returns the alignment of an address: the largest power of two that divides it, at most 64 (where every array begins).
 std::uint32_t alignment_of(const void* address) {
   const auto bits = reinterpret_cast<std::uintptr_t>(address) | 64;
   return static_cast<std::uint32_t>(bits & (~bits + 1));
@@ -48,7 +49,7 @@ void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttribut
   PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
 }
 
-// Row-major [rows, columns], dense.
+// Describes a dense row-major matrix [rows, columns].
 cublasLtMatrixLayout_t layout(const Product& p, DType dtype, std::int64_t rows, std::int64_t columns,
                               std::int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
@@ -92,7 +93,7 @@ class Library {
   }
 
  private:
-  // What the choice of an algorithm depends on. (The bias begins where an array begins.)
+  // The values that determine the choice of an algorithm. (A bias is always aligned like the beginning of an array.)
   struct Key {
     Product product;
     std::uint32_t alignment_a, alignment_b, alignment_y;
@@ -116,7 +117,7 @@ class Library {
     cublasLtMatmulPreference_t preference = nullptr;
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceCreate(&preference));
     set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
-    // Sums of parts in the type of the sums, in a fixed order: the same bits each time.
+    // Allow split sums only in the type of the sums, in a fixed order, so that results have the same bits each time.
     set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
     set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment_b);
@@ -139,7 +140,7 @@ class Library {
   std::mutex mutex_;
   cublasLtHandle_t handle_ = nullptr;
   void* aligned_workspace_ = nullptr;
-  Array workspace_;  // of all products: they follow one another on one stream
+  Array workspace_;  // shared by all products, which run one after another on one stream
   std::map<Key, Plan> plans_;
 };
 
@@ -151,7 +152,7 @@ void multiply(const Product& product, const void* a, const void* b, const void* 
   if (elements == 0) return;
   if (product.K > 0) return library.multiply(product, a, b, bias, y);
   internal_check(!product.bias && (product.count == 1 || product.stride_y == product.M * product.N),
-                 "an empty product with a bias or gaps");
+                 "a product with K = 0 must have no bias and no gaps between its results");
   if (product.add_to_y) return;
   const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(product.dtype);
   counters.bytes += bytes;

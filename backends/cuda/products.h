@@ -5,24 +5,24 @@
 
 namespace plumb::cuda {
 
-// Of `count` pairs of row-major matrices y [M, N] = op(a) op(b), op(a) [M, K], op(b) [K, N]; a matrix follows the one
-// before it after `stride_` elements, 0 where an operand is the same for all. f32 with sums in f32 (no TF32), or f64;
-// or operands in bf16, and sums and y in f32.
+// `count` products of row-major matrices y [M, N] = op(a) op(b) with op(a) [M, K] and op(b) [K, N]. The next matrix of
+// an operand begins `stride_` elements after the previous one; a stride of 0 uses the same matrix for all products. The
+// dtype is f32 with sums in f32 (no TF32), or f64. With bf16_operands, the operands are bf16, and sums and y are f32.
 struct Product {
   DType dtype;
   std::int64_t count, M, N, K;
-  bool transpose_a, transpose_b;  // a lies as [K, M], b as [N, K]
+  bool transpose_a, transpose_b;  // if set, a is stored as [K, M], b as [N, K]
   std::int64_t stride_a, stride_b, stride_y;
-  bool bias = false;           // [N], added to each row
-  bool add_to_y = false;       // y holds a sum already
-  bool bf16_operands = false;  // a and b; y and bias are f32
+  bool bias = false;           // [N], added to each row of y
+  bool add_to_y = false;       // if true, the product is added to y
+  bool bf16_operands = false;  // a and b are bf16; y and bias are f32
   DType operands() const { return bf16_operands ? DType::bf16 : dtype; }
 
   auto operator<=>(const Product&) const = default;
 };
 
-// Addresses on the device; bias null without one, as it is where K is 0. Plans are made when a product is first asked
-// for and kept.
+// Computes a product; all pointers are device addresses. `bias` must be null unless product.bias is set, and K = 0
+// allows no bias. The plan for a product is made at its first use and kept. Throws Error if cuBLASLt fails.
 void multiply(const Product& product, const void* a, const void* b, const void* bias, void* y);
 
 }  // namespace plumb::cuda

@@ -1,6 +1,6 @@
-// Sum and max over any axes. Where the innermost axis is reduced, a warp to a result: its lanes step through what is
-// reduced. Else a thread to a result and a part of what is reduced, so that neighbouring threads read neighbouring
-// elements; a second kernel joins the parts in their order. Bytes: x is read once.
+// Sum and max over any axes. If the innermost axis is reduced, one warp computes one result, and its lanes step through
+// the reduced elements. Otherwise one thread computes one result for one part of the reduced elements, so that
+// neighbouring threads read neighbouring elements; a second kernel joins the parts in order. Traffic: x is read once.
 #include "backends/cuda/index.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
@@ -15,11 +15,11 @@ struct Join {
     if constexpr (op == Reduce::sum)
       return a + b;
     else
-      return b != b || b > a ? b : a;  // a NaN stays
+      return b != b || b > a ? b : a;  // keeps a NaN
   }
 };
 
-// `results` finds the first element of each result in x, `reduced` the others from there.
+// `results` maps a result to its first element in x; `reduced` gives the offsets of its other elements from there.
 template <Reduce op, class T>
 __global__ void reduce_inner(const T* x, Index<1> results, std::int64_t n, Index<1> reduced, std::int64_t count, T* y) {
   const std::int64_t row = warp_row();
@@ -31,7 +31,7 @@ __global__ void reduce_inner(const T* x, Index<1> results, std::int64_t n, Index
   if (lane() == 0) y[row] = value;
 }
 
-// Part blockIdx.y of what is reduced; y [parts, n].
+// Reduces part blockIdx.y of the reduced elements. y is [parts, n].
 template <Reduce op, class T>
 __global__ void reduce_outer(const T* x, Index<1> results, std::int64_t n, Index<1> reduced, std::int64_t count,
                              std::int64_t of_part, T* y) {
@@ -55,7 +55,7 @@ __global__ void join_parts(const T* parts, std::int64_t count, std::int64_t n, T
 
 template <Reduce op, class T>
 void launch_reduce(const Array& x, const Out& y) {
-  // x's axes in two: those that the result has, and those that are reduced.
+  // Split x's axes into those that the result keeps and those that are reduced.
   const Strides dense = broadcast_strides(x.shape(), x.shape());
   Shape kept, reduced;
   Strides kept_strides{}, reduced_strides{};

@@ -1,4 +1,5 @@
-// Work on rows: a warp to a row, its lanes stepping through the columns together; and sums over rows, by column.
+// Kernels on rows: one warp per row, with the lanes stepping through the columns together; and sums over rows, one per
+// column.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,14 @@
 
 namespace plumb::cuda {
 
-constexpr int row_warps = 4;  // rows of a block
+constexpr int row_warps = 4;  // warps, and so rows, per block
 
-// The row of this warp, in a grid by launch_rows.
+// warp_row(): the row of this warp, in a grid started by launch_rows(). lane(): this thread's number in its warp, 0 to
+// 31.
 __device__ __forceinline__ std::int64_t warp_row() { return std::int64_t{blockIdx.x} * row_warps + threadIdx.x / 32; }
 __device__ __forceinline__ int lane() { return static_cast<int>(threadIdx.x % 32); }
 
-// A warp for each row; whole warps leave out the rows beyond the last.
+// Launches `kernel` with one warp per row. The kernel must skip row numbers from `rows` on; whole warps then return.
 template <class... Parameters, class... Arguments>
 void launch_rows(std::int64_t rows, void (*kernel)(Parameters...), Arguments... arguments) {
   if (rows > 0)
@@ -25,11 +27,11 @@ void launch_rows(std::int64_t rows, void (*kernel)(Parameters...), Arguments... 
            arguments...);
 }
 
-constexpr std::int64_t partial_rows = 64;  // that a thread adds up, where a grid has room for all blocks
+constexpr std::int64_t partial_rows = 64;  // rows that one thread adds up, unless that takes more than 65535 blocks
 inline std::int64_t partial_rows_of(std::int64_t rows) { return std::max(partial_rows, (rows + 65534) / 65535); }
 
-// Calls f(row, column, sums) for the rows of block y, which adds to sums[n] and may write what it likes, a thread to a
-// column, and writes partial [n, blocks, columns].
+// Sums over rows, one thread per column. blockIdx.y selects a block of rows. f(row, column, sums) adds the row's values
+// to sums[0 .. n) and may also write other results. The sums go to partial [n, blocks, columns].
 template <int n, class T, class F>
 __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, std::int64_t rows_of_block, T* partial) {
   const std::int64_t column = thread_number(), first = std::int64_t{blockIdx.y} * rows_of_block;
@@ -39,7 +41,8 @@ __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, st
   for (int i = 0; i < n; ++i) partial[(i * std::int64_t{gridDim.y} + blockIdx.y) * columns + column] = sums[i];
 }
 
-// y[0] = the sum of x[0 .. n), by one block: each thread adds every 256th, then they are added by a tree.
+// Computes y[0] = scale times the sum of x[0 .. n), in one block. Each thread adds every 256th element, then a tree
+// adds the threads' sums.
 template <class T>
 __global__ void add_all(const T* x, std::int64_t n, double scale, T* y) {
   T sum = 0;
@@ -53,8 +56,8 @@ void launch_add_all(const T* x, std::int64_t n, double scale, T* y) {
   launch(add_all<T>, dim3{1, 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(T), x, n, scale, y);
 }
 
-// The parts [blocks, columns] of sums over rows, and where their sum in the order of the blocks goes: y [columns], or
-// [1] for the sum over all.
+// The partial sums [blocks, columns] of a sum over rows, and its destination y. y is [columns], or [1] for the sum over
+// all elements. Partial sums are added in the order of the blocks.
 template <class T>
 struct Parts {
   const T* first;
@@ -62,13 +65,14 @@ struct Parts {
   T* y;
   bool over_all;
 };
-constexpr int most_parts = 4;  // of a launch
+constexpr int most_parts = 4;  // per launch
 template <class T>
 struct AllParts {
   Parts<T> of[most_parts];
 };
 
-// A result to a row of blocks; a thread to a column, or the first block to the sum over all.
+// blockIdx.y selects a result. One thread per column adds the partial sums. For a sum over all elements, the first
+// block adds them.
 template <class T>
 __global__ void add_parts(AllParts<T> parts) {
   const Parts<T> p = parts.of[blockIdx.y];
@@ -80,18 +84,19 @@ __global__ void add_parts(AllParts<T> parts) {
     p.y[column] = sum;
     return;
   }
-  if (blockIdx.x > 0) return;  // the whole block
+  if (blockIdx.x > 0) return;  // the whole block returns
   T sum = 0;
   for (std::int64_t i = threadIdx.x; i < p.blocks * p.columns; i += blockDim.x) sum += p.first[i];
   const T all = block_sum(sum, shared<T>());
   if (threadIdx.x == 0) *p.y = all;
 }
 
-// Sums over rows of which the parts are on their way, for one launch to add them all.
+// Collects sums over rows whose partial sums have been launched. finish() adds all partial sums with one launch per
+// four results.
 template <class T>
 class RowSums {
  public:
-  // Room for the parts [blocks, columns] of n sums; results that are undefined are not wanted.
+  // Returns room for the partial sums [n, blocks, columns] of n sums. An undefined result is not computed.
   template <std::size_t n>
   T* parts(std::int64_t blocks, std::int64_t columns, const std::array<Out, n>& results) {
     const Out room(Array(Shape{static_cast<std::int64_t>(n), blocks, columns}, dtype_of<T>, Device::cuda));
@@ -102,7 +107,7 @@ class RowSums {
                         elements<T>(results[i]), results[i].numel() != columns});
     return elements<T>(room);
   }
-  // Launches what calls f(row, column, sums) for all, as column_partials does. Returns the parts.
+  // Launches column_partials(), which calls f(row, column, sums) for all elements. Returns the partial sums.
   template <int n, class F>
   const T* add(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
     const std::int64_t rows_of_block = partial_rows_of(rows), blocks = blocks_of(rows);
@@ -141,8 +146,8 @@ class RowSums {
   std::vector<Parts<T>> all_;
 };
 
-// Sums over rows: results[i] [columns], or [1] for the sum over all elements, gets what f(row, column, sums) adds into
-// sums[i]; an undefined one is not wanted.
+// Sums over rows: f(row, column, sums) adds to sums[i], and the total goes to results[i], [columns] or [1] for the sum
+// over all elements. An undefined result is not computed.
 template <int n, class T, class F>
 void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
   RowSums<T> sums;
@@ -150,7 +155,7 @@ void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<
   sums.finish();
 }
 
-// Rows of the last axis, none of an array without elements.
+// The number of rows along the last axis; 0 for an array without elements.
 inline std::int64_t rows_of(const Array& x) { return x.numel() == 0 ? 0 : x.numel() / x.dim(-1); }
 
 }  // namespace plumb::cuda

@@ -1,6 +1,6 @@
-// softmax, log-softmax and cross-entropy over the last axis: a warp to a row, which it reads two or three times (the
-// later times from the cache). Loss: each row's in a scratch array [R], then one block adds them in a fixed order.
-// Bytes: forward x and y, backward dy, y and dx, each once.
+// softmax, log-softmax and cross-entropy over the last axis. One warp per row. The warp reads its row two or three
+// times (from the cache after the first time). The losses of the rows go to a scratch array [R]; then one block adds
+// them in a fixed order. Traffic: forward x and y, backward dy, y and dx, each once.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -11,12 +11,12 @@ template <class T>
 __device__ __forceinline__ T warp_max(T x) {
   for (int m = 16; m > 0; m /= 2) {
     const T other = __shfl_xor_sync(~0u, x, m);
-    x = other > x || other != other ? other : x;  // a NaN stays
+    x = other > x || other != other ? other : x;  // keeps a NaN
   }
   return x;
 }
 
-// Of a row, in every lane: the largest element, and the sum of exponentials relative to it.
+// The largest element of a row, and the sum of the exponentials relative to it. Every lane gets both.
 template <class T>
 struct Exponentials {
   T top, sum;
@@ -30,7 +30,7 @@ __device__ __forceinline__ Exponentials<T> exponentials(const T* x, std::int64_t
   return {top, warp_sum(sum)};
 }
 
-// log(sum exp(x)) of a row, in every lane.
+// Returns log(sum exp(x)) of a row, in every lane.
 template <class T>
 __device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
   const Exponentials<T> e = exponentials(x, n);
@@ -42,7 +42,7 @@ __global__ void softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std:
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n, y += row * n;
-  const Exponentials<T> e = exponentials(x, n);  // their logarithm would round away what tells large scores apart
+  const Exponentials<T> e = exponentials(x, n);  // not log_sum_exp(): its rounding loses differences of large scores
   for (std::int64_t i = lane(); i < n; i += 32) y[i] = std::exp(x[i] - e.top) / e.sum;
 }
 
@@ -89,17 +89,17 @@ __global__ void log_softmax_backward_kernel(const T* dy, const T* y, T* dx, std:
   for (std::int64_t i = lane(); i < n; i += 32) dx[i] = dy[i] - std::exp(y[i]) * sum;
 }
 
-// t of class c: of the label, smoothed, or given.
+// The target probabilities: the smoothed label, or given ones.
 template <class T>
 struct Targets {
   const std::int64_t* labels;
   const T* given;  // [R, C], or null
-  T hit, miss;     // of the label's class without the rest; of every class
+  T hit, miss;     // hit: added for the label's class; miss: the value of every class
 
   __device__ __forceinline__ T of(std::int64_t row, std::int64_t c, std::int64_t classes) const {
     return given ? given[row * classes + c] : (labels[row] == c ? hit : T{0}) + miss;
   }
-  // NaN for a label that is no class, so that the loss tells of it.
+  // Returns NaN for a label that is not a valid class, so that the loss becomes NaN.
   __device__ __forceinline__ T check(std::int64_t row, std::int64_t classes) const {
     return given || (0 <= labels[row] && labels[row] < classes) ? T{0} : static_cast<T>(NAN);
   }

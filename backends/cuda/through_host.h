@@ -1,4 +1,5 @@
-// Calls that the device has no kernel for, of some dtypes: the cpu backend computes them, which the traffic counts.
+// Runs kernel calls on the cpu backend if the cuda backend has no kernel for their dtypes or sizes. Traffic counts
+// these calls.
 #pragma once
 
 #include "backends/cuda/runtime.h"
@@ -16,6 +17,7 @@ struct ThroughHost<entry> {
   }
 };
 
+// Calls the kernel `entry` of the cpu backend with device arrays.
 template <auto entry>
 inline constexpr auto through_host = &ThroughHost<entry>::call;
 

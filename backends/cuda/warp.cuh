@@ -1,4 +1,4 @@
-// What the threads of a warp and of a block do together.
+// Operations that the threads of a warp or of a block do together.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,21 +7,21 @@
 
 namespace plumb::cuda {
 
-// This thread's number in a grid of blocks along x.
+// The number of this thread in a grid of blocks along x.
 __device__ __forceinline__ std::int64_t thread_number() { return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 
-// The sum over the lanes of each group of `width`, by a tree; every lane gets the same bits.
+// Returns the sum over the lanes of each group of `width` lanes, added by a tree. Every lane gets the same bits.
 template <int width = 32, class T>
 __device__ __forceinline__ T warp_sum(T x) {
   for (int m = width / 2; m > 0; m /= 2) x += __shfl_xor_sync(~0u, x, m, width);
   return x;
 }
 
-// The sum over the threads of a block, whose number is a power of two, by a tree in `memory` [blockDim.x]; every thread
-// gets the same bits.
+// Returns the sum over the threads of a block, added by a tree in `memory` [blockDim.x]. The number of threads must be
+// a power of two. Every thread gets the same bits.
 template <class T>
 __device__ __forceinline__ T block_sum(T x, T* memory) {
-  __syncthreads();  // nobody reads an earlier sum there any more
+  __syncthreads();  // an earlier sum in `memory` may still be read
   memory[threadIdx.x] = x;
   __syncthreads();
   for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ T block_sum(T x, T* memory) {
   return memory[0];
 }
 
-// The memory that launch() gave the block.
+// Returns the dynamic shared memory of the block (the `shared_bytes` of launch()).
 template <class T>
 __device__ __forceinline__ T* shared() {
 #if defined(PLUMB_CUDA_EMULATED)

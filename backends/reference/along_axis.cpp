@@ -1,11 +1,11 @@
-// Kernels that work along one axis, for each position on the others by itself.
+// Kernels that work along one axis, separately for each position on the other axes.
 #include "backends/reference/kernels.h"
 
 namespace plumb::reference {
 namespace {
 
-// Calls f(where the row begins in `a`, where it begins in `b`, distance between its elements) for each position on the
-// other axes.
+// Calls f(offset of the row in `a`, offset of the row in `b`, distance between neighbouring elements) for each position
+// on the other axes.
 template <class F>
 void each_row(const Array& a, const Array& b, int axis, F&& f) {
   std::int64_t outer = 1, inner = 1;

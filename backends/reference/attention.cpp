@@ -1,7 +1,8 @@
-// Attention with DropKey (Li et al., CVPR 2023) and attention dropout, one query row at a time.
-//   S = scale q k^T over the kept keys, P = softmax(S), P' = m P / (1 - p) where dropout is on, out = P' v.
+// Attention with DropKey (Li et al., CVPR 2023) and attention dropout, one query row at a time:
+//   S = scale q k^T over the kept keys, P = softmax(S), P' = m P / (1 - p) with attention dropout, out = P' v.
 //   dP = m (dout v^T) / (1 - p), dS = P (dP - sum_j P_j dP_j); dq = scale dS k, dk = scale dS^T q, dv = P'^T dout.
-// A row that lost every key: see EmptyRow. DropKey's survivors are not rescaled: the softmax does it.
+// m is 0 for a dropped probability and 1 otherwise. For a row without any kept key, see EmptyRow. DropKey does not
+// rescale the kept keys, because the softmax normalizes them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +13,7 @@
 namespace plumb::reference {
 namespace {
 
-// One head of one sample: element i of a token. A: Array, or Out for one that is written.
+// One head of one sample; head(token, i) is element i of a token. A is Array, or Out if the head is written.
 template <class A>
 class Head {
  public:
@@ -30,15 +31,15 @@ class Head {
   std::int64_t first_, token_;
 };
 
-// What a query sees of the keys.
+// The keys that a query may attend to.
 struct RowMask {
-  std::vector<bool> kept;          // none: the scores of this row are constants, and its probabilities `empty` each
+  std::vector<bool> kept;          // no elements: every probability of this row is `empty`
   std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); 1 without it
   double empty = 0;
   bool attends() const { return !kept.empty(); }
 };
 
-// Query n of head h of sample b.
+// Returns the mask of query n of head h of sample b.
 RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::int64_t n) {
   const auto M = static_cast<std::size_t>(call.keys);
   const auto sample_head = static_cast<std::uint32_t>((call.first_sample + b) * call.heads + h);
@@ -72,8 +73,8 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
   return mask;
 }
 
-// Scores -> probabilities over the keys that the mask keeps. Returns the largest score, and the sum of exponentials
-// relative to it.
+// Turns scores into probabilities over the kept keys. Returns the largest score, and the sum of the exponentials
+// relative to the largest score.
 std::pair<double, double> softmax(const RowMask& mask, std::vector<double>& p) {
   double top = -std::numeric_limits<double>::infinity(), sum = 0;
   for (std::size_t j = 0; j < p.size(); ++j)
@@ -85,11 +86,11 @@ std::pair<double, double> softmax(const RowMask& mask, std::vector<double>& p) {
 
 struct Row {
   std::vector<double> p, multiplier;
-  bool differentiable = true;  // false: the scores of this row are constants
-  double top = 0, sum = 1;     // largest q.k, and the sum of exponentials relative to it
+  bool differentiable = true;  // false: the probabilities of this row are constant
+  double top = 0, sum = 1;     // largest q.k; sum of the exponentials relative to the largest score
 };
 
-// Query n of head h of sample b.
+// Returns the probabilities of query n of head h of sample b, before attention dropout.
 Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h,
            std::int64_t n) {
   const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim),
@@ -109,7 +110,7 @@ Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k
   return row;
 }
 
-// Calls f(its mask, number of its first entry) for each row of [B, H, N, M].
+// Calls f(mask of the row, index of the row's first element) for each row of [B, H, N, M].
 template <class F>
 void each_row(const AttentionCall& call, F&& f) {
   for (std::int64_t row = 0; row < call.batch * call.heads * call.queries; ++row)

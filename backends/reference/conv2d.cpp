@@ -1,12 +1,12 @@
-// 2-d convolution (cross-correlation): y[b, o, i, j] = bias[o] + sum over c, u, v of w[o, c, u, v] x[b, c, i s + u - p,
-// j s + v - p], where x is 0 outside. The backward pass walks the same products: dx takes dy w, dw takes dy x. Sums in
-// f64.
+// 2-d convolution (cross-correlation) with stride s and padding p: y[b, o, i, j] = bias[o] + sum over c, u, v of w[o,
+// c, u, v] x[b, c, i s + u - p, j s + v - p]. Elements of x outside the image count as 0. The backward pass visits the
+// same products: dx sums dy w, and dw sums dy x. Sums are in f64.
 #include "backends/reference/kernels.h"
 
 namespace plumb::reference {
 namespace {
 
-// Calls f(index in x, index in w, index in y) for every product of the convolution, one element of y after the other.
+// Calls f(index in x, index in w, index in y) for every product of the convolution, in the order of the elements of y.
 template <class F>
 void each_product(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y, F&& f) {
   const std::int64_t C = x.dim(1), H = x.dim(2), W = x.dim(3), kh = w.dim(2), kw = w.dim(3), filters = y.dim(1),

@@ -1,4 +1,4 @@
-// Elementwise kernels and reductions: one element at a time, indices by division.
+// Elementwise kernels and reductions. They visit one element at a time and compute indices by division.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 namespace plumb::reference {
 namespace {
 
-// Index into an array of shape `from`, broadcast to `to`, of the element at flat index i of `to`.
+// Returns the index, in an array of shape `from` that is broadcast to `to`, of the element at flat index i of `to`.
 std::int64_t broadcast_index(std::int64_t i, const Shape& to, const Shape& from) {
   std::int64_t index = 0, stride = 1;
   for (int axis = 1; axis <= to.rank(); ++axis) {
@@ -57,7 +57,7 @@ double apply(Unary op, double p, double x) {
     case Unary::round:
       return std::nearbyint(x);
     case Unary::sigmoid: {
-      const double e = std::exp(-std::abs(x));  // at most 1
+      const double e = std::exp(-std::abs(x));  // at most 1: no overflow
       return (x < 0 ? e : 1) / (1 + e);
     }
     case Unary::pow:

@@ -1,5 +1,6 @@
-// GELU (Hendrycks, Gimpel 2016): x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2; derivative Phi(x) + x phi(x).
-// tanh form: x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3).
+// GELU (Hendrycks, Gimpel 2016), its slope and its curvature.
+//   erf form: x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2; derivative Phi(x) + x phi(x).
+//   tanh form: x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3).
 #include <cmath>
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// Declarations of the reference kernels; what each means is written at the list, core/kernels.def.
+// Declares the reference kernels. core/kernels.def documents each kernel.
 #pragma once
 
 #include "core/backend.h"

@@ -1,11 +1,11 @@
-// Matrix products: three loops, sums in f64.
+// Matrix products and the linear layer: three nested loops, sums in f64.
 #include "backends/reference/kernels.h"
 #include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
 
-// Offset of the matrix of `a` that batch index i (of y's leading axes) uses.
+// Returns the offset in `a` of the matrix for batch index i. Batch indices count the leading axes of y.
 std::int64_t batch_offset(std::int64_t i, const Shape& y, const Shape& a) {
   std::int64_t index = 0, stride = a[-1] * a[-2];
   for (int axis = 3; axis <= y.rank(); ++axis) {
@@ -18,14 +18,14 @@ std::int64_t batch_offset(std::int64_t i, const Shape& y, const Shape& a) {
   return index;
 }
 
-// Element (i, j) is at data[i * row + j * column].
+// A matrix view: element (i, j) is data[i * row + j * column].
 struct Matrix {
   const double* data;
   std::int64_t row, column;
   double operator()(std::int64_t i, std::int64_t j) const { return data[i * row + j * column]; }
 };
 
-// c [M, N] = a [M, K] b [K, N] + bias, from element `offset` of c on; bias [N] or undefined.
+// Computes c [M, N] = a [M, K] b [K, N] + bias and writes it from element `offset` of c on. bias is [N] or undefined.
 void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias,
              const Out& c, std::int64_t offset = 0) {
   const Values start(bias);
@@ -52,7 +52,7 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
 
 namespace {
 
-// The operands of a product, rounded to bf16 where it runs in that.
+// Returns the values of an operand, rounded to bf16 if the product runs in bf16.
 std::vector<double> operand(const LinearCall& call, const Array& a) {
   std::vector<double> values = to_vector(a);
   if (call.products == Precision::bf16)
@@ -60,14 +60,15 @@ std::vector<double> operand(const LinearCall& call, const Array& a) {
   return values;
 }
 
-// For what lies between two kernels here: f64 in a bf16 run, so that results are rounded once.
+// Allocates an intermediate result between two kernels of this file. It is f64 if products run in bf16, so that the
+// final result is rounded only once.
 Array between(const LinearCall& call, const Array& like, const Shape& shape) {
   return Array(shape, call.products == Precision::bf16 ? DType::f64 : like.dtype(), like.device());
 }
 
 std::int64_t rows_of(const Array& x) { return x.shape().with(-1, 1).numel(); }
 
-// x w^T + b.
+// Returns x w^T + b.
 Array affine(const LinearCall& call, const Array& x, const Array& w, const Array& b) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
   Array u = between(call, x, {rows_of(x), N});

@@ -1,4 +1,4 @@
-// Kernels that move elements and compute nothing (scatter_add adds).
+// Kernels that move elements without computing (only scatter_add adds).
 #include <cstring>
 
 #include "backends/reference/kernels.h"
@@ -7,7 +7,7 @@ namespace plumb::reference {
 namespace {
 
 struct Split {
-  std::int64_t outer, inner;  // product of the extents before the axis, bytes of one index of it
+  std::int64_t outer, inner;  // product of the extents before the axis; bytes of one index of the axis
 };
 
 Split split(const Array& a, int axis) {

@@ -1,7 +1,7 @@
 // Layer norm (Ba et al. 2016): y = gamma (x - mean) rstd + beta, rstd = (var + eps)^-1/2, var divided by D.
 //   dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy, h = (x - mean) rstd; dgamma = sum dy h; dbeta = sum dy.
-// RMS norm (Zhang, Sennrich 2019): y = gamma x rstd, rstd = (mean(x^2) + eps)^-1/2; dx = rstd (u - h mean(u h)), h = x
-// rstd.
+// RMS norm (Zhang, Sennrich 2019): y = gamma x rstd, rstd = (mean(x^2) + eps)^-1/2.
+//   dx = rstd (u - h mean(u h)), h = x rstd.
 #include <cmath>
 
 #include "backends/reference/kernels.h"
@@ -10,7 +10,7 @@
 namespace plumb::reference {
 namespace {
 
-// Both backward passes: RMS norm is the one without mean (undefined) and beta.
+// The backward pass of both norms. For RMS norm, mean and dbeta are undefined.
 void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd,
                    const Out& dx, const Out& dgamma, const Out& dbeta) {
   const Values from(x), d(dy), gain(gamma), means(mean), rstds(rstd);

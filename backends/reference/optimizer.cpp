@@ -1,8 +1,10 @@
-// AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; m, v updated; p -= lr (m / c1) / (sqrt(v / c2) +
-// eps). LAMB (You et al. 2020): m, v likewise; u = (m / c1) / (sqrt(v / c2) + eps) + wd p; p -= lr r u, r = |p| / |u|,
-// 1 where either is 0 or wd is. SGD: g += wd p; v = momentum v + g; p -= lr (nesterov ? g + momentum v : v). Adagrad
-// (Duchi, Hazan, Singer 2011): g += wd p; squares += g^2; p -= lr g / (sqrt(squares) + eps). g is the gradient times
-// the step's scale.
+// The optimizers, the moving average and the sum of squares. g is the gradient times the scale of the step.
+//   AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; update the moments m, v;
+//     p -= lr (m / c1) / (sqrt(v / c2) + eps).
+//   LAMB (You et al. 2020): m, v as in AdamW; u = (m / c1) / (sqrt(v / c2) + eps) + wd p; p -= lr r u,
+//     r = |p| / |u|, or 1 if |p|, |u| or wd is 0.
+//   SGD: g += wd p; v = momentum v + g; p -= lr (nesterov ? g + momentum v : v).
+//   Adagrad (Duchi, Hazan, Singer 2011): g += wd p; squares += g^2; p -= lr g / (sqrt(squares) + eps).
 #include <algorithm>
 #include <cmath>
 #include <vector>

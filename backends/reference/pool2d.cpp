@@ -1,4 +1,4 @@
-// Where the largest pixel of each window of a pooling is.
+// Max pooling: the index of the largest pixel of each window.
 #include <algorithm>
 #include <cmath>
 

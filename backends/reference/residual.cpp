@@ -1,4 +1,5 @@
-// The residual junction y = skip + row_scale[sample] * gate * branch, and what drops: elements, samples, heads.
+// The residual junction y = skip + row_scale[sample] * gate * branch, dropout of elements, and the scales that drop
+// whole samples or heads.
 #include <algorithm>
 #include <vector>
 

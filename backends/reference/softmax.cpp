@@ -7,7 +7,7 @@
 namespace plumb::reference {
 namespace {
 
-// log(sum exp(x)) of one row, by its maximum.
+// Returns log(sum exp(x)) of one row. Subtracts the maximum first, so that exp cannot overflow.
 template <class T>
 double log_sum_exp(const T* x, std::int64_t n) {
   const double top = *std::max_element(x, x + n);
@@ -23,7 +23,7 @@ void each_row(const Array& x, F&& f) {
   for (std::int64_t r = 0; r < x.numel() / std::max<std::int64_t>(n, 1); ++r) f(r, n);
 }
 
-// The target of class c of row r.
+// Returns the target probability of class c for row r.
 template <class T>
 double target_of(const Array& labels, const Array& target, double smoothing, std::int64_t r, std::int64_t c,
                  std::int64_t classes) {

@@ -1,16 +1,17 @@
-// What lets one kernel serve every mixture of f32, f64 and bf16.
+// Access to the elements of f32, f64 and bf16 arrays as doubles, so that one kernel serves every mixture of these
+// dtypes.
 #pragma once
 
 #include "core/array.h"
 
 namespace plumb::reference {
 
-// The elements of such an array as doubles: read exactly, rounded once when set (OutValues). Of an undefined array
-// there are none.
+// Reads the elements of an array as doubles, exactly. The array is f32, f64 or bf16; an undefined array has no
+// elements.
 class Values {
  public:
   explicit Values(const Array& a) : data_(a.defined() ? a.bytes() : nullptr), dtype_(a.dtype()) {
-    internal_check(is_real(dtype_), "kernel given {}", name(dtype_));
+    internal_check(is_real(dtype_), "expected a kernel argument of f64, f32 or bf16, got {}", name(dtype_));
   }
 
   double operator[](std::int64_t i) const {
@@ -22,6 +23,7 @@ class Values {
       default:
         return static_cast<const bfloat16*>(data_)[i];
     }
+    // Also writes elements: set() rounds the double once, to the dtype of the array.
   }
 
  private:

@@ -1,5 +1,5 @@
-// Draws what a trained ViT or CaiT attends to: attention of each head of chosen blocks, rolled out through all of them,
-// and of the class.
+// Draws the attention of a trained ViT or CaiT: each head of chosen blocks, the rollout through all blocks, and the
+// attention of the class.
 #include "experiments/attention_maps/attention_maps.h"
 
 #include <fmt/ranges.h>
@@ -37,39 +37,44 @@ struct Options {
 
 void declare(Options& o, lab::Cli& cli) {
   cli.section("Model");
-  cli.option("--weights", &o.weights,
-             "Trained weights, safetensors under timm's names or as --save-weights writes them")
+  cli.option("--weights", &o.weights, "Trained weights: a safetensors file with timm's names or from --save-weights")
       .value_name("FILE");
-  cli.option("--heads", &o.heads, "Attention heads of a ViT whose file does not say it; file: one for 64 channels")
+  cli.option("--heads", &o.heads,
+             "Attention heads of a ViT if the file does not state them; file: one head per 64 channels")
       .at_least(1)
       .at_most(1024)
       .or_word("file");
-  cli.option("--gate", &o.gate, "The method of a file that does not say its constants").one_of_methods("gate", true);
+  cli.option("--gate", &o.gate, "The method, for a file that does not state the method's constants")
+      .one_of_methods("gate", true);
   cli.section("Images");
-  cli.option("--image", &o.image, "PNG or JPEG file, or a folder of them").value_name("FILE");
+  cli.option("--image", &o.image, "A PNG or JPEG file, or a folder of them").value_name("FILE");
   std::vector<std::string> in_memory = lab::data_set_names();
-  std::erase(in_memory, "image-folder");  // --image takes folders
-  cli.option("--data", &o.data, "Or images of a data set, of those to validate on").one_of("data set", in_memory);
-  cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
-  cli.option("--numbers", &o.numbers, "Which of them, counted from 0").at_least(0);
-  cli.option("--image-size", &o.size, "Side to which images are resized; file: that of the weights")
+  std::erase(in_memory, "image-folder");  // --image accepts folders
+  cli.option("--data", &o.data, "Instead of --image: a data set, of which validation images are drawn")
+      .one_of("data set", in_memory);
+  cli.option("--data-dir", &o.data_dir, "The folder that contains the data set's files").value_name("DIR");
+  cli.option("--numbers", &o.numbers, "Numbers of the data set's images to draw, counted from 0").at_least(0);
+  cli.option("--image-size", &o.size,
+             "Side in pixels to which images are resized; file: the side stored with the weights")
       .at_least(1)
       .at_most(4096)
       .or_word("file");
-  cli.option("--image-crop", &o.crop, "Share of an image's shorter side that is kept, in the middle")
+  cli.option("--image-crop", &o.crop, "Share of an image's shorter side that the centre crop keeps")
       .above(0)
       .at_most(1);
-  cli.option("--normalization", &o.normalization, "Means and deviations of pixels, where the file does not say them")
+  cli.option("--normalization", &o.normalization,
+             "Means and standard deviations of pixels, if the file does not state them")
       .one_of("normalization", std::vector{lab::NormalizationKind::imagenet, lab::NormalizationKind::half});
   cli.section("Pictures");
   cli.option("--blocks", &o.blocks,
-             "Blocks of self-attention to draw, counted from 0; by default the first, the middle and the last")
+             "Self-attention blocks to draw, counted from 0; the default is the first, the middle and the last")
       .at_least(0);
-  cli.option("--query", &o.query,
-             "What this patch attends to, counted row by row; all: the class token, or the mean over all patches")
+  cli.option(
+         "--query", &o.query,
+         "The patch whose attention is drawn, counted row by row; all: the class token, or the mean over all patches")
       .at_least(0)
       .or_word("all");
-  cli.option("--out", &o.out, "Folder of the pictures; a new one under runs/ by default").value_name("DIR");
+  cli.option("--out", &o.out, "The folder for the pictures; the default is a new folder under runs/").value_name("DIR");
   cli.example("--weights cait_xxs24_224.safetensors --image cat.jpg");
   cli.example("--weights runs/vit/weights/seed-0.safetensors --image photos --blocks 0..11 --query 30");
   cli.rule([&o] {
@@ -78,7 +83,7 @@ void declare(Options& o, lab::Cli& cli) {
   });
 }
 
-// "blocks.3.attn" -> "block 3", "blocks_token_only.1.attn" -> "class attention 1"
+// "blocks.3.attn" becomes "block 3", "blocks_token_only.1.attn" becomes "class attention 1".
 std::string title_of(const std::string& path) {
   const std::size_t dot = path.find('.');
   const std::string number = path.substr(dot + 1, path.find('.', dot + 1) - dot - 1);
@@ -91,7 +96,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// The pictures of one image as files "NUMBER-NAME.png", and what the page shows of them.
+// Writes the pictures of one image as files NUMBER-NAME.png, and the HTML that shows them.
 class Gallery {
  public:
   Gallery(fs::path out, const std::string& file, std::size_t number)
@@ -151,13 +156,13 @@ void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, 
 struct Images {
   lab::ImageSet set = {};
   std::vector<std::int64_t> numbers = {};
-  std::vector<std::string> names = {};  // of these
+  std::vector<std::string> names = {};  // of the images in `numbers`
 };
 
 Images images_of(const Options& o, const nn::ModelCard& card) {
   Images images;
   if (o.data.empty()) {
-    lab::usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", o.weights,
+    lab::usage_check(card.channels() == 3, "{} needs images of {} channels, but images from files have 3", o.weights,
                      card.channels());
     images.set = {.channels = 3,
                   .height = card.image(),
@@ -174,11 +179,12 @@ Images images_of(const Options& o, const nn::ModelCard& card) {
   images.set = lab::open_data(o.data, o.data_dir, {card.image(), o.crop}).validation;
   lab::usage_check(
       images.set.channels == card.channels() && images.set.height == card.image() && images.set.width == card.image(),
-      "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", o.weights, card.channels(),
-      card.image(), card.image(), o.data, images.set.channels, images.set.height, images.set.width);
+      "{} needs images of {} channels and {} x {} pixels; those of {} have {} channels and {} x {} pixels", o.weights,
+      card.channels(), card.image(), card.image(), o.data, images.set.channels, images.set.height, images.set.width);
   images.numbers = o.numbers;
   for (const std::int64_t n : o.numbers) {
-    lab::usage_check(n < images.set.size(), "--numbers {}: {} has images 0 to {}", n, o.data, images.set.size() - 1);
+    lab::usage_check(n < images.set.size(), "--numbers {}: {} has only the images 0 to {}", n, o.data,
+                     images.set.size() - 1);
     images.names.push_back(fmt::format("{} {}", o.data, n));
   }
   return images;
@@ -186,25 +192,26 @@ Images images_of(const Options& o, const nn::ModelCard& card) {
 
 int run(int argc, const char* const* argv) {
   Options o;
-  lab::Cli cli("attention_maps",
-               "Draws what a trained ViT or CaiT attends to, over images: each head of some blocks, all blocks rolled "
-               "out (Abnar and Zuidema 2020), and "
-               "what the class is read from. Pictures (PNG) and a page that shows them.");
+  lab::Cli cli(
+      "attention_maps",
+      "Draws the attention of a trained ViT or CaiT over images: each head of some blocks, the rollout through "
+      "all blocks (Abnar and Zuidema 2020), and the attention from which the class is read. Writes PNG "
+      "pictures and an HTML page that shows them.");
   declare(o, cli);
   if (cli.parse(argc, argv) == lab::Action::done) return 0;
   const nn::TensorFile file = nn::read_safetensors(o.weights);
   nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
   if (o.size) {
-    lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *o.size,
-                     o.weights, card.patch());
+    lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is not a multiple of the patch side of {}, {}",
+                     *o.size, o.weights, card.patch());
     std::visit([&](auto& options) { options.image = *o.size; }, card.options);
   }
   const std::int64_t depth = std::visit([](const auto&options) { return options.depth; }, card.options),
                      side = card.image() / card.patch();
   for (const std::int64_t block : o.blocks)
-    lab::usage_check(block < depth, "--blocks {}: {} has blocks 0 to {}", block, o.weights, depth - 1);
-  lab::usage_check(o.query.value_or(0) < side * side, "--query {}: there are patches 0 to {}", o.query.value_or(0),
-                   side * side - 1);
+    lab::usage_check(block < depth, "--blocks {}: {} has only the blocks 0 to {}", block, o.weights, depth - 1);
+  lab::usage_check(o.query.value_or(0) < side * side, "--query {}: there are only the patches 0 to {}",
+                   o.query.value_or(0), side * side - 1);
   Images images = images_of(o, card);
   const auto model = nn::make_model(card);
   lab::note_error(

@@ -1,4 +1,4 @@
-// Trains a CaiT: a published configuration, or its shape at another size, on any data set.
+// Trains a CaiT on any data set: a published configuration, or its architecture at another size.
 #include "experiments/cait/cait.h"
 
 #include <algorithm>
@@ -25,18 +25,18 @@ using namespace plumb;
 
 namespace {
 
-constexpr std::int64_t drop_logged_every = 10;  // steps: the statistics draw every mask again
+constexpr std::int64_t drop_logged_every = 10;  // in steps; the statistics draw every mask again
 
-// How the mixes of heads in stage 1 start.
+// The initial values of the mixes between heads in stage 1.
 enum class TalkingHeads {
-  cait,      // as CaiT's
-  identity,  // mixing nothing
-  none       // no mixes
+  cait,      // random, as published
+  identity,  // no mixing at the start
+  none       // attention without mixes
 };
 constexpr auto names_of(TalkingHeads) { return std::array{"cait", "identity", "none"}; }
 
 struct Options {
-  nn::CaitPreset preset;  // as published: values that options change are in them alone
+  nn::CaitPreset preset;  // the published constants; values of options do not change it
   std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, patch = 0;
   double mlp_ratio = 0, norm_eps = 0, init = 0, ema_decay = 0;
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
@@ -48,7 +48,7 @@ struct Options {
   std::vector<std::string> diff;
   lab::PretrainedWeights weights;
 
-  // The preset's constants that are options, too.
+  // The constants of a preset that are also options.
   std::map<std::string, std::variant<std::int64_t*, double*>> fields() {
     return {{"dim", &dim},
             {"heads", &heads},
@@ -87,9 +87,10 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   o.lr = preset.at("lr_per_512").value;
   o.patch = 4;
   o.ema_decay = 0;
-  cli.explain("--ema-decay",
-              fmt::format("ours: {:g} of {} is too slow for short runs", preset.at("ema_decay").value, preset.name));
-  cli.explain("--augment", "ours: none, for short runs; the published recipe is deit (facebookresearch/deit)");
+  cli.explain("--ema-decay", fmt::format("ours: the decay {:g} of {} is too slow for short training",
+                                         preset.at("ema_decay").value, preset.name));
+  cli.explain("--augment",
+              "ours: no augmentation, for short training; the published recipe is deit (facebookresearch/deit)");
   cli.explain("--gate", "Touvron et al. 2021");
   cli.explain("--talking-heads", preset.at("talking_heads_std").source);
   for (const char* option : {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window",
@@ -104,10 +105,10 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
 
 bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
 
-// Sizes as the file of --weights has them.
+// Takes the sizes from the file of --weights.
 void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
   const auto* there = std::get_if<nn::CaiTOptions>(&o.weights.card().options);
-  lab::usage_check(there, "{} is a ViT; build/release/bin/vit takes it", o.weights.path());
+  lab::usage_check(there, "{} is a ViT; use build/release/bin/vit", o.weights.path());
   o.weights.decide(cli, "--dim", o.dim, there->dim);
   o.weights.decide(cli, "--heads", o.heads, there->heads);
   o.weights.decide(cli, "--depth", o.depth, there->depth);
@@ -127,7 +128,7 @@ void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
 
 void supply(Options& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
 
-// What the published recipe states by a rule, for the size and length of this run.
+// Sets the constants that the published recipe computes from the size and the length of the training.
 void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
   supply(o, cli);
   const bool init_is_of_gate = lab::take_init_of_gate(cli, o.gate, o.depth, o.init);
@@ -135,7 +136,7 @@ void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
   if (static_cast<double>(o.depth) != o.preset.at("depth").value && !init_is_of_gate && !cli.given("--init") &&
       !o.weights.given()) {
     o.init = nn::layerscale_init(o.depth);
-    cli.explain("--init", "rule: by --depth; " + nn::layerscale_init_source(o.depth));
+    cli.explain("--init", "computed from --depth; " + nn::layerscale_init_source(o.depth));
   }
   const nn::Constant &rate = o.preset.at("lr_per_512"), &warmup = o.preset.at("warmup_epochs"),
                      &epochs = o.preset.at("epochs");
@@ -152,17 +153,17 @@ void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
 
 std::string further_constants(Options& o) {
   std::string text = fmt::format(
-      "Further constants of {}. lr and warmup follow from lr_per_512, warmup_epochs and epochs. Betas, initial values "
-      "and stage 2 are the same "
-      "here;\n"
-      "those of augmentation are what --augment deit takes; the others this program does not have.\n",
+      "Further constants of {}. --lr and --warmup are computed from lr_per_512, warmup_epochs and epochs.\n"
+      "Betas, initial values and stage 2 are used as listed. --augment deit uses the constants of augmentation.\n"
+      "This program does not use the others.\n",
       o.preset.name);
   const auto fields = o.fields();
   for (const auto& [name, constant] : o.preset.constants)
     if (!fields.contains(name)) text += fmt::format("  {:<24} {:<8g} [{}]\n", name, constant.value, constant.source);
   return text +
-         fmt::format("  {:<24} {:<8} [{}]\n", "schedule", "cosine",
-                     "ours: per step, begun after the warm-up; timm's CosineLRScheduler does not begin it anew there");
+         fmt::format(
+             "  {:<24} {:<8} [{}]\n", "schedule", "cosine",
+             "ours: updated per step, starts after the warm-up; timm's CosineLRScheduler also counts the warm-up");
 }
 
 std::string list_presets() {
@@ -177,7 +178,7 @@ std::string list_presets() {
 }
 
 std::string preset_difference(const Options& o) {
-  lab::usage_check(o.diff.size() == 2, "--preset-diff expects two presets, got {}", o.diff.size());
+  lab::usage_check(o.diff.size() == 2, "--preset-diff: expected two presets, got {}", o.diff.size());
   const auto found = nn::differences(nn::cait_preset(o.diff[0]), nn::cait_preset(o.diff[1]));
   std::string text = fmt::format("{:<18} {:<18} {}\n", "", o.diff[0], o.diff[1]);
   for (const auto& [name, a, b] : found)
@@ -191,40 +192,44 @@ void declare(Options& o, lab::Cli& cli) {
   cli.section("Model");
   cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest);
   cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest);
-  cli.option("--depth", &o.depth, "Blocks of stage 1, over the patches").at_least(1).at_most(largest);
-  cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token")
+  cli.option("--depth", &o.depth, "Number of blocks of stage 1, over the patches").at_least(1).at_most(largest);
+  cli.option("--depth-token-only", &o.depth_token_only, "Number of blocks of stage 2, for the class token")
       .at_least(1)
       .at_most(largest);
-  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(largest);
+  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, as a multiple of --dim")
+      .at_least(1)
+      .at_most(largest);
   cli.option("--patch", &o.patch, "Side of a patch in pixels").at_least(1).at_most(largest);
   cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").at_least(least_eps);
-  cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of_methods("gate", true);
-  cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
+  cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 always uses LayerScale")
+      .one_of_methods("gate", true);
+  cli.option("--init", &o.init, "Initial value of LayerScale").at_least(0).at_most(10);
   cli.option("--talking-heads", &o.talking_heads,
-             "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")
+             "Mixes between heads in stage 1: cait (random start), identity (no mixing at the start) or none")
       .one_of("start of talking heads");
   o.drop.declare(cli);
   cli.section("Training");
-  cli.option("--lr", &o.lr, "Peak learning rate; if not given, the preset's x batch / 512").above(0);
+  cli.option("--lr", &o.lr, "Peak learning rate; the default is the preset's rate x batch / 512").above(0);
   cli.by_rule("--lr");
   cli.by_rule("--warmup");
-  cli.option("--lr-start", &o.lr_start, "Learning rate of the first step of a warm-up").at_least(0);
-  cli.option("--lr-end", &o.lr_end, "Learning rate at the end of the cosine, or the peak if that is lower").at_least(0);
-  cli.option("--weight-decay", &o.weight_decay, "Of weights; never of gates, norms, biases, class token and positions")
+  cli.option("--lr-start", &o.lr_start, "Learning rate of the first warm-up step").at_least(0);
+  cli.option("--lr-end", &o.lr_end, "Learning rate at the end of the cosine; at most the peak").at_least(0);
+  cli.option("--weight-decay", &o.weight_decay,
+             "Weight decay of weights; not of gates, norms, biases, class token and positions")
       .at_least(0);
-  cli.option("--adam-eps", &o.adam_eps, "AdamW's epsilon").above(0);
-  cli.option("--clip-norm", &o.clip_norm, "Bound on the gradient's norm; 0: none").at_least(0);
-  cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that all classes get alike")
+  cli.option("--adam-eps", &o.adam_eps, "Epsilon of AdamW").above(0);
+  cli.option("--clip-norm", &o.clip_norm, "Largest gradient norm (clipping); 0: no clipping").at_least(0);
+  cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that is spread evenly over all classes")
       .at_least(0)
       .below(1);
   cli.option("--ema-decay", &o.ema_decay,
-             "Moving average of the weights, then evaluated and kept in their place; 0: none")
+             "Decay of a moving average of the weights, which is evaluated and saved instead of them; 0: no average")
       .at_least(0)
       .below(1);
   o.augment.declare(cli);
   o.weights.declare(cli);
   cli.section("Machine");
-  cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory")
+  cli.option("--checkpoint", &o.checkpoint, "Save memory: recompute the blocks of stage 1 in the backward pass")
       .scope(lab::Scope::speed);
   for (const std::string& name : nn::cait_preset_names()) {
     const nn::CaitPreset preset = nn::cait_preset(name);
@@ -234,8 +239,8 @@ void declare(Options& o, lab::Cli& cli) {
                [&o, &cli, preset] { apply(o, cli, preset); });
   }
   cli.default_preset("cait-paper-xxs24");
-  cli.listing("--list-presets", "Print the presets with what tells them apart", list_presets);
-  cli.listing("--preset-diff", &o.diff, "Print the constants in which two presets differ, with their sources",
+  cli.listing("--list-presets", "Print the presets and their main differences", list_presets);
+  cli.listing("--preset-diff", &o.diff, "Print the constants that differ between two presets, with their sources",
               [&o] { return preset_difference(o); })
       .one_of("preset", nn::cait_preset_names())
       .pair()
@@ -253,20 +258,22 @@ KeyGrid grid_of(const Options& o, const lab::ImageSet& images) {
   return {images.height / o.patch, images.height / o.patch};
 }
 
-// What DropKey comes to on these images; "none" without it. Throws UsageError where its shape does not fit.
+// Describes DropKey for these images; "none" without DropKey. Throws UsageError if its shape does not fit the images.
 std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
   const KeyGrid grid = grid_of(o, images);
   std::string text = o.drop.describe_key(grid.height * grid.width, grid);
   if (o.drop.drop_key > 0 && o.talking_heads != TalkingHeads::none && o.drop.drop_key_sharing != DropSharing::heads)
     text +=
-        "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
+        "; talking heads mix a key that one head drops in again from other heads, unless --drop-key-sharing heads is "
+        "given";
   return text;
 }
 
 void check_for(const Options& o, const lab::ImageSet& images) {
-  lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
-  lab::usage_check(images.height % o.patch == 0, "--patch {} does not divide the image side {}", o.patch,
-                   images.height);
+  lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}; change one of them", o.dim,
+                   o.heads);
+  lab::usage_check(images.height % o.patch == 0, "--patch {} does not divide the image side {}; choose another patch",
+                   o.patch, images.height);
   describe_drop_key(o, images);
 }
 
@@ -289,7 +296,7 @@ nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
   return model;
 }
 
-// From lr_start up to lr in the warm-up, then a cosine to lr_end.
+// A linear warm-up from lr_start to lr, then a cosine decay to lr_end.
 nn::LearningRate schedule(const Options& o, std::int64_t warmup, std::int64_t steps) {
   const double peak = o.lr, start = std::min(o.lr_start, peak), end = std::min(o.lr_end, peak);
   return nn::LearningRate([=, shape = nn::cosine(1, steps - warmup)](std::int64_t s) {
@@ -298,7 +305,7 @@ nn::LearningRate schedule(const Options& o, std::int64_t warmup, std::int64_t st
   });
 }
 
-// What DropKey drops in this step: means over the attention layers of stage 1.
+// DropKey's statistics of the current step: means over the attention layers of stage 1.
 lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   const std::int64_t side = model.options().image / model.options().patch;
   double ratio = 0, empty = 0;
@@ -348,9 +355,8 @@ void train(const Options& o, lab::Trial& run) {
 
 int plumb::lab::cait(int argc, const char* const* argv) {
   lab::Study study("cait",
-                   "Trains a CaiT, as published or at another size, and says where each of its constants comes from. "
-                   "With --save-weights a seed that does "
-                   "not diverge leaves its weights under timm's names.",
+                   "Trains a CaiT, as published or at another size, and names the source of each constant. With "
+                   "--save-weights it saves the weights of each trial that does not diverge, under timm's names.",
                    {.network = false, .optimization = false});
   Options o;
   declare(o, study.cli());

@@ -1,11 +1,12 @@
-// Trains a CaiT, as published or at another size, evaluates one that was trained, or trains it on (docs/weights.md).
+// Trains a CaiT as published or at another size; evaluates trained weights or continues their training
+// (docs/weights.md).
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program. Gates that were registered before are among those of --gate.
+// Runs the whole program. Methods that were registered before the call are accepted by --gate.
 //   int main(int argc, char** argv) { return plumb::lab::cait(argc, argv); }
-// Returns the exit status, as depth_stability does: divergence is a result, not a failure.
+// Returns the exit status (see depth_stability.h). A divergence is a result, not a failure.
 int cait(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

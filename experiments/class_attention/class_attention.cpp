@@ -1,5 +1,6 @@
-// Where should the class token come in? (Touvron et al. 2021, CaiT, section 3) From the start, inserted before a later
-// block, in a stage of its own that reads the patches (N:K, class attention), or not at all (mean of the patches).
+// Where should the class token enter (Touvron et al. 2021, CaiT, section 3)? The designs insert it at the start, insert
+// it before a later block, use a separate stage of class attention that reads the patches (N:K), or use the mean of the
+// patches.
 #include "experiments/class_attention/class_attention.h"
 
 #include <charconv>
@@ -17,8 +18,8 @@ using namespace plumb;
 
 namespace {
 
-// "token", "mean", "insert-8" (before block 8 of --depth), "12:2" (12 blocks of self-attention, then 2 of class
-// attention).
+// A design: "token", "mean", "insert-8" (before block 8 of --depth), or "12:2" (12 blocks of self-attention, then 2 of
+// class attention).
 struct Design {
   enum class Kind { token, mean, insert, stages } kind = Kind::token;
   std::int64_t first = 0, second = 0;
@@ -38,9 +39,10 @@ Design parse(const std::string& text, std::int64_t depth) {
   } else {
     ok = ok && d.first >= 1 && d.first < depth;
   }
-  lab::usage_check(ok && read.ptr == end,
-                   "--designs: expected token, mean, insert-B with B below {} (--depth), or N:K such as 12:2, got '{}'",
-                   depth, text);
+  lab::usage_check(
+      ok && read.ptr == end,
+      "--designs: expected token, mean, insert-B with 1 <= B < {} (--depth), or N:K such as 12:2, got '{}'", depth,
+      text);
   return d;
 }
 
@@ -48,42 +50,44 @@ Design parse(const std::string& text, std::int64_t depth) {
 
 int plumb::lab::class_attention(int argc, const char* const* argv) {
   lab::Study study("class_attention",
-                   "Where should the class token come in: at the start, later, or in a stage of its own?");
+                   "Where should the class token enter: at the start, later, or in a separate stage?");
   lab::set_deit_weights(study);
-  const auto design = study.axis<std::string>(
-      "--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
-      "token: from the start; insert-B: before block B; N:K: N blocks, then K of class attention; mean: none");
+  const auto design =
+      study.axis<std::string>("--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
+                              "Designs to compare. token: a class token from the start; insert-B: inserted before "
+                              "block B; N:K: N blocks, then K "
+                              "blocks of class attention; mean: no class token");
   std::int64_t depth = 12;
   study.cli().section("Model");
   study.cli()
-      .option("--depth", &depth, "Blocks of the designs that do not name their own")
+      .option("--depth", &depth, "Number of blocks of the designs other than N:K")
       .at_least(1)
       .at_most(lab::largest_size);
   study.network().patch = 4;
-  study.cli().leave_out("--pool", "give --designs token,mean");
+  study.cli().leave_out("--pool", "use --designs token,mean");
   study.cli().rule([&study] {
-    lab::usage_check(study.network().recipe == lab::RecipeKind::shared,
-                     "--recipe {}: the designs are compared under the shared one", enum_name(study.network().recipe));
+    lab::usage_check(study.network().recipe == lab::RecipeKind::shared, "--recipe {}: the designs need --recipe shared",
+                     enum_name(study.network().recipe));
   });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.judging().control = "token";
-  study.cli().preset("quick", "four designs on glyphs, one seed: two minutes on two cores", [&] {
+  study.cli().preset("quick", "four designs on glyphs, one seed; two minutes on two cores", [&] {
     design.set({"token", "insert-10", "12:2", "mean"});
     study.network().patch = 8;
   });
-  study.cli().preset("cpu", "eight designs on CIFAR-100, three seeds: an hour on two cores; give --data-dir", [&] {
+  study.cli().preset("cpu", "eight designs on CIFAR-100, three seeds; an hour on two cores; needs --data-dir", [&] {
     study.options().data = "cifar-100";
     study.options().seeds = {0, 1, 2};
     study.options().steps = 1000, study.options().warmup = 100;
   });
-  study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet: give --image-folder, and GPUs", [&] {
+  study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet; needs --image-folder and GPUs", [&] {
     lab::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
     design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3",
                 "11:1", "10:2"});
     lab::explain(study, "--designs",
-                 "Touvron et al. 2021, CaiT, section 3: a token inserted later, and stages of class attention; which "
-                 "blocks and how many are ours");
+                 "Touvron et al. 2021, CaiT, section 3 (tokens inserted later, stages of class attention); ours: the "
+                 "choice of blocks");
     lab::explain(study, "--depth", "facebookresearch/deit, models.py, deit_small_patch16_224");
   });
   study.cli().example("--preset quick");
@@ -102,8 +106,8 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   study.claim("with as many blocks, 10:2 is as good as a token from the start, within one point", ours,
               lab::not_lower("val_accuracy", {{"design", "10:2"}}, {{"design", "token"}}, 0.01));
   study.output([](const lab::StudyResults& r) {
-    return lab::Section{.title = "Design by design",
-                        .caption = "Means over the seeds, their 95 % t intervals, and single seeds.",
+    return lab::Section{.title = "Accuracy of each design",
+                        .caption = "Means over the seeds with 95 % t intervals, and the single seeds.",
                         .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy")}};
   });
   study.output(lab::attention_section);

@@ -1,4 +1,5 @@
-// Where this header was before; for one version.
+// The former location of experiments/merge/merge.h, experiments/replay/replay.h and experiments/report/report.h,
+// kept for one version.
 #pragma once
 
 #include "experiments/merge/merge.h"

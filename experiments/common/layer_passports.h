@@ -1,4 +1,5 @@
-// Where this header was before; for one version.
+// The former location of experiments/lab/report/layers.h and experiments/lab/signals/layer_probe.h,
+// kept for one version.
 #pragma once
 
 #include "experiments/lab/report/layers.h"

@@ -1,4 +1,4 @@
-// Where this header was before; for one version.
+// The former location of experiments/lab/report/curves.h, kept for one version.
 #pragma once
 
 #include "experiments/lab/report/curves.h"

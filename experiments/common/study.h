@@ -1,4 +1,4 @@
-// Where this header was before; for one version.
+// The former location of experiments/lab/study/study.h, kept for one version.
 #pragma once
 
 #include "experiments/lab/study/study.h"

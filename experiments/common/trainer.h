@@ -1,4 +1,4 @@
-// Where this header was before; for one version.
+// The former location of experiments/lab/train/train.h and experiments/lab/train/evaluate.h, kept for one version.
 #pragma once
 
 #include "experiments/lab/train/train.h"

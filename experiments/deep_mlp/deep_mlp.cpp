@@ -14,13 +14,13 @@
 namespace plumb::lab {
 namespace {
 
-// Pixels in [-1, 1], whatever the set's statistics are.
+// Maps pixels to [-1, 1] for every data set.
 Normalization half_and_half(const ImageSet& set) {
   const auto channels = static_cast<std::size_t>(set.channels);
   return {.mean = std::vector<float>(channels, 0.5f), .std = std::vector<float>(channels, 0.5f)};
 }
 
-// Mean loss over the steps of an epoch, as far as it was trained: of epochs 1, 2, 3, 5 and 10, "epoch_1" and so on.
+// The mean loss over the steps of epochs 1, 2, 3, 5 and 10, as "epoch_1" and so on. Epochs without a step are left out.
 Values epoch_losses(const Trial& trial) {
   const std::int64_t length = trial.data().train.size() / trial.options().batch;
   const auto losses = trial.traced("loss");
@@ -38,7 +38,7 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   const ImageSet& images = trial.data().train;
   nn::DeepMlp model(options);
   nn::audit_init(model, trial.seed());
-  // Ten inputs as the notebook draws them: the Jacobian of a batch is the mean over its samples.
+  // Ten random inputs, as in ReZero's notebook. The Jacobian of a batch is the mean over its samples.
   const Tensor noise = random_normal({10, images.image_bytes()}, trial.seed(), "jacobian.inputs");
   const JacobianMeasure start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); },
                                                             model.first(noise).detach(), {.seed = trial.seed()});
@@ -56,7 +56,7 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   const JacobianMeasure end =
       mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
   if (!std::isfinite(end.value))
-    return trial.mark_diverged(trial.steps() - 1, "the Jacobian is not finite");  // the last update did it
+    return trial.mark_diverged(trial.steps() - 1, "the Jacobian is not finite");  // caused by the last update
   trial.measure(epoch_losses(trial));
   trial.measure({{"train_loss", trial.recent_loss()}, {"jacobian_end", end.value}});
 }
@@ -64,9 +64,9 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
 }  // namespace
 
 int deep_mlp(int argc, const char* const* argv) {
-  Study study("deep_mlp", "Trains deep fully connected networks: plain, residual, normalised, ReZero.",
+  Study study("deep_mlp", "Trains deep fully connected networks of four kinds: plain, residual, normalised and ReZero.",
               {.network = false, .optimization = false});
-  const auto method = study.axis<std::string>("--methods", nn::deep_mlp_methods(), "Kinds of hidden layer to compare")
+  const auto method = study.axis<std::string>("--methods", nn::deep_mlp_methods(), "Kinds of hidden layers to compare")
                           .one_of("method", nn::deep_mlp_methods());
   const auto depth = study.axis<std::int64_t>("--depths", {64}, "Numbers of hidden layers")
                          .at_least(1)
@@ -76,7 +76,7 @@ int deep_mlp(int argc, const char* const* argv) {
   double lr = 0.01;
   study.options().seeds = {0, 1, 2};
   study.options().batch = 100;
-  study.options().loss_limit = 0;  // losses of 1e5 in the first epoch are part of this experiment
+  study.options().loss_limit = 0;  // no limit: this experiment has losses of 1e5 in its first epoch
   Cli& cli = study.cli();
   cli.section("Model");
   cli.option("--width", &width, "Width of the hidden layers").at_least(1).at_most(largest_size);

@@ -1,5 +1,5 @@
-// How deep does each method train? By bisection: the depth doubles until most seeds do not train any more, then the
-// edge between is halved until it is a quarter of an octave wide. Runs without hope are stopped half way.
+// How deep does each method train? The search doubles the depth until most seeds fail to train, then bisects the
+// interval until it is a quarter of an octave wide. Hopeless trials are stopped half way.
 #include "experiments/depth_limit/depth_limit.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ using namespace plumb;
 
 namespace {
 
-constexpr int ticks = 4;  // to an octave: depths 19 % apart
+constexpr int ticks = 4;  // per octave: neighbouring depths differ by 19 %
 constexpr std::int64_t least = 4;
 
-// What papers say they trained, at other sizes and lengths.
+// Depths that papers report, at other sizes and lengths of training.
 std::string published_depth(const std::string& gate) {
   if (gate == "rezero") return "128 layers (majumderb/rezero)";
   if (gate == "deepnorm") return "1,000 layers (Wang et al. 2022, abstract, as a secondary text reports it)";
@@ -29,14 +29,14 @@ std::string published_depth(const std::string& gate) {
   return "–";
 }
 
-// What there is to say of the edge.
+// The result of a search in words.
 std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octaves& depths, std::int64_t most) {
   const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
   const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
-  if (trains == known.end()) return fmt::format("trains at none, from {} on", depth(known.begin()->first));
+  if (trains == known.end()) return fmt::format("none ({} was the lowest tried)", depth(known.begin()->first));
   const auto edge = lab::edge_above(known, trains->first);
   if (!edge->outside)
-    return fmt::format("{} or more (none tried beyond {})", depth(edge->inside),
+    return fmt::format("{} or more ({} was the deepest tried)", depth(edge->inside),
                        std::min<std::int64_t>(most, depth(edge->inside)));
   return fmt::format("{}, not {}", depth(edge->inside), depth(*edge->outside));
 }
@@ -55,29 +55,29 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   lab::TrainedAt trained;
   lab::Cli& cli = study.cli();
   cli.section("Search");
-  cli.option("--first", &first, "The depth, in blocks, that is tried first")
+  cli.option("--first", &first, "The first depth to try, in blocks")
       .at_least(static_cast<double>(least))
       .at_most(lab::largest_size);
-  cli.option("--most", &most, "No network is deeper than this")
+  cli.option("--most", &most, "The largest depth to try, in blocks")
       .at_least(static_cast<double>(least))
       .at_most(lab::largest_size)
       .scope(lab::Scope::study);
   trained.declare(cli, study.optimization().augment);
-  cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
+  cli.rule([&] { lab::usage_check(first <= most, "--first {} is larger than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
   study.network().recipe = lab::RecipeKind::paper,
   study.network().weight_init =
-      lab::WeightInit::xavier;  // with which all train fast: what does not train is not merely slow
-  cli.preset("quick", "three methods up to depth 48, 200 steps, one seed: three minutes on two cores", [&] {
+      lab::WeightInit::xavier;  // all methods train fast with it, so a failure is not just slow training
+  cli.preset("quick", "three methods up to depth 48, 200 steps, one seed; three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};
     most = 48;
   });
-  cli.preset("cpu", "six methods up to depth 384, three seeds: an hour on two cores", [&] { most = 384; });
+  cli.preset("cpu", "six methods up to depth 384, three seeds; an hour on two cores", [&] { most = 384; });
   cli.preset("paper",
-             "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give "
-             "--image-folder, and GPUs",
+             "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs "
+             "--image-folder and GPUs",
              [&] {
                lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
                lr.set({study.optimization().lr});
@@ -110,11 +110,12 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
     lab::Section section{
-        .title = "The largest depth at which most seeds train",
+        .title = "Largest depth at which most seeds train",
         .caption = fmt::format(
-            "A network trains where its loss ends below {:g} of chance. Shares are of the seeds, in brackets; "
-            "intervals in the figure "
-            "are Wilson's, of 95 %. Published depths are of other data and sizes, in layers as each paper counts them.",
+            "A network counts as trained if its final training loss is below {:g} of the chance loss. Brackets show "
+            "the "
+            "share of seeds that trained; the figure has Wilson's 95 % intervals. Published depths are for other data "
+            "and sizes, in layers as each paper counts them.",
             trained.share)};
     section.table.column("method", left);
     section.table.column("trains to depth", left);

@@ -1,12 +1,12 @@
-// How deep each method trains: gates x learning rates x seeds, the depth searched by bisection
+// Finds how deep each method can train: gates x learning rates x seeds, with a search for the depth
 // (docs/ablations/depth_limit.md).
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program. Gates that were registered before are among its --gates.
+// Runs the whole program. Methods that were registered before the call are accepted by --gates.
 //   int main(int argc, char** argv) { return plumb::lab::depth_limit(argc, argv); }
-// Returns the exit status, as depth_stability does: divergence is a result, not a failure.
+// Returns the exit status (see depth_stability.h). A divergence is a result, not a failure.
 int depth_limit(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

@@ -33,7 +33,7 @@ std::string list_gates() {
   return text;
 }
 
-// Prints the kit's report on every gate; 1 if one failed.
+// Prints the report of the conformance check on every method. Returns 1 if one failed, otherwise 0.
 int check_gates(const std::vector<std::string>& gates) {
   int failed = 0;
   for (const std::string& gate : gates) {
@@ -41,11 +41,11 @@ int check_gates(const std::vector<std::string>& gates) {
     write_result(report.text());
     failed += !report.passed();
   }
-  write_result(fmt::format("{} gates conform, {} do not\n", gates.size() - static_cast<std::size_t>(failed), failed));
+  write_result(fmt::format("{} methods conform, {} do not\n", gates.size() - static_cast<std::size_t>(failed), failed));
   return failed > 0 ? 1 : 0;
 }
 
-// What CaiT's authors concluded from their table 1, and what of its figures was read in their own words.
+// Adds the conclusions of CaiT's table 1 as claims, and the published figures that were read in the authors' words.
 void claim_cait_table1(Study& study) {
   const char* cait = "Touvron et al. 2021, CaiT, table 1";
   for (const int d : {12, 18, 24, 36}) {
@@ -87,12 +87,12 @@ void claim_cait_table1(Study& study) {
 }  // namespace
 
 int depth_stability(int argc, const char* const* argv) {
-  Study study("depth_stability", "Trains residual gates at several depths and reports which of them train.");
+  Study study("depth_stability", "Trains residual methods at several depths and reports which of them train.");
   const auto gate = study
                         .axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"},
-                                           "Residual gates to compare")
+                                           "Residual methods to compare")
                         .one_of_methods("gate");
-  // Shallow ones first: they are done soon.
+  // Small depths come first, because their trials are soon complete.
   const auto depth = study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)")
                          .at_least(1)
                          .at_most(largest_size)
@@ -103,15 +103,15 @@ int depth_stability(int argc, const char* const* argv) {
   study.judging().control = "pre";
   Cli& cli = study.cli();
   cli.section("Verdict");
-  cli.option("--control", &study.judging().control, "The gate that others are compared with")
+  cli.option("--control", &study.judging().control, "The method with which the others are compared")
       .one_of_methods("gate")
       .scope(Scope::speed);
   cli.section(Cli::instead);
   cli.option("--check-gates", &only_check,
-             "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
+             "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")
       .scope(Scope::call);
-  cli.listing("--list-gates", "Print the residual gates, their formulas, papers and constants", list_gates);
-  cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&] {
+  cli.listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
+  cli.preset("quick", "six methods at depths 6 and 48, one seed; minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero", "skipinit", "fixup", "layerscale"});
     depth.set({6, 48});
     study.options().seeds = {0};
@@ -126,34 +126,34 @@ int depth_stability(int argc, const char* const* argv) {
     claim_cait_table1(study);
   };
   cli.preset("cait-table1-quick",
-             "CaiT's table 1, with norm and warm-up put back and as first published, at depths 12 and 36, one seed: "
+             "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36, one seed; "
              "three minutes",
              [=] {
                cait_table1({12, 36}, 200, {0});
              });
-  cli.preset("cait-table1-cpu", "the same at 12, 18, 24 and 36, 400 steps, four seeds: up to an hour on two cores",
-             [=] {
+  cli.preset("cait-table1-cpu",
+             "CaiT's table 1 at depths 12, 18, 24 and 36, 400 steps, four seeds; up to an hour on two cores", [=] {
                cait_table1({12, 18, 24, 36}, 400, {0, 1, 2, 3});
              });
-  cli.preset("cait-table1", "the same of DeiT-S on ImageNet, as published, one seed: give --image-folder, and GPUs",
-             [=, &study] {
-               cait_table1({12, 18, 24, 36}, 1, {0});
-               set_deit_small(study, [gate] { return gate.values(); });
-               study.network().recipe = lab::RecipeKind::paper, study.network().drop.drop_path = 0.05,
-               study.network().drop.drop_path_schedule = nn::Schedule::constant;
-               lr.set({study.optimization().lr});
-               explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-               explain(
-                   study, "--recipe",
-                   "Touvron et al. 2021, CaiT: with norm and warm-up DeiT's, without as each method's paper has it");
-               explain(study, "--drop-path",
-                       "Touvron et al. 2021, CaiT, table 1, its first baseline; of the other columns ours");
-               explain(study, "--drop-path-schedule", "Touvron et al. 2021, CaiT: uniform");
-               explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-               explain(study, "--gates", "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2");
-               study.options().warmup.reset();
-               explain(study, "--warmup", "as --recipe has it");
-             });
+  cli.preset(
+      "cait-table1", "CaiT's table 1 with DeiT-S on ImageNet, as published, one seed; needs --image-folder and GPUs",
+      [=, &study] {
+        cait_table1({12, 18, 24, 36}, 1, {0});
+        set_deit_small(study, [gate] { return gate.values(); });
+        study.network().recipe = lab::RecipeKind::paper, study.network().drop.drop_path = 0.05,
+        study.network().drop.drop_path_schedule = nn::Schedule::constant;
+        lr.set({study.optimization().lr});
+        explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+        explain(
+            study, "--recipe",
+            "Touvron et al. 2021, CaiT: DeiT's recipe with norm and warm-up, otherwise that of each method's paper");
+        explain(study, "--drop-path", "Touvron et al. 2021, CaiT, table 1, first baseline; ours for the other columns");
+        explain(study, "--drop-path-schedule", "Touvron et al. 2021, CaiT: uniform");
+        explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+        explain(study, "--gates", "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2");
+        study.options().warmup.reset();
+        explain(study, "--warmup", "follows --recipe");
+      });
   cli.example("--preset quick");
   cli.example("--preset cait-table1-cpu --jobs 2 --out runs/cait-table1");
   cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
@@ -170,12 +170,13 @@ int depth_stability(int argc, const char* const* argv) {
   study.output({"layers.csv", layers_csv});
   study.output([](const StudyResults& r) {
     ReportInput input = report_input(r);
-    input.question.clear();  // the verdict answers it
+    input.question.clear();  // the verdict answers the question
     const std::string chose = who_chose(r.judging);
-    return Display{.report = render_report(input),
-                   .terminal = fmt::format(
-                       "{}{}val acc: on {}\n{}", results_table(trial_results(r), r.data.images.classes, r.colour),
-                       chose.empty() ? "" : chose + "\n", r.data.validation_is, findings_text(r, r.colour))};
+    return Display{
+        .report = render_report(input),
+        .terminal = fmt::format("{}{}val acc: accuracy on {}\n{}",
+                                results_table(trial_results(r), r.data.images.classes, r.colour),
+                                chose.empty() ? "" : chose + "\n", r.data.validation_is, findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));

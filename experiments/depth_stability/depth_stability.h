@@ -1,14 +1,13 @@
-// Which residual gates train at which depth: gates x depths x learning rates x seeds on one data set, each trial a
-// training run.
+// Tests which residual methods train at which depth: methods x depths x learning rates x seeds on one data set.
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program: command line, run folder, training, table and report. Gates that were registered before are among
-// its --gates.
+// Runs the whole program: command line, run folder, training, table and report. Methods that were registered before the
+// call are accepted by --gates.
 //   int main(int argc, char** argv) { return plumb::lab::depth_stability(argc, argv); }
-// Returns the exit status: 0 when every trial reached a verdict (divergence is one), 1 for what went wrong at run time,
-// 2 for what is wrong on the command line, 130 and 143 after an interrupt.
+// Returns the exit status: 0 if every trial reached a verdict (a divergence is one), 1 for an error at run time, 2 for
+// an error on the command line, 130 or 143 after an interrupt.
 int depth_stability(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

@@ -1,6 +1,6 @@
-// Dropping keys before the softmax, or probabilities after it? (Li et al., CVPR 2023, DropKey) Forms, rates, their
-// course over depth, and a last part of training without; and how peaked attention becomes under each, which the paper
-// argues from the gradient (its Lagrange argument).
+// Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after it? Compares
+// forms, rates, schedules over depth, and a last part of training without dropping. Also measures how peaked attention
+// becomes, which the paper predicts from the gradient (its Lagrange argument).
 #include "experiments/drop_key/drop_key.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ using namespace plumb;
 
 namespace {
 
-// How peaked the attention of a trained network is, on validation images, with nothing dropped: means over blocks,
-// heads and queries of the entropy as a share of ln T (1: uniform) and of the largest probability.
+// Measures how peaked the attention of a trained network is, on validation images without dropping: means over blocks,
+// heads and queries of the entropy divided by ln T (1 is uniform) and of the largest probability.
 lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
   const lab::ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
@@ -45,7 +45,7 @@ lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
   return {{"attention_entropy", entropy / queries}, {"attention_max", largest / queries}};
 }
 
-// "none", "plain 0.3 decreasing", "block 0.3 tuned 0.1"
+// The name of a point in charts: "none", "plain 0.3 decreasing", "block 0.3 tuned 0.1".
 std::string name_of(const lab::Point& p) {
   const double rate = p.get<double>("rate"), tune = p.get<double>("tune");
   if (rate == 0) return "none";
@@ -58,25 +58,27 @@ std::string name_of(const lab::Point& p) {
 
 int plumb::lab::drop_key(int argc, const char* const* argv) {
   lab::Study study("drop_key",
-                   "Does it help to drop keys before the softmax, and in which form, at which rate, at which depth?");
+                   "Does it help to drop keys before the softmax? In which form, at which rate, and at which depth?");
   lab::set_deit_weights(study);
-  const auto form =
-      study
-          .axis<std::string>(
-              "--forms", {"plain", "block", "cross", "dropout"},
-              "DropKey of single keys, squares or stripes of patches; dropout: of the probabilities, after the softmax")
-          .one_of("form", {"plain", "block", "cross", "dropout"});
-  const auto rate =
-      study.axis<double>("--rates", {0, 0.1, 0.3}, "What is dropped; 0: none of them").at_least(0).below(1);
+  const auto form = study
+                        .axis<std::string>("--forms", {"plain", "block", "cross", "dropout"},
+                                           "DropKey with single keys (plain), squares (block) or stripes (cross) of "
+                                           "patches; dropout: probabilities after the softmax")
+                        .one_of("form", {"plain", "block", "cross", "dropout"});
+  const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "Shares of keys or probabilities to drop; 0: nothing")
+                        .at_least(0)
+                        .below(1);
   const auto schedule = study
                             .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
-                                               "Its course over depth; of DropKey's single keys")
+                                               "Schedules of the rate over depth; only for the form plain")
                             .one_of("schedule", nn::drop_key_schedule_names());
   const auto tune =
-      study.axis<double>("--tunes", {0, 0.1}, "Share of the steps, at the end, without; under the constant schedule")
+      study
+          .axis<double>("--tunes", {0, 0.1},
+                        "Shares of the steps, at the end, without dropping; only for the constant schedule")
           .at_least(0)
           .below(1);
-  // What others are set beside: these where they are among the values, else the first.
+  // The value with which other values are compared: `wanted` if the axis has it, otherwise the first value.
   const auto reference = [](const auto& axis, const auto& wanted) {
     const auto values = axis.values();
     return std::ranges::find(values, wanted) != values.end() ? wanted : values.front();
@@ -86,7 +88,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     const bool constant = p.get<std::string>("drop_key_schedule") == reference(schedule, std::string("constant")),
                untuned = p.get<double>("tune") == reference(tune, 0.0);
     if (p.get<double>("rate") == 0)
-      return of == reference(form, std::string("plain")) && constant && untuned;  // all the same: nothing is dropped
+      return of == reference(form, std::string("plain")) && constant &&
+             untuned;  // one point only: without dropping all are equal
     return (of == "plain" || constant) && (constant || untuned);
   });
   std::int64_t depth = 8;
@@ -96,7 +99,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.network().patch = 4;
   study.judging().control = "plain rate 0 drop_key_schedule constant tune 0";
   for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"})
-    cli.leave_out(option, "give --rates and --forms");
+    cli.leave_out(option, "use --rates and --forms");
   study.check([&](const lab::ImageSet& images) {
     for (const std::string& name : form.values()) {
       lab::NetworkOptions network = study.network();
@@ -109,50 +112,49 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.network().drop.drop_key_match = nn::DropMatch::share;
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
-  cli.preset("quick", "none, plain, block, cross and dropout at 0.3 on glyphs, one seed: a minute on two cores", [&] {
+  cli.preset("quick", "all forms at rates 0 and 0.3 on glyphs, one seed; a minute on two cores", [&] {
     rate.set({0, 0.3}), schedule.set({"constant"}), tune.set({0});
     study.options().steps = 200;
     depth = 6;
   });
   cli.preset("cpu",
-             "all on 5,000 images of CIFAR-100, so that there is something to regularise, three seeds: an hour on two "
-             "cores; give --data-dir",
+             "everything on 5,000 images of CIFAR-100, few enough to need regularisation, three seeds; an hour on two "
+             "cores; needs --data-dir",
              [&] {
                study.options().data = "cifar-100", study.options().train_images = 5000;
                study.options().seeds = {0, 1, 2};
                study.options().steps = 1000, study.options().warmup = 100;
                depth = 6;
              });
-  cli.preset(
-      "paper", "CIFAR-100 with blocks of T2T-ViT-19's number and width, rate 0.3: give --data-dir, and a GPU", [&] {
-        lab::set_deit_small(study, [] { return std::vector<std::string>{"pre"}; });
-        study.network().dim = 448, study.network().heads = 7, depth = 19;
-        const std::string size =
-            "yitu-opensource/T2T-ViT, t2t_vit_19; MLPs of four widths (three there), no tokens-to-token front: ours";
-        for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
-        study.network().patch = 4;
-        lab::explain(study, "--patch", "ours: CIFAR's 32 pixels as they are; T2T-ViT reads them at 224");
-        study.options().data = "cifar-100", study.options().normalization = lab::NormalizationKind::data,
-        study.options().image_size = 224, study.options().image_crop = 1;
-        for (const char* option : {"--image-size", "--image-crop"})
-          lab::explain(study, option, "of images in files, not used here");
-        lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
-        lab::explain(study, "--normalization", "ours");
-        study.options().batch = 128, study.options().steps = 60 * 390, study.options().warmup = 5 * 390,
-        study.optimization().lr = 5e-4;
-        for (const char* option : {"--batch", "--steps", "--warmup", "--lr"})
-          lab::explain(study, option, "ours: theirs is fine-tuning, of a length that we do not know");
-        form.set({"plain", "block", "cross", "dropout"}), rate.set({0, 0.3});
-        lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
-        lab::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
-        lab::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
-        lab::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; its length is ours");
-        lab::explain(study, "--validation-split", "CIFAR-100's own test images");
-        lab::explain(study, "--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1");
-        lab::explain(study, "--drop-key-sharing", "Li et al., CVPR 2023, DropKey");
-        lab::explain(study, "--empty-rows", "ours: theirs leaves such a row uniform over all keys");
-        lab::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share");
-      });
+  cli.preset("paper", "CIFAR-100 with the depth and width of T2T-ViT-19, rate 0.3; needs --data-dir and a GPU", [&] {
+    lab::set_deit_small(study, [] { return std::vector<std::string>{"pre"}; });
+    study.network().dim = 448, study.network().heads = 7, depth = 19;
+    const std::string size =
+        "yitu-opensource/T2T-ViT, t2t_vit_19; ours: MLP ratio 4 (there 3), no tokens-to-token stage";
+    for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
+    study.network().patch = 4;
+    lab::explain(study, "--patch", "ours: images of 32 pixels are not enlarged; T2T-ViT enlarges them to 224");
+    study.options().data = "cifar-100", study.options().normalization = lab::NormalizationKind::data,
+    study.options().image_size = 224, study.options().image_crop = 1;
+    for (const char* option : {"--image-size", "--image-crop"})
+      lab::explain(study, option, "only for images in files, not used here");
+    lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
+    lab::explain(study, "--normalization", "ours");
+    study.options().batch = 128, study.options().steps = 60 * 390, study.options().warmup = 5 * 390,
+    study.optimization().lr = 5e-4;
+    for (const char* option : {"--batch", "--steps", "--warmup", "--lr"})
+      lab::explain(study, option, "ours: the paper fine-tunes, for a length that we do not know");
+    form.set({"plain", "block", "cross", "dropout"}), rate.set({0, 0.3});
+    lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
+    lab::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
+    lab::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
+    lab::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; ours: the length");
+    lab::explain(study, "--validation-split", "CIFAR-100's own test images");
+    lab::explain(study, "--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1");
+    lab::explain(study, "--drop-key-sharing", "Li et al., CVPR 2023, DropKey");
+    lab::explain(study, "--empty-rows", "ours: in the paper's code such a row attends uniformly to all keys");
+    lab::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share of dropped keys");
+  });
   cli.example("--preset quick");
   cli.example("--forms plain,dropout --rates 0,0.05,0.1,0.2 --drop-key-schedules decreasing --tunes 0 --seeds 0..2");
   const char* paper = "Li et al., CVPR 2023, DropKey";
@@ -206,13 +208,13 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
                   "with dropout of attention, 42.0",
                   "Li et al., CVPR 2023, their poster; facebookresearch/detr");
   study.output([](const lab::StudyResults& r) {
-    return lab::Section{.title = "Form by form",
-                        .caption =
-                            "Means over the seeds, their 95 % t intervals, and single seeds; tuned: so much of the "
-                            "training, at its end, without. "
-                            "Entropy is a share of that of uniform attention.",
-                        .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", name_of),
-                                   lab::dots_of(r, "attention_entropy", "Entropy of attention", name_of)}};
+    return lab::Section{
+        .title = "Accuracy and entropy of each form",
+        .caption =
+            "Means over the seeds with 95 % t intervals, and the single seeds. tuned: the last share of the "
+            "training, without dropping. Entropy: divided by the entropy of uniform attention.",
+        .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", name_of),
+                   lab::dots_of(r, "attention_entropy", "Entropy of attention", name_of)}};
   });
   study.output(lab::masks_section);
   study.output(lab::attention_section);
@@ -229,8 +231,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     nn::ViT model(o);
     const std::int64_t grid = o.image / o.patch;
     lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
-    const auto without =
-        static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));  // steps, at the end
+    // Steps at the end of the training, without dropping.
+    const auto without = static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));
     trial.train(model, [&](std::int64_t step) {
       model.stack().drop_in_attention(step < trial.steps() - without);
       return nullptr;

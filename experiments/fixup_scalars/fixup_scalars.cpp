@@ -1,4 +1,4 @@
-// Fixup piece by piece (Zhang, Dauphin, Ma 2019): which of its rules does the training need? Each trial leaves one out.
+// Which of Fixup's rules (Zhang, Dauphin, Ma 2019) does a training need? Each trial removes or changes one rule.
 #include "experiments/fixup_scalars/fixup_scalars.h"
 
 #include <map>
@@ -15,7 +15,8 @@ namespace {
 
 struct Pieces {
   nn::methods::FixupParts parts = {};
-  nn::Recipe recipe = nn::methods::fixup().paper;  // Glorot weights, a zero head, scalars at a tenth of the rate
+  // Glorot weights, a head that starts at 0, and a tenth of the learning rate for scalars.
+  nn::Recipe recipe = nn::methods::fixup().paper;
 };
 
 const std::vector<std::string>& piece_names() {
@@ -43,31 +44,31 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   lab::Study study("fixup_scalars", "Which of Fixup's rules does a training need?");
   const auto depth =
       study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto piece = study.axis<std::string>("--pieces", piece_names(), "What is left out of Fixup, or changed in it")
-                         .one_of("piece", piece_names());
+  const auto piece =
+      study
+          .axis<std::string>("--pieces", piece_names(), "Fixup as a whole, and variants that remove or change one rule")
+          .one_of("piece", piece_names());
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
-  study.options().steps = 600;  // the whole needs that many to leave the hues behind
+  study.options().steps = 600;  // the length that Fixup needs to learn more than the hues
   study.judging().control = "whole";
   study.network().recipe = lab::RecipeKind::paper;
-  for (const char* option : {"--recipe", "--weight-init"})
-    study.cli().leave_out(option, "each piece has a recipe of its own");
-  study.cli().preset("quick", "five pieces at depth 12, one seed: two minutes on two cores", [&] {
+  for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece sets its recipe");
+  study.cli().preset("quick", "five pieces at depth 12, one seed; two minutes on two cores", [&] {
     depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
   });
-  study.cli().preset("cpu", "depths 12 and 36, four seeds: an hour on two cores", [&] {
+  study.cli().preset("cpu", "depths 12 and 36, four seeds; an hour on two cores", [&] {
     study.options().seeds = {0, 1, 2, 3};
   });
   study.cli().preset(
-      "paper", "DeiT-S with Fixup, which has no warm-up, at depths 12 to 36 on ImageNet: give --image-folder, and GPUs",
-      [&] {
+      "paper", "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
         study.network().recipe = lab::RecipeKind::paper, study.options().warmup.reset();
-        lab::explain(study, "--warmup", "as --recipe has it");
+        lab::explain(study, "--warmup", "follows --recipe");
         depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
         lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
         lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
         lab::explain(study, "--pieces",
-                     "Zhang, Dauphin, Ma 2019, rules 1 to 3; hongyi-zhang/Fixup for the rate of the scalars");
+                     "Zhang, Dauphin, Ma 2019, rules 1 to 3; learning rate of the scalars: hongyi-zhang/Fixup");
       });
   study.cli().example("--preset quick");
   study.cli().example("--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4");

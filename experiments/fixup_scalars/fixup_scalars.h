@@ -1,11 +1,11 @@
-// Which of Fixup's rules a training needs: pieces x depths x seeds (docs/ablations/fixup_scalars.md).
+// Tests which of Fixup's rules a training needs: pieces x depths x seeds (docs/ablations/fixup_scalars.md).
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program.
+// Runs the whole program.
 //   int main(int argc, char** argv) { return plumb::lab::fixup_scalars(argc, argv); }
-// Returns the exit status, as depth_stability does: divergence is a result, not a failure.
+// Returns the exit status (see depth_stability.h). A divergence is a result, not a failure.
 int fixup_scalars(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

@@ -23,7 +23,7 @@ int exit_status(const std::function<int()>& body) {
   } catch (const std::exception& e) {
     return report(e.what(), 1);
   } catch (...) {
-    return report("something was thrown that is not an exception", 1);
+    return report("the program threw an object that is not a std::exception", 1);
   }
 }
 

@@ -1,4 +1,4 @@
-// Hashes that tell settings, data and code apart: the same on every machine, not made against forgery.
+// Hashes that distinguish settings, data and code. They are the same on every machine and are not cryptographic.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,11 @@
 
 namespace plumb::lab {
 
-// 64 bits over all that was added, in its order and its parts: eight bytes at a time, each multiplied and folded.
+// A 64-bit hash of all added parts. It depends on their order and on the boundaries between them. Each group of eight
+// bytes is multiplied to 128 bits and folded to 64.
 class Hash {
  public:
+  // Adds one part.
   void add(std::string_view bytes) {
     mix(bytes.size());
     for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
@@ -19,7 +21,7 @@ class Hash {
       mix(w);
     }
     std::uint64_t rest = 0;
-    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());  // of nothing there may be no address
+    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());  // data() of an empty view may be null
     mix(rest);
   }
   std::string text() const;  // 16 hex digits
@@ -33,6 +35,7 @@ class Hash {
   std::uint64_t state_ = 0x6a09e667f3bcc909ull;
 };
 
+// The hash of one text, as 16 hex digits.
 std::string hash_of(std::string_view text);
 
 }  // namespace plumb::lab

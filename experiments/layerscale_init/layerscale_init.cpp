@@ -1,6 +1,5 @@
-// Does the initial value of LayerScale matter? (Touvron et al. 2021, CaiT) One gate a channel or a branch, started at
-// eps, with and without warm-up: under Adam the first step moves every gate by about the learning rate, whatever eps
-// is.
+// Does the initial value of LayerScale matter (Touvron et al. 2021, CaiT)? One gate per channel or per branch starts at
+// eps, with and without warm-up. With Adam, the first step moves every gate by about the learning rate, for any eps.
 #include "experiments/layerscale_init/layerscale_init.h"
 
 #include <algorithm>
@@ -18,7 +17,7 @@ using namespace plumb;
 
 namespace {
 
-// Mean of |gate - from| over the elements of all gates.
+// The mean of |gate - from| over the elements of all gates.
 double mean_distance(const nn::Module& model, double from) {
   double sum = 0, count = 0;
   for (const nn::Parameter& p : model.parameters())
@@ -27,7 +26,7 @@ double mean_distance(const nn::Module& model, double from) {
   return sum / count;
 }
 
-// How far the first update moves the gates, in units of eps; the passports beside it.
+// Measures how far the first update moves the gates, in units of eps, and also records the passports.
 lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
   return [&trial, &model, epsilon, passports = lab::passports(trial, model.stack())](
              std::int64_t step) -> std::function<void(const Gradients&)> {
@@ -44,35 +43,37 @@ lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
 
 int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   lab::Study study("layerscale_init",
-                   "Does the initial value of LayerScale matter, and does it outlive Adam's first step?");
+                   "Does the initial value of LayerScale matter? Does it survive Adam's first step?");
   lab::set_deit_weights(study);
   const auto depth =
       study.axis<int>("--depths", {12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto gate =
-      study.axis<std::string>("--gates", {"layerscale", "scalar_gate"}, "One gate a channel, or one a branch")
-          .one_of("gate", {"layerscale", "scalar_gate"});
-  const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}, "Initial value")
-                           .at_least(0)
-                           .at_most(10);
-  const auto warmup =
-      study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
+  const auto gate = study
+                        .axis<std::string>("--gates", {"layerscale", "scalar_gate"},
+                                           "layerscale: one gate per channel; scalar_gate: one per branch")
+                        .one_of("gate", {"layerscale", "scalar_gate"});
+  const auto epsilon =
+      study.axis<double>("--epsilons", {0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}, "Initial values of the gates")
+          .at_least(0)
+          .at_most(10);
+  const auto warmup = study.axis<std::int64_t>("--warmups", {0, 60}, "Numbers of warm-up steps").at_least(0);
   study.options().steps = 300;
   study.optimization().lr = 3e-3;
-  study.cli().preset("quick", "depth 12, three values, a gate a channel, one seed: a minute on two cores", [&] {
-    depth.set({12}), gate.set({"layerscale"}), epsilon.set({0, 1e-5, 0.1});
-  });
-  study.cli().preset("cpu", "the whole, three seeds: up to an hour on two cores", [&] {
+  study.cli().preset("quick", "depth 12, three initial values, one gate per channel, one seed; a minute on two cores",
+                     [&] {
+                       depth.set({12}), gate.set({"layerscale"}), epsilon.set({0, 1e-5, 0.1});
+                     });
+  study.cli().preset("cpu", "everything, three seeds; up to an hour on two cores", [&] {
     study.options().seeds = {0, 1, 2};
   });
   study.cli().preset(
-      "paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet: give --image-folder, and GPUs", [&] {
+      "paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet; needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [gate] { return gate.values(); });
         depth.set({12, 18, 24, 36});
         lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
         lab::explain(study, "--gates",
-                     "Touvron et al. 2021, CaiT: one gate a channel (LayerScale), or one a branch (alpha = eps)");
+                     "Touvron et al. 2021, CaiT: one gate per channel (LayerScale) or per branch (alpha = eps)");
         lab::explain(study, "--epsilons",
-                     "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as ReZero; the others are ours");
+                     "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as in ReZero; ours: the others");
         warmup.set({0, 6255});
         lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
       });
@@ -104,7 +105,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
                   lab::not_higher("train_loss", {{"epsilon", 1e-4}}, {{"epsilon", 1e-5}}, 0.05)
                       .at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
     }
-    // The rate of the first step: the peak without warm-up, the peak over its steps with one.
+    // The learning rate of the first step: the peak without warm-up, otherwise the peak divided by the warm-up steps.
     const std::string adam = "Adam's first step is the learning rate, with the sign of the gradient";
     for (const std::int64_t steps : warmup.values())
       for (const double eps : {1e-6, 1e-5, 1e-4}) {
@@ -125,7 +126,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
                   "an author, facebookresearch/deit, issue 122");
   study.output([](const lab::StudyResults& r) {
     lab::Section section{.title = "Training loss against eps",
-                         .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
+                         .caption = "The dashed line is a start at 0, which a log scale cannot show."};
     for (const lab::Condition& condition : r.conditions)
       for (const char* name : {"layerscale", "scalar_gate"}) {
         lab::Plot plot = lab::plot_of(r, {.value = "train_loss",

@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The settings that decide results, of those that both have; names the first that differs.
+// Throws UsageError if the two studies differ in a setting that decides results; the error names the first difference.
 void check_same(const fs::path& first, const StudyDescription& a, const fs::path& second, const StudyDescription& b) {
   const auto differ = [&](const std::string& what, const std::string& there, const std::string& here) {
-    throw UsageError(fmt::format("{} and {} do not go together: {} is {} there and {} here", first.string(),
-                                 second.string(), what, there, here));
+    throw UsageError(fmt::format("{} and {} cannot be merged: {} is {} in the first and {} in the second",
+                                 first.string(), second.string(), what, there, here));
   };
   if (a.experiment != b.experiment) differ("the experiment", a.experiment, b.experiment);
   if (a.facts.data.hash != b.facts.data.hash)
@@ -38,7 +38,7 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
   if (best_lr(ours) != best_lr(theirs)) differ("best_lr", best_lr(ours) ? "on" : "off", best_lr(theirs) ? "on" : "off");
 }
 
-// Axes of both: values of the first, then those that only the second has.
+// The settings of `a`, with the axis values that only `b` has appended.
 std::string united(const StudyDescription& a, const StudyDescription& b) {
   Json settings = Json::parse(a.settings);
   const Json other = Json::parse(b.settings);
@@ -50,7 +50,7 @@ std::string united(const StudyDescription& a, const StudyDescription& b) {
   return settings.dump();
 }
 
-// The record without its times.
+// The record as JSON, without times.
 std::string timeless(Record record) {
   record.seconds = 0;
   std::erase_if(record.values, [](const auto& v) { return v.first == "images_per_second"; });
@@ -64,14 +64,13 @@ int plumb::lab::merge(int argc, const char* const* argv) {
   return exit_status([&] {
     std::vector<std::string> folders;
     std::string to, accept_code;
-    Cli cli("merge",
-            "Puts the folders of one study's shards together: their runs in one ledger, with tables and report. The "
-            "folders must be of the same "
-            "experiment, with the same settings (axes may differ) and data; they stay as they are. A run that several "
-            "have is taken once; weights "
-            "and checkpoints stay where they are.");
+    Cli cli(
+        "merge",
+        "Merges run folders of one study, such as its shards, into a new folder: all trials in one ledger, with tables "
+        "and report. The folders must have the same experiment, settings (axes may differ) and data, and are not "
+        "changed. A trial in several folders is taken once. Weights and checkpoints are not copied.");
     cli.words("DIR..", &folders);
-    cli.option("--out", &to, "The folder to make: new or empty").value_name("DIR");
+    cli.option("--out", &to, "The folder to write: new or empty").value_name("DIR");
     declare_accept_code(cli, accept_code);
     cli.example("runs/shard-1 runs/shard-2 --out runs/whole");
     if (cli.parse(argc, argv) == Action::done) return 0;
@@ -82,7 +81,8 @@ int plumb::lab::merge(int argc, const char* const* argv) {
 
     std::optional<StudyDescription> merged;
     std::vector<LedgerEntry> entries;
-    std::map<std::string, std::pair<std::size_t, fs::path>> seen;  // by key and code: which entry, and who has it
+    // By key and code: the index of the entry, and its folder.
+    std::map<std::string, std::pair<std::size_t, fs::path>> seen;
     std::int64_t twice = 0;
     for (const fs::path folder : folders) {
       const StudyDescription run = described(folder);
@@ -95,9 +95,10 @@ int plumb::lab::merge(int argc, const char* const* argv) {
         if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end())
           merged->accepted_code.push_back(code);
       const Ledger ledger(folder / Ledger::file_name);
-      for (const std::string& line : ledger.damaged()) note_error(fmt::format("damaged: {}; left out\n", line));
+      for (const std::string& line : ledger.damaged())
+        note_error(fmt::format("damaged ledger line left out: {}\n", line));
       for (const LedgerEntry& e : ledger.entries()) {
-        if (ledger.find(e.key, e.code) != &e) continue;  // a later line counts
+        if (ledger.find(e.key, e.code) != &e) continue;  // a later line replaces this one
         const auto [former, is_new] = seen.try_emplace(e.key + e.code, entries.size(), folder);
         if (is_new) {
           entries.push_back(e);
@@ -105,11 +106,11 @@ int plumb::lab::merge(int argc, const char* const* argv) {
         }
         LedgerEntry& other = entries[former->second.first];
         if (is_finished(e.record.status) && is_finished(other.record.status)) {
-          usage_check(timeless(other.record) == timeless(e.record), "{} and {} have different results of {}{}",
+          usage_check(timeless(other.record) == timeless(e.record), "{} and {} have different results for {}{}",
                       former->second.second.string(), folder.string(), e.record.point.label(),
                       e.machine == other.machine
                           ? ""
-                          : fmt::format(", computed on different machines: {}; {}", other.machine, e.machine));
+                          : fmt::format(", computed on different machines ({}; {})", other.machine, e.machine));
           ++twice;
         } else if (is_finished(e.record.status)) {
           other = e;
@@ -118,7 +119,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     }
     if (twice > 0)
       note_error(
-          fmt::format("{} run{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
+          fmt::format("{} trial{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
     merged->command_line = cli.command_line();
     std::error_code error;
     fs::create_directories(out, error);

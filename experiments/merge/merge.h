@@ -1,11 +1,10 @@
-// merge DIR.. --out DIR: the ledgers of folders with the same experiment, settings and data in one. A run that several
-// have is taken once; UsageError where they have results of it that differ in more than times. Names machines where
-// they differ, and how many runs are missing. The folders stay as they are.
+// merge DIR.. --out DIR: merges the ledgers of folders with the same experiment, settings and data into a new folder. A
+// trial in several folders is taken once. Throws UsageError if its results differ in more than times.
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program; returns the exit status.
+// Runs the whole program and returns the exit status.
 int merge(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

@@ -1,5 +1,5 @@
-// Where should the norm stand, and is one needed? Post, pre, none, and what was proposed since, with and without a
-// warm-up.
+// Where should the norm be, and is a norm needed? Compares post-norm, pre-norm, no norm and later proposals, with and
+// without a warm-up.
 #include "experiments/norm_placement/norm_placement.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace plumb;
 
 namespace {
 
-// x + f(x), nothing else: what all that go without a norm improve on.
+// Registers x + f(x) without a norm: the baseline for all methods that need no norm.
 void register_no_norm() {
   nn::register_gate<nn::ScaleGate>("no_norm", {.norm = nn::Norm::none,
                                                .growth = nn::Growth::geometric,
@@ -26,7 +26,7 @@ void register_no_norm() {
 
 int plumb::lab::norm_placement(int argc, const char* const* argv) {
   [[maybe_unused]] static const bool once = (register_no_norm(), true);
-  lab::Study study("norm_placement", "Where should the norm stand, and which placements train without a warm-up?");
+  lab::Study study("norm_placement", "Where should the norm be, and which placements train without a warm-up?");
   lab::set_deit_weights(study);
   const auto gate = study
                         .axis<std::string>("--gates",
@@ -36,22 +36,22 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
                         .one_of_methods("method");
   const auto depth =
       study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto warmup =
-      study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
+  const auto warmup = study.axis<std::int64_t>("--warmups", {0, 60}, "Numbers of warm-up steps").at_least(0);
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
-  study.cli().preset("quick", "four placements at depth 12, one seed: two minutes on two cores", [&] {
+  study.cli().preset("quick", "four placements at depth 12, one seed; two minutes on two cores", [&] {
     gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
   });
   study.cli().preset(
-      "cpu", "nine placements at depths 12 and 36, six seeds, so that divergence can decide: an hour on two cores",
+      "cpu",
+      "nine placements at depths 12 and 36, six seeds (enough for verdicts from divergence); an hour on two cores",
       [&] { study.options().seeds = {0, 1, 2, 3, 4, 5}; });
   study.cli().preset(
-      "paper", "at DeiT-S's size on ImageNet, as no source sets them side by side: give --image-folder, and GPUs", [&] {
+      "paper", "DeiT-S's size on ImageNet (no source compares all placements); needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [gate] { return gate.values(); });
         warmup.set({0, 6255}), lr.set({study.optimization().lr});
         lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-        lab::explain(study, "--gates", "ours: most sources have language models, and none has all of them");
+        lab::explain(study, "--gates", "ours: most sources train language models, and none compares all methods");
         lab::explain(study, "--depths", "12: DeiT-S; 36: Touvron et al. 2021, CaiT, table 1");
         lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
       });

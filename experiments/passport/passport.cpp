@@ -18,7 +18,7 @@ struct Options {
   bool no_jacobian = false;
 };
 
-// One forward and backward pass over the first training batch.
+// Measures the passport of the fresh network: one forward and one backward pass over the first training batch.
 PassportRecord at_init(nn::ViT& model, const Trial& trial, const Options& o) {
   const RandomScope random({.seed = trial.seed(), .step = 0});
   BatchLoader loader(trial.data().train, trial.normalization(), {.batch = trial.options().batch, .seed = trial.seed()});
@@ -48,7 +48,7 @@ void run_trial(Trial& trial, const Options& o) {
     return [&, step, probe = std::make_shared<SignalProbe>(model.stack())](const Gradients& g) {
       PassportRecord record = fresh;
       if (step > 0) record.step = step, record.loss = g.loss(), record.grad_norm = g.norm(), record.jacobian.reset();
-      record.passport = probe->finish(g);  // of step 0: the fresh network's, and what the first update does
+      record.passport = probe->finish(g);  // at step 0: the fresh network, and the effect of the first update
       trial.attach(to_json(record));
     };
   });
@@ -93,13 +93,14 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
       {"recipe", study.network().describe_recipe()},
       {"training", run.steps == 0
                        ? "none"
-                       : fmt::format("{}; a passport every {}",
+                       : fmt::format("{}; a passport every {} steps",
                                      study.optimization().describe(run, fmt::format("{}", study.optimization().lr),
                                                                    study.network().describe_warmup(run.warmup)),
                                      o.every)},
-      {"Jacobian", o.no_jacobian
-                       ? "not measured"
-                       : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
+      {"Jacobian",
+       o.no_jacobian ? "not measured"
+                     : fmt::format("at a Gaussian input with the mean square of the network's input, {} random vectors",
+                                   o.probes)},
       {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
       {"number format", enum_name(run.dtype)}};
 }
@@ -108,25 +109,25 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
 
 int passport(int argc, const char* const* argv) {
   Study study("passport",
-              "Shows how signals and gradients go through residual networks at init and while they train, beside what "
-              "each method predicts.");
+              "Shows how signals and gradients pass through residual networks, at init and during training, and "
+              "compares them with each method's prediction.");
   Options o;
   study
       .axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"},
-                         "Residual gates to look at")
+                         "Residual methods to measure")
       .one_of_methods("gate");
   study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)")
       .at_least(1)
       .at_most(largest_size)
       .slowest();
   study.options().steps = 0;
-  study.optimization().lr = 3e-3;  // as depth_stability
+  study.optimization().lr = 3e-3;  // as in depth_stability
   study.takes({.least_steps = 0});
   Cli& cli = study.cli();
   cli.section("Passport");
-  cli.option("--every", &o.every, "Steps between passports while it trains").at_least(1);
-  cli.option("--probes", &o.probes, "Random vectors that estimate the Jacobian").at_least(2);
-  cli.option("--no-jacobian", &o.no_jacobian, "Leave out the Jacobian, which takes --probes backward passes");
+  cli.option("--every", &o.every, "Number of steps between two passports during training").at_least(1);
+  cli.option("--probes", &o.probes, "Number of random vectors that estimate the Jacobian").at_least(2);
+  cli.option("--no-jacobian", &o.no_jacobian, "Do not measure the Jacobian, which takes --probes backward passes");
   cli.example("--gates all --depths 12,48");
   cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
 

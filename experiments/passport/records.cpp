@@ -44,7 +44,7 @@ BlockFigures block_figures(const LayerStats& passport, std::int64_t block) {
 std::string to_json(const PassportRecord& r) {
   Json o{{"step", r.step},
          {"loss", r.loss},
-         {"grad_norm", r.grad_norm}};  // nlohmann-json writes a number that is not finite as null
+         {"grad_norm", r.grad_norm}};  // nlohmann-json writes non-finite numbers as null
   if (r.jacobian) {
     o["jacobian"] = r.jacobian->value;
     o["jacobian_error"] = r.jacobian->standard_error;
@@ -116,7 +116,7 @@ PassportSummary summarize(const PassportGroup& group) {
     for (const PassportRecord* r : group.seeds) values.push_back(value(r->passport));
     return geometric_mean(values);
   };
-  // The extreme of an optional number over the branches that have it.
+  // The smallest or largest value of an optional number, over the branches that have it.
   const auto extreme = [&](std::optional<double> BranchStats::*member, auto&& better) {
     double best = nan;
     for (const PassportRecord* r : group.seeds)
@@ -191,10 +191,9 @@ std::string passport_table(const std::vector<PassportRecord>& records, bool colo
   if (!last.empty()) text += "\n" + table_of(last, "At the last passport", false, colour);
   if (!fresh.empty())
     text +=
-        "\nstream, law: mean square behind the last block, measured and by law from the first block; g/x: what a "
-        "block's\n"
-        "branches add over what they add it to; grad: their gradient norm; J^2: mean squared singular value of the "
-        "Jacobian\n";
+        "\nstream: measured mean square of the stream after the last block; law: its prediction from the first block;\n"
+        "g/x: norm of the term that a branch adds, divided by the norm of the stream, mean over a block's branches;\n"
+        "grad: gradient norm of a block's branches; J^2: mean squared singular value of the Jacobian\n";
   std::string findings;
   for (const PassportGroup& g : fresh)
     for (const std::string& finding : summarize(g).findings)

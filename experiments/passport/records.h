@@ -1,5 +1,5 @@
-// What the passport program leaves behind: an attachment of its trial for each passport, from which everything else is
-// computed.
+// The records of the passport program. Each trial attaches one record per passport; tables, files and report are
+// computed from the records.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace plumb::lab {
 
-// One network.
+// One network, identified by method, depth and seed.
 struct PassportArm {
   std::string gate;
   std::int64_t depth = 0;
@@ -22,56 +22,57 @@ struct PassportArm {
   bool operator==(const PassportArm&) const = default;
 };
 
-// A passport of one network at one step; the one of step 0 is that of the fresh network.
+// The passport of one network at one step. Step 0 is the fresh network.
 struct PassportRecord {
   PassportArm trial;
   std::int64_t step = 0;
   double loss = 0, grad_norm = 0;
-  std::string divergence = {};  // in the last one of a training that diverged: at which step and why
+  std::string divergence = {};  // only in the last record of a diverged trial: the step and the reason
   LayerStats passport = {};
-  std::optional<JacobianMeasure> jacobian = {};  // of the fresh network, where it was measured
+  std::optional<JacobianMeasure> jacobian = {};  // only for the fresh network, if measured
 
-  std::vector<std::string> findings() const;  // the warnings of a fresh network; none of another
+  std::vector<std::string> findings() const;  // the warnings of a fresh network; otherwise empty
 };
 
-// Figures of one block, from its two branches.
+// Numbers of one block, computed from its two branches.
 struct BlockFigures {
-  double ratio;      // mean of the two
-  double grad_norm;  // of the two together
+  double ratio;      // mean over the two branches
+  double grad_norm;  // L2 norm over both branches
 };
 BlockFigures block_figures(const LayerStats& passport, std::int64_t block);
 std::int64_t depth_of(const LayerStats& passport);
 
 std::string to_json(const PassportRecord& record);  // one JSON object, without trial and divergence
-// All of a study, trial by trial. A number that was not finite is NaN.
+// The records of all trials of a study, in order. Numbers that were not finite are read as NaN.
 std::vector<PassportRecord> passport_records(const StudyResults& results);
 
-// passport.csv: a row a branch and step; a number that is absent or not finite is an empty cell.
+// The text of passport.csv: one row per branch and step. Absent and non-finite numbers are empty cells.
 std::string format_passports(const std::vector<PassportRecord>& records);
 
-// The records of one gate and depth at one moment, over seeds.
+// The records of one method and depth at one moment, one for each seed.
 struct PassportGroup {
   std::string gate;
   std::int64_t depth = 0;
   std::vector<const PassportRecord*> seeds = {};
 };
-enum class Moment { fresh, last };  // last: of each network; none where it is the fresh one
-// By ascending depth, then in order of first appearance. The groups point into `records`.
+enum class Moment { fresh, last };  // last: the last step of each network; left out if it is step 0
+// Groups the records by method and depth: ascending depth, then in order of first appearance. The groups hold pointers
+// into `records`.
 std::vector<PassportGroup> passport_groups(const std::vector<PassportRecord>& records, Moment moment);
 
-// One line of numbers a group; geometric means over seeds.
+// The numbers of one table row: geometric means over the seeds.
 struct PassportSummary {
-  double mean_square, predicted;  // of the stream after the last branch
-  double ratio[3], grad_norm[2];  // first, middle, last block; first, last block
+  double mean_square, predicted;  // mean squares of the stream after the last branch
+  double ratio[3], grad_norm[2];  // ratio: first, middle, last block; grad_norm: first, last block
   double loss;
-  double entropy, largest_logit;  // lowest relative entropy and largest logit of all blocks; NaN where there are none
-  std::optional<double> jacobian,
-      jacobian_error;                 // mean over seeds, with the larger of estimate's and seeds' standard error
-  std::vector<std::string> findings;  // of all seeds, each once
+  double entropy, largest_logit;  // lowest relative entropy and largest logit of all blocks; NaN if absent
+  // The mean over the seeds; and the larger of the estimate's standard error and the standard error over seeds.
+  std::optional<double> jacobian, jacobian_error;
+  std::vector<std::string> findings;  // of all seeds, without duplicates
 };
 PassportSummary summarize(const PassportGroup& group);
 
-// The summary for a terminal, at most 100 columns wide, and the findings below it.
+// The table for a terminal, at most 100 columns wide, with the findings below it.
 std::string passport_table(const std::vector<PassportRecord>& records, bool colour);
 
 }  // namespace plumb::lab

@@ -16,11 +16,11 @@
 namespace plumb::lab {
 namespace {
 
-using Numbers = std::vector<double>;  // over seeds
-// A value for each place on the x axis, from one passport; NaN where there is none.
+using Numbers = std::vector<double>;  // one number for each seed
+// Computes the values of a curve, by x, from one passport; absent values are NaN or missing.
 using Curve = std::function<std::map<double, double>(const LayerStats&)>;
 
-// Style of each gate: the same in all plots.
+// The plot style of each method, the same in all plots.
 class Styles {
  public:
   explicit Styles(const std::vector<PassportRecord>& records) {
@@ -47,14 +47,14 @@ bool has_points(const PlotSeries& s) {
 }
 
 struct Subject {
-  std::string id, title;  // of its plots; the title follows the depth
+  std::string id, title;  // of its plots; plot titles begin with the depth
   std::string y_title;
   std::string x_title = "block";
   Curve curve;
-  Curve expected = {};  // drawn as thin lines
+  Curve expected = {};  // predictions, drawn as thin lines
 };
 
-// A plot for each depth.
+// One plot for each depth.
 std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Styles& styles, const Subject& subject) {
   std::vector<Plot> plots;
   for (const PassportGroup& g : groups) {
@@ -76,7 +76,7 @@ std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Style
   return plots;
 }
 
-// One number of the branches of one kind, by block.
+// A curve of one number of the attention or MLP branches, by block.
 Curve by_block(const char* branch, std::function<std::optional<double>(const BranchStats&)> value) {
   return [=](const LayerStats& p) {
     std::map<double, double> curve;
@@ -87,7 +87,7 @@ Curve by_block(const char* branch, std::function<std::optional<double>(const Bra
   };
 }
 
-// The stream between blocks: 0 is the input, l what block l - 1 leaves.
+// A curve of the stream between blocks: x = 0 is the input, x = l is the output of block l - 1.
 Curve stream(double BranchStats::*member) {
   return [=](const LayerStats& p) {
     std::map<double, double> curve{{0, p.input_mean_square}};
@@ -103,7 +103,7 @@ std::map<double, double> gradients(const LayerStats& p) {
   return curve;
 }
 
-// Three significant digits: there are many columns.
+// Three significant digits, because the table has many columns.
 std::string cell(double v) {
   return fmt::format(R"(<td class="num">{}</td>)",
                      std::isfinite(v) ? escape_markup(short_number(std::stod(fmt::format("{:.2e}", v)))) : "–");
@@ -129,7 +129,7 @@ std::string html_table(const std::vector<PassportGroup>& groups, Moment moment) 
       html += cell(v);
     if (fresh) {
       html += cell(s.jacobian.value_or(std::nan(""))) + cell(s.jacobian_error.value_or(std::nan("")));
-      html += s.findings.empty() ? "<td>as stated</td>" : R"(<td class="bad">not as stated</td>)";
+      html += s.findings.empty() ? "<td>followed</td>" : R"(<td class="bad">not followed</td>)";
     } else {
       const auto diverged =
           std::ranges::count_if(g.seeds, [](const PassportRecord* r) { return !r->divergence.empty(); });
@@ -143,7 +143,7 @@ std::string html_table(const std::vector<PassportGroup>& groups, Moment moment) 
 }
 
 std::string verdict(const std::vector<PassportGroup>& fresh) {
-  if (fresh.empty()) return "<p class=\"verdict\">No network has its passport yet.</p>\n";
+  if (fresh.empty()) return "<p class=\"verdict\">No network has a passport yet.</p>\n";
   std::string list;
   int found = 0;
   for (const PassportGroup& g : fresh) {
@@ -154,13 +154,13 @@ std::string verdict(const std::vector<PassportGroup>& fresh) {
   }
   if (found == 0)
     return fmt::format(
-        "<p class=\"verdict\">{} does what its method says: after every branch the mean square of the stream is within "
-        "{:g} times of what its law of "
-        "growth predicts from the first block.</p>\n",
+        "<p class=\"verdict\">{} follows the growth law of its method: after every branch, the mean square of the "
+        "stream "
+        "differs by a factor of at most {:g} from the prediction.</p>\n",
         fresh.size() == 1 ? "The fresh network" : fmt::format("Each of the {} kinds of fresh network", fresh.size()),
         law_tolerance);
   return fmt::format(
-      "<p class=\"verdict\">{} of {} kinds of fresh network {} not do what {} method says.</p>\n<ul "
+      "<p class=\"verdict\">{} of {} kinds of fresh network {} not follow the growth law of {} method.</p>\n<ul "
       "class=\"verdicts\">{}</ul>\n",
       found, fresh.size(), found == 1 ? "does" : "do", found == 1 ? "its" : "their", list);
 }
@@ -188,7 +188,7 @@ std::string section_unless_empty(Gallery& gallery, const std::string& title, con
   return plots.empty() ? std::string() : section(title, caption, gallery.show(plots));
 }
 
-// The plots of one moment; `when` stands in their titles, "at init".
+// The plots of one moment. Their titles end with `when`, such as "at init".
 std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& groups, const Styles& styles,
                           Moment moment, const std::string& when) {
   const bool fresh = moment == Moment::fresh;
@@ -201,31 +201,29 @@ std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& gr
   if (fresh) size.expected = stream(&BranchStats::predicted_mean_square);
   std::string html = section_unless_empty(
       gallery, "Size of the stream " + when,
-      std::string("Mean square of the residual stream, from what enters the first block to what leaves the last.") +
-          (fresh ? " Thin lines are the predictions: the method's law of growth, from what enters the network and what "
-                   "the first block adds; "
-                   "where they cannot be seen they lie under the measured line."
+      std::string("Mean square of the residual stream, from the input of the first block to the output of the last.") +
+          (fresh ? " Thin lines are predictions by the method's growth law, from the network's input and the output of "
+                   "the first block. If a thin line is not visible, it lies under the measured line."
                  : ""),
       plots_of(groups, styles, size));
-  html += section_unless_empty(gallery, "Branch against stream " + when,
-                               "The norm of what a branch adds to the residual stream over the norm of what it is "
-                               "added to, by block. A branch that adds "
-                               "nothing has no place on a log scale. What a gate keeps of the stream may itself be "
-                               "scaled: the column change of passport.csv is the norm of "
-                               "all "
-                               "that a junction changes, before a post-norm, over that of the stream.",
-                               both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale",
-                                             [](const BranchStats& b) { return std::optional(b.ratio); }));
+  html +=
+      section_unless_empty(gallery, "Branch against stream " + when,
+                           "The norm of the term that a branch adds to the residual stream, divided by the norm of the "
+                           "stream, by block. A log scale cannot show a branch that adds nothing. Some methods also "
+                           "scale the stream: the column change of passport.csv is the norm of the whole change by the "
+                           "residual sum, before a post-norm, divided by the norm of the stream.",
+                           both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale",
+                                         [](const BranchStats& b) { return std::optional(b.ratio); }));
   html += section_unless_empty(
       gallery, "Gradients " + when,
-      "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log "
-      "scale.",
+      "Norm of the gradient of the loss with respect to the weights and biases of a block's two branches. A log "
+      "scale cannot show zero.",
       plots_of(groups, styles,
                {.id = id + "-gradient", .title = "", .y_title = "gradient norm, log scale", .curve = gradients}));
   return html;
 }
 
-// One number of each passport of a training, against the step.
+// One number of each passport of a training, by step.
 std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id,
                                 const std::string& y_title, const std::function<double(const LayerStats&)>& value) {
   std::map<std::int64_t, std::map<std::string, std::map<double, Numbers>>> at;  // by depth, gate, step
@@ -249,7 +247,7 @@ std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, cons
   return plots;
 }
 
-// Mean, over the branches that have it, of an optional number.
+// The mean of an optional number over the branches that have it.
 double mean_over_branches(const LayerStats& p, std::optional<double> BranchStats::*member) {
   Numbers values;
   for (const BranchStats& row : p.branches)
@@ -275,19 +273,18 @@ std::vector<Plot> entropy_plots(const std::vector<PassportRecord>& records, cons
 std::string training_sections(Gallery& gallery, const std::vector<PassportRecord>& records, const Styles& styles) {
   return section_unless_empty(
              gallery, "Updates while training",
-             "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all "
+             "The change of a branch's weights and biases by one optimizer step, divided by their norm: mean over all "
              "branches.",
              plots_by_step(records, styles, "steps-update", "‖Δp‖ / ‖p‖, log scale",
                            [](const LayerStats& p) { return mean_over_branches(p, &BranchStats::update); })) +
          section_unless_empty(
              gallery, "Attention while training",
-             "Largest logit q·k/√d of all blocks, from the first four samples of the batch: attention that grows "
-             "without bound ends "
-             "in one key.",
+             "Largest logit q·k/√d of all blocks, from the first four samples of the batch. If logits grow without "
+             "bound, attention ends in one key.",
              plots_by_step(records, styles, "steps-logit", "largest logit, log scale", largest_logit)) +
          section_unless_empty(gallery, "Entropy of attention while training",
-                              "Mean over blocks, heads and queries, over ln T of T tokens: 1 is uniform attention. "
-                              "From the same samples.",
+                              "Mean entropy over blocks, heads and queries, divided by ln T for T tokens; 1 is uniform "
+                              "attention. From the first four samples of the batch.",
                               entropy_plots(records, styles));
 }
 
@@ -303,21 +300,23 @@ Report render_passports(const PassportReport& input) {
   std::string html = verdict(fresh) + filter("gate", styles.size());
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   const std::string means = repeated ? " Geometric means over seeds." : "";
-  html += section("Networks at init",
-                  "stream²: mean square of the stream after the last branch; law: what the method predicts for it. "
-                  "g/x: how much the branches of the first, "
-                  "middle and last block add, over what they add it to. grad: gradient norm of the first and last "
-                  "block's branches. J²: mean squared singular "
-                  "value of the Jacobian of the blocks, 1 for the identity, with its standard error." +
-                      means,
-                  scroll_region("Networks at init", html_table(fresh, Moment::fresh)));
+  html +=
+      section("Networks at init",
+              "stream²: mean square of the stream after the last branch; law: its prediction by the method's growth "
+              "law. g/x: norm of the terms that the branches of the first, middle and last block add, divided by the "
+              "norm of the stream. grad: gradient norm of the first and last block's branches. J²: mean squared "
+              "singular value of the Jacobian of the blocks (1 for the identity), with its standard error (s.e.). its "
+              "law: whether the network follows its growth law." +
+                  means,
+              scroll_region("Networks at init", html_table(fresh, Moment::fresh)));
   html += plot_sections(gallery, fresh, styles, Moment::fresh, "at init");
   if (!last.empty()) {
-    html += section("Networks at the last passport",
-                    "The same, where training left them; entropy: lowest of all blocks, over ln T; logit: largest "
-                    "attention logit; loss: of the batch." +
-                        means,
-                    scroll_region("Networks at the last passport", html_table(last, Moment::last)));
+    html +=
+        section("Networks at the last passport",
+                "The columns of the table above, at the last passport of the training. entropy: lowest entropy of all "
+                "blocks, divided by ln T; logit: largest attention logit; loss: of the batch." +
+                    means,
+                scroll_region("Networks at the last passport", html_table(last, Moment::last)));
     html += training_sections(gallery, input.records, styles) +
             plot_sections(gallery, last, styles, Moment::last, "at the last passport");
   }

@@ -1,4 +1,4 @@
-// The page a person reads after the passport program.
+// Renders the HTML report of the passport program.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace plumb::lab {
 
+// The input of render_passports().
 struct PassportReport {
   std::string title = {};
   NamedTexts settings = {}, notes = {};
   std::vector<PassportRecord> records = {};
 };
 
-// One HTML file as render_report's.
+// Returns the report as one HTML file with its figures, in the form of render_report().
 Report render_passports(const PassportReport& input);
 
 }  // namespace plumb::lab

@@ -9,14 +9,15 @@
 int plumb::lab::replay(int argc, const char* const* argv) {
   return exit_status([&] {
     std::vector<std::string> words;
-    Cli cli("replay",
-            "Repeats the end of a run that diverged, in its own number format and in f64, and says which op and module "
-            "went bad and whether the cause "
-            "is numerical (f64 survives) or dynamical. RUN is as --dry-run prints it.");
-    cli.words("DIR RUN", &words);
+    Cli cli(
+        "replay",
+        "Repeats the end of a diverged trial, in its number format and in f64. Reports which op and module failed "
+        "first, and whether the cause is numerical (f64 does not diverge) or dynamical. TRIAL is a trial's name, as "
+        "--dry-run prints it.");
+    cli.words("DIR TRIAL", &words);
     cli.example("runs/sweep 'pre depth 48 lr 0.001 seed 0'");
     if (cli.parse(argc, argv) == Action::done) return 0;
-    usage_check(words.size() == 2, "expected {} DIR 'RUN', got {} word{}; see --help", cli.program(), words.size(),
+    usage_check(words.size() == 2, "expected {} DIR 'TRIAL', got {} word{}; see --help", cli.program(), words.size(),
                 words.size() == 1 ? "" : "s");
     return run_program(words[0], described(words[0]), {"--replay", words[1]});
   });

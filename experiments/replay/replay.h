@@ -1,9 +1,9 @@
-// replay DIR 'RUN': the end of a run that diverged again (lab/study/replay.h).
+// replay DIR 'TRIAL': repeats the end of a diverged trial (lab/study/replay.h).
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program; returns the exit status.
+// Runs the whole program and returns the exit status.
 int replay(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder's ledger, without what each step logged and what figures are made of, and its description, as
-// FOLDER/NAME.jsonl and .json.
+// Copies the ledger of `folder` to FOLDER/NAME.jsonl and its description to FOLDER/NAME.json, where FOLDER is `to`.
+// Leaves out the values of single steps and the attachments of figures.
 void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   std::error_code error;
   fs::create_directories(to, error);
@@ -37,16 +37,17 @@ void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   write_file_atomically(description_of(ledger), run.text());
 }
 
-// Where and how it was run, for a document.
+// The command, data, machine and version of a study, as Markdown.
 std::string provenance(const StudyDescription& run, const Ledger& ledger) {
   double seconds = 0;
   for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
-  return fmt::format("    {}\n\n{}. {} runs, {:.1f} hours of steps together, on {}; {} ({}), begun {}.\n\n",
-                     run.command_line, run.facts.data.text, ledger.entries().size(), seconds / 3600,
-                     run.facts.machine.device, run.version, run.commit, run.started.substr(0, 10));
+  return fmt::format(
+      "    {}\n\n{}. {} trials, {:.1f} hours of training steps in total, on {}; {} ({}), started {}.\n\n",
+      run.command_line, run.facts.data.text, ledger.entries().size(), seconds / 3600, run.facts.machine.device,
+      run.version, run.commit, run.started.substr(0, 10));
 }
 
-// The tables of a kept ledger, in Markdown: its program makes them in a folder that is gone afterwards.
+// The tables of a kept ledger in Markdown. The study's program writes them into a temporary folder.
 std::string markdown_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
   check(::mkdtemp(pattern.data()), "cannot create a folder like {}: {}", pattern, std::strerror(errno));
@@ -59,7 +60,8 @@ std::string markdown_of(const fs::path& ledger, const StudyDescription& run, con
   const std::unique_ptr<int, decltype(gone)> afterwards(&nothing, gone);
   fs::copy_file(ledger, folder / Ledger::file_name);
   fs::copy_file(description_of(ledger), folder / "run.json");
-  check(run_program(folder, run, words, Tables::not_printed) == 0, "{}: no tables came of it", ledger.string());
+  check(run_program(folder, run, words, Tables::not_printed) == 0, "{}: its program failed, so there are no tables",
+        ledger.string());
   const fs::path found = fs::path(ledger).replace_extension(".md");
   return fmt::format("## {}\n\n{}{}{}", ledger.stem().string(), provenance(run, Ledger(ledger)),
                      read_file(folder / "results.md"), fs::exists(found) ? "\n" + read_file(found) : "");
@@ -72,15 +74,16 @@ int plumb::lab::report(int argc, const char* const* argv) {
   return exit_status([&] {
     std::vector<std::string> folders;
     std::string markdown_file, kept, accept_code;
-    Cli cli("report",
-            "Writes tables and reports of runs anew, from their ledgers. A document is made of ledgers that were kept: "
-            "each NAME.jsonl becomes a "
-            "section, with "
-            "NAME.md, what was found out about it, at its end; a FILE.md stands where it is named.");
+    Cli cli(
+        "report",
+        "Writes the tables and reports of studies again, from their ledgers. Kept ledgers make a Markdown document: "
+        "each NAME.jsonl becomes a section, which ends with the text of NAME.md; the text of a FILE.md is inserted "
+        "at its position among the arguments.");
     cli.words("DIR..", &folders);
-    cli.option("--markdown", &markdown_file, "Write the tables as Markdown, for documents, too").value_name("FILE");
+    cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").value_name("FILE");
     cli.option("--keep", &kept,
-               "Copy ledger and settings of each DIR there as NAME.jsonl and NAME.json, without what each step logged")
+               "Copy ledger and settings of each DIR to this folder as NAME.jsonl and NAME.json, without the values of "
+               "steps")
         .value_name("FOLDER");
     declare_accept_code(cli, accept_code);
     cli.example("runs/whole --markdown table.md");
@@ -88,12 +91,12 @@ int plumb::lab::report(int argc, const char* const* argv) {
     cli.example("docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
-    std::vector<std::optional<StudyDescription>> runs;  // nothing: text
+    std::vector<std::optional<StudyDescription>> runs;  // empty: a Markdown file
     for (const std::string& folder : folders) {
       const bool text = fs::path(folder).extension() == ".md";
-      usage_check(!(text || is_kept(folder)) || !markdown_file.empty(), "{} is for a document: give --markdown FILE",
-                  folder);
-      usage_check(!(text || is_kept(folder)) || kept.empty(), "--keep is about folders of runs, got {}", folder);
+      usage_check(!(text || is_kept(folder)) || !markdown_file.empty(),
+                  "{} is part of a document; give --markdown FILE", folder);
+      usage_check(!(text || is_kept(folder)) || kept.empty(), "--keep expects run folders, got {}", folder);
       runs.push_back(text ? std::nullopt : std::optional(described(folder)));
     }
     std::string markdown;

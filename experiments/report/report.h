@@ -1,9 +1,10 @@
-// report DIR..: tables and reports anew from the ledgers. --markdown FILE: the tables there, for docs.
+// report DIR..: writes the tables and reports of studies again, from their ledgers; with --markdown FILE also as
+// Markdown.
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program; returns the exit status.
+// Runs the whole program and returns the exit status.
 int report(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

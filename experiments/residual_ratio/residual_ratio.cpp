@@ -1,5 +1,5 @@
-// How much does each branch add to the stream, by layer, at init and trained? (Touvron et al. 2021, CaiT: |g(x)| / |x|,
-// which LayerScale makes more uniform over the layers of a deep network.)
+// How much does each branch add to the stream, by layer, at init and after training? Touvron et al. 2021 (CaiT) report
+// that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
 #include "experiments/residual_ratio/residual_ratio.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using namespace plumb;
 
 namespace {
 
-// Of the ratios of a kind of branch: how far they lie apart over the layers, as the standard deviation of their
-// logarithms to base 10. 0: all the same.
+// The spread of the ratios of one kind of branch over the layers: the standard deviation of their logarithms to base
+// 10. It is 0 if all ratios are equal.
 double spread(const lab::LayerStats& passport, const std::string& branch) {
   std::vector<double> logs;
   for (const lab::BranchStats& row : passport.branches)
@@ -27,7 +27,7 @@ double spread(const lab::LayerStats& passport, const std::string& branch) {
   return lab::summarize(logs).deviation.value_or(lab::unknown);
 }
 
-// At the first step and the last.
+// Measures the spreads at the first and the last step, and also records the passports.
 lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
   return [&trial, &stack,
           passports = lab::passports(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
@@ -43,9 +43,10 @@ lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
   };
 }
 
-// The ratio by block, for one kind of branch at the first or the last logged step: geometric means over the seeds.
+// A plot of the ratio by block, for one kind of branch, at the first or the last passport: geometric means over the
+// seeds.
 lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool first) {
-  std::vector<std::string> names;  // in the order of the trials, as everywhere in the report
+  std::vector<std::string> names;  // in the order of the trials, as in the rest of the report
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> logs;
   for (const lab::Record& record : r.records) {
     const auto passports = lab::passports_of(record);
@@ -76,26 +77,26 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
 
 int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   lab::Study study("residual_ratio",
-                   "How much does each branch add to the stream, layer by layer: is it more uniform with LayerScale?");
+                   "How much does each branch add to the stream, layer by layer? Is it more uniform with LayerScale?");
   lab::set_deit_weights(study);
   const auto gate =
-      study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual gates to compare").one_of_methods("gate");
+      study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual methods to compare").one_of_methods("gate");
   const auto depth =
       study.axis<int>("--depths", {36}, "Numbers of blocks").at_least(2).at_most(lab::largest_size).slowest();
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.judging().control = "pre";
-  study.cli().preset("quick", "depth 36, one seed: a minute on two cores", [] {});
+  study.cli().preset("quick", "depth 36, one seed; a minute on two cores", [] {});
   study.cli().preset(
       "cpu",
-      "1,200 steps, also depth 12, scalar_gate, rezero, post and layernorm_scaling, three seeds: forty minutes on two "
-      "cores",
+      "1,200 steps, depth 12 added, scalar_gate, rezero, post and layernorm_scaling added, three seeds; forty minutes "
+      "on two cores",
       [&] {
         gate.set({"pre", "layerscale", "scalar_gate", "rezero", "post", "layernorm_scaling"}), depth.set({12, 36});
         study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
       });
   study.cli().preset(
-      "paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale: give --image-folder, and GPUs", [&] {
+      "paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale; needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [gate] { return gate.values(); });
         lab::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
         lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
@@ -122,9 +123,10 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
     return lab::Section{
         .title = "Ratios by layer",
         .caption =
-            "The norm of what a branch adds, gate included, over the norm of the stream that it is added to; mean over "
-            "the batch. Spreads in "
-            "the table: standard deviation over the layers of its logarithm to base 10.",
+            "Ratio: the norm of the term that a branch adds, after its gate, divided by the norm of the stream; mean "
+            "over "
+            "the batch. Spread, in the table: the standard deviation over the layers of the ratio's logarithm to base "
+            "10.",
         .charts = {ratios(r, "attn", true), ratios(r, "mlp", true), ratios(r, "attn", false), ratios(r, "mlp", false)}};
   });
   study.columns({"train_loss", "val_accuracy", "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});

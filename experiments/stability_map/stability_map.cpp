@@ -1,6 +1,7 @@
-// At which learning rates does each method train, at each depth? The edges of the region are traced by bisection, rate
-// by rate, instead of a full grid: from a rate that trains up to where networks diverge or stay at chance, and down to
-// where the steps do not suffice. One number a method: how many octaves of rates train, mean over the depths.
+// At which learning rates does each method train, at each depth? Instead of a full grid, the program bisects the edges
+// of the region. It starts at a learning rate that trains. Above the upper edge, networks diverge or stay at chance;
+// below the lower edge, the steps do not suffice. Each method gets one number: the width of its region in octaves, as a
+// mean over the depths.
 #include "experiments/stability_map/stability_map.h"
 
 #include <algorithm>
@@ -18,9 +19,10 @@ using namespace plumb;
 
 namespace {
 
-constexpr int ticks = 2;         // to an octave
-constexpr int span = 7 * ticks;  // the map ends seven octaves above and below the first rate
-// Where to look for a rate that trains, if the first does not: an octave apart in the end.
+constexpr int ticks = 2;         // per octave
+constexpr int span = 7 * ticks;  // the map ends seven octaves above and below the first learning rate
+// Search order for a learning rate that trains, if the first does not. Neighbouring tries are one octave apart in the
+// end.
 constexpr int looks[] = {4, -4, 8, -8, 2, -2, 6, -6};
 
 using Known = std::map<int, lab::Share>;
@@ -46,28 +48,28 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   lab::TrainedAt trained;
   lab::Cli& cli = study.cli();
   cli.section("Search");
-  cli.option("--first-lr", &first_lr, "The learning rate that is tried first").above(0);
+  cli.option("--first-lr", &first_lr, "The first learning rate to try").above(0);
   trained.declare(cli, study.optimization().augment);
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
   study.network().recipe = lab::RecipeKind::paper,
   study.network().weight_init =
-      lab::WeightInit::xavier;  // with which all train fast: what does not train is not merely slow
-  cli.preset("quick", "two methods at depths 2 and 8, one seed: two minutes on two cores", [&] {
+      lab::WeightInit::xavier;  // all methods train fast with it, so a failure is not just slow training
+  cli.preset("quick", "two methods at depths 2 and 8, one seed; two minutes on two cores", [&] {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};
   });
-  cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: an hour on two cores", [&] {
+  cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds; an hour on two cores", [&] {
     depth.set({6, 12, 24, 48});
   });
   cli.preset("paper",
-             "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give "
-             "--image-folder, and GPUs",
+             "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs "
+             "--image-folder and GPUs",
              [&] {
                lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
                first_lr = study.optimization().lr;
                depth.set({12, 24, 36, 48});
-               lab::explain(study, "--depths", "ours: from DeiT-S to CaiT's deepest");
+               lab::explain(study, "--depths", "ours: from DeiT-S to the deepest CaiT");
                lab::explain(study, "--first-lr", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
              });
   cli.example("--preset quick");
@@ -90,14 +92,15 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   }));
   study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
-    lab::Section section{.title = "Where each method trains",
-                         .caption = fmt::format("Edges of the rates at which most seeds end below {:g} of chance, half "
-                                                "way between the last inside and the first outside; "
-                                                "octaves: how many doublings lie between. Above the upper edge "
-                                                "networks diverge or stay at chance; below the lower one "
-                                                "these steps do not suffice. Where none trains, less than an octave "
-                                                "may have been missed; it counts as none.",
-                                                trained.share)};
+    lab::Section section{
+        .title = "Where each method trains",
+        .caption = fmt::format("Lower and upper edge of the learning rates at which most seeds end below {:g} of "
+                               "the chance loss: the middle between the last tried inside and the "
+                               "first outside. octaves: number of doublings between the edges. Above "
+                               "the upper edge networks diverge or stay at chance; below the lower "
+                               "edge the steps do not suffice. If no tried rate trains, a region of "
+                               "less than an octave may have been missed; it counts as 0.",
+                               trained.share)};
     section.table.column("method", left);
     for (const int d : depth.values()) section.table.column(fmt::format("depth {}", d), left);
     section.table.column("octaves, mean over depths", right);
@@ -127,7 +130,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
         const lab::Width width = lab::width_of(known, rates());
         octaves.push_back(width.octaves), open = open || width.open;
         row.push_back(from ? fmt::format("{} to {}", rate_words(below, rates()), rate_words(above, rates()))
-                           : "none tried trains");
+                           : "none of those tried");
         if (above) upper.points.push_back({static_cast<double>(d), rates().at(above->middle())});
         if (below) lower.points.push_back({static_cast<double>(d), rates().at(below->middle())});
       }

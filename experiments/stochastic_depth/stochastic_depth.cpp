@@ -1,5 +1,5 @@
-// Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no
-// benefit of growing, DeiT grows.)
+// Which rate of stochastic depth is best, and should it be the same for all layers or grow with depth? (Huang et al.
+// 2016. CaiT found no benefit of a growing rate; DeiT uses one.)
 #include "experiments/stochastic_depth/stochastic_depth.h"
 
 #include <algorithm>
@@ -13,49 +13,51 @@
 using namespace plumb;
 
 int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
-  lab::Study study("stochastic_depth",
-                   "Which rate of stochastic depth, and is a uniform rate as good as one that grows with depth?");
+  lab::Study study(
+      "stochastic_depth",
+      "Which rate of stochastic depth is best, and is a uniform rate as good as one that grows with depth?");
   lab::set_deit_weights(study);
   const auto depth =
       study.axis<int>("--depths", {6, 12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto rate = study
-                        .axis<double>("--drop-paths", {0, 0.05, 0.1, 0.2},
-                                      "Chance that a sample skips a branch; of the last block where it grows")
-                        .at_least(0)
-                        .below(1);
-  const auto schedule = study.axis<std::string>("--drop-path-schedules", {"uniform", "linear"}, "Its course over depth")
-                            .one_of("schedule", nn::drop_path_schedule_names());
-  // Without dropping there is no schedule.
+  const auto rate =
+      study
+          .axis<double>("--drop-paths", {0, 0.05, 0.1, 0.2},
+                        "Probabilities that a sample skips a branch; with a growing schedule, those of the last block")
+          .at_least(0)
+          .below(1);
+  const auto schedule =
+      study.axis<std::string>("--drop-path-schedules", {"uniform", "linear"}, "Schedules of the rate over depth")
+          .one_of("schedule", nn::drop_path_schedule_names());
+  // Without dropping, all schedules are equal; only the first one is trained.
   study.only([&](const lab::Point& p) {
     return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front();
   });
   study.judging().control = "drop_path 0 drop_path_schedule uniform";
   std::string gate = "layerscale";
   study.cli().section("Model");
-  study.cli().option("--gate", &gate, "Residual gate").one_of_methods("gate");
+  study.cli().option("--gate", &gate, "Residual method").one_of_methods("gate");
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
-  study.cli().preset("quick", "depth 12, two rates on glyphs, one seed: a minute on two cores", [&] {
+  study.cli().preset("quick", "depth 12, two rates on glyphs, one seed; a minute on two cores", [&] {
     depth.set({12}), rate.set({0, 0.1});
     study.options().steps = 300;
   });
   study.cli().preset("cpu",
-                     "depths 6, 12 and 24 on 5,000 images of CIFAR-100, so that there is something to regularise, "
-                     "three seeds: forty minutes on two "
-                     "cores; give --data-dir",
+                     "depths 6, 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, three "
+                     "seeds; forty minutes on two cores; needs --data-dir",
                      [&] {
                        study.options().data = "cifar-100", study.options().train_images = 5000;
                        study.options().seeds = {0, 1, 2};
                        study.options().steps = 1500, study.options().warmup = 100;
                      });
-  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet: give --image-folder, and GPUs",
+  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
                      [&] {
                        lab::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });
                        depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
                        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
                        lab::explain(study, "--drop-paths",
                                     "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as "
-                                    "a secondary text has it; 0 and 0.25 are ours");
+                                    "a secondary text reports; ours: 0 and 0.25");
                        lab::explain(study, "--drop-path-schedules",
                                     "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py");
                        lab::explain(study, "--gate", "Touvron et al. 2021, CaiT");
@@ -74,7 +76,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
                   lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}})
                       .at({{"depth", d}, {"drop_path_schedule", "uniform"}}));
     }
-  // At the same rate at the end, linear drops half as much.
+  // With the same rate in the last block, the linear schedule drops half as much as the uniform one.
   for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1})
       study.claim(
@@ -91,7 +93,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
                   "79.9 % top-1 on ImageNet (without LayerScale)", "CaiT, as a secondary text reports table 1");
   study.output([](const lab::StudyResults& r) {
     return lab::Section{
-        .title = "Against the rate",
+        .title = "Accuracy and loss by rate",
         .caption = "",
         .charts = {lab::plot_of(r, {.value = "val_accuracy", .axis = "drop_path", .title = "Validation accuracy"}),
                    lab::plot_of(r, {.value = "train_loss", .axis = "drop_path", .title = "Training loss"})}};

@@ -1,5 +1,5 @@
-// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was
-// trained, or trains it on.
+// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method; evaluates trained weights
+// or continues their training.
 #include "experiments/vit/vit.h"
 
 #include "experiments/lab/options/gate_init.h"
@@ -35,9 +35,11 @@ void declare(Options& o, lab::Study& study) {
   cli.section("Model");
   cli.option("--gate", &o.gate, "Residual method").one_of_methods("gate", true);
   cli.option("--depth", &o.depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
-  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(lab::largest_size);
+  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, as a multiple of --dim")
+      .at_least(1)
+      .at_most(lab::largest_size);
   cli.option("--init", &o.init,
-             "LayerScale's initial value; of --weights without LayerScale 1, so that they compute what they did")
+             "Initial value of LayerScale; with --weights without LayerScale it is 1, which keeps the network's output")
       .at_least(0)
       .at_most(10);
   o.weights.declare(cli);
@@ -60,12 +62,12 @@ void declare(Options& o, lab::Study& study) {
       "--fine-tune --lr 5e-5 --steps 1000");
 }
 
-// Sizes as the file of --weights has them; LayerScale may be new.
+// Takes the sizes from the file of --weights. LayerScale may be added.
 void take_sizes(Options& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   lab::NetworkOptions& network = study.network();
   const auto* there = std::get_if<nn::ViTOptions>(&o.weights.card().options);
-  lab::usage_check(there, "{} is a CaiT; build/release/bin/cait takes it", o.weights.path());
+  lab::usage_check(there, "{} is a CaiT; use build/release/bin/cait", o.weights.path());
   o.weights.decide(cli, "--dim", network.dim, there->dim);
   o.weights.decide(cli, "--heads", network.heads, there->heads);
   o.weights.decide(cli, "--depth", o.depth, there->depth);
@@ -89,9 +91,9 @@ nn::GateChoice gate_of(const Options& o) {
 
 int plumb::lab::vit(int argc, const char* const* argv) {
   lab::Study study("vit",
-                   "Trains a ViT with any residual method; or takes trained weights (timm's names), to evaluate them "
-                   "on images or to train them on. With "
-                   "--save-weights a seed that does not diverge leaves its weights under timm's names.");
+                   "Trains a ViT with any residual method; or evaluates trained weights (timm's names) on images, or "
+                   "continues their training. With --save-weights it saves the weights of each trial that does not "
+                   "diverge, under timm's names.");
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   Options o;

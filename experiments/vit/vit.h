@@ -1,11 +1,11 @@
-// Trains a ViT with any residual method, evaluates one that was trained, or trains it on (docs/weights.md).
+// Trains a ViT with any residual method; evaluates trained weights or continues their training (docs/weights.md).
 #pragma once
 
 namespace plumb::lab {
 
-// The whole program. Gates that were registered before are among those of --gate.
+// Runs the whole program. Methods that were registered before the call are accepted by --gate.
 //   int main(int argc, char** argv) { return plumb::lab::vit(argc, argv); }
-// Returns the exit status, as depth_stability does: divergence is a result, not a failure.
+// Returns the exit status (see depth_stability.h). A divergence is a result, not a failure.
 int vit(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

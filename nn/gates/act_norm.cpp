@@ -1,6 +1,7 @@
-// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t, s, t [D] set from the first batch so that every
-// channel of what the branch adds has mean 0 and variance 1 over samples and tokens, then learned. Set beside
-// LayerScale, which starts small instead and looks at no data. Before the pass over data s = 1, t = 0 (pre-norm).
+// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t. The scale s [D] and the shift t [D] are set from the
+// first batch, so that every channel of the added term has mean 0 and variance 1 over samples and tokens; after that
+// they are learned. LayerScale is the counterpart without data: its scale starts small. Before the pass over data, s =
+// 1 and t = 0, which is pre-norm.
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -14,13 +15,14 @@ class ActNormGate : public AfterGate {
       : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)),
         shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
   Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
-  Tensor values(const Tensor&) const override { return scale_; }  // the shift multiplies nothing
+  Tensor values(const Tensor&) const override { return scale_; }  // without shift_: it multiplies nothing
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
     const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
     const Tensor centre = mean(rows, {0});
     const std::vector<double> centres = centre.values();
     std::vector<double> scales = mean((rows - centre) * (rows - centre), {0}).values();
-    for (std::size_t i = 0; i < scales.size(); ++i)  // a channel that does not vary, but for rounding, stays as it is
+    // A channel that is constant up to rounding keeps scale 1.
+    for (std::size_t i = 0; i < scales.size(); ++i)
       scales[i] = scales[i] > 1e-12 * centres[i] * centres[i] ? 1 / std::sqrt(scales[i]) : 1;
     const Tensor scale = tensor(scales, scale_.shape(), {scale_.dtype(), scale_.device()});
     set(scale_, scale);
@@ -34,15 +36,16 @@ class ActNormGate : public AfterGate {
 }  // namespace
 
 Method methods::act_norm() {
-  return {.name = "act_norm",
-          .norm = Norm::pre,
-          .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
-          .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
-          .use = "The data-dependent counterpart of LayerScale.",
-          .pitfalls =
-              "Before calibrate() it is pre-norm. Depends on the first batch. Every branch adds a variance of 1 from "
-              "the first step.",
-          .build = gate_per_branch<ActNormGate>};
+  return {
+      .name = "act_norm",
+      .norm = Norm::pre,
+      .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
+      .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
+      .use = "The counterpart of LayerScale that sets its scale from data.",
+      .pitfalls =
+          "Before calibrate() it is pre-norm. The result depends on the first batch. Every branch adds a variance of 1 "
+          "from the first step.",
+      .build = gate_per_branch<ActNormGate>};
 }
 
 }  // namespace plumb::nn

@@ -1,8 +1,10 @@
-// Admin (Liu et al. 2020): y = LN(omega * x + f(x)), omega [D] learned, a constant a branch at the start, on the SKIP.
-// `admin`: the closed form of the authors' admin-torch (output change O(log n)), omega = sqrt((R + 1) / ln(R + 1) - 1),
-// R = 2N branches. `admin_profile`: the paper's pass over one batch, in order: omega_1 = 1, omega_{i+1} =
-// sqrt(Var(omega_i x_i) + Var(f_i(x_i))), variances over all elements (the authors' code calls them std). It runs in
-// evaluation mode: dropping is off.
+// Admin (Liu et al. 2020): y = LN(omega * x + f(x)). The learned vector omega [D] multiplies the skip; all its elements
+// start at one value for each branch.
+// `admin`: the closed form of the authors' package admin-torch, for an output change of O(log n): omega = sqrt((R + 1)
+// / ln(R + 1) - 1), R = 2N branches.
+// `admin_profile`: the paper's pass over one batch, branch by branch: omega_1 = 1, omega_{i+1} = sqrt(Var(omega_i x_i)
+// + Var(f_i(x_i))). The variances are over all elements (the authors' code calls them std). The pass runs in evaluation
+// mode, so nothing is dropped.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -35,9 +37,11 @@ Method method(const char* name, const char* formula, const char* use, const char
   return {
       .name = name,
       .norm = Norm::post,
-      .paper = {.base = Base::xavier,
-                .warmup = 5.0 / 300,
-                .source = "Liu et al. 2020: Glorot uniform; it warms up for 8,000 steps of RAdam, our share is DeiT's"},
+      .paper =
+          {.base = Base::xavier,
+           .warmup = 5.0 / 300,
+           .source =
+               "Liu et al. 2020: Glorot uniform, warm-up in 8,000 steps of RAdam; the share of steps here is DeiT's"},
       .formula = formula,
       .source = "Liu et al. 2020, Understanding the difficulty of training transformers",
       .counts = "R = 2N branches",
@@ -54,18 +58,19 @@ double admin_omega(std::int64_t blocks) {
 }
 
 Method methods::admin() {
-  Method m = method("admin", "LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)",
-                    "Post-norm whose skip weighs more with depth; the closed form needs no data.",
-                    "Counts branches. omega is a learned vector on the skip: it does not decay.");
+  Method m =
+      method("admin", "LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)",
+             "Post-norm whose skip gets more weight with depth. The closed form needs no data.",
+             "R counts branches, not blocks. omega is a learned vector that multiplies the skip; it does not decay.");
   m.build = gate_per_branch<AdminGate>;
   return m;
 }
 
 Method methods::admin_profile() {
-  Method m = method(
-      "admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch",
-      "Admin as its paper has it: omega measured branch by branch.",
-      "Before calibrate() it is `admin`. The profile depends on seed and data: use the same for profile and training.");
+  Method m = method("admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch",
+                    "Admin as in its paper: omega is measured branch by branch.",
+                    "Before calibrate() it is `admin`. The profile depends on seed and data: use the same seed and "
+                    "data for profile and training.");
   m.build = gate_per_branch<ProfiledAdminGate>;
   return m;
 }

@@ -1,7 +1,7 @@
-// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, alpha = (2N)^(1/4) a constant, N = blocks
-// (encoder only). W_v, W_o, fc1, fc2 start x beta = (8N)^(-1/4); W_q, W_k x 1, on Xavier normal with the paper's base
-// init. No final norm in the paper; our trunk ends in one. Encoder-decoder forms have other constants and are not
-// built.
+// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, with the constant alpha = (2N)^(1/4), N = blocks,
+// for encoders only. The weights W_v, W_o, fc1 and fc2 start multiplied by beta = (8N)^(-1/4), W_q and W_k unscaled;
+// the paper's base initialisation is Xavier normal. The paper has no final norm, but our trunk ends in one. The
+// encoder-decoder forms have other constants and are not implemented.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -30,17 +30,17 @@ Method methods::deepnorm(std::optional<double> alpha) {
            .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
            .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
            .counts = "N blocks",
-           .use = "Post-norm that goes deep: 1000 layers in its paper, with warm-up.",
+           .use = "Post-norm for deep networks: 1,000 layers in its paper, with warm-up.",
            .pitfalls =
-               "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it have used "
-               "an inverted factor "
-               "or a fixed alpha.",
+               "N counts blocks: counting branches instead changes alpha by 19 %. Some published comparisons used an "
+               "inverted "
+               "factor or a fixed alpha.",
            .build = [](const GateContext& c) {
              return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks));
            }};
   m.paper = {.base = Base::xavier_normal,
              .warmup = 5.0 / 300,
-             .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"};
+             .source = "Wang et al. 2022: Glorot normal, warm-up; the share of steps here is DeiT's"};
   m.constants = {{.name = "alpha", .meaning = "factor of the skip; by depth: (2N)^1/4"}};
   return m.with({{"alpha", alpha}});
 }

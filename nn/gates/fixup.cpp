@@ -1,14 +1,17 @@
-// Fixup (Zhang, Dauphin, Ma 2019), no norm; L = residual branches = 2 x blocks, m = weight layers in a branch:
-//   (1) the last layer of each branch and the classifier start at 0; (2) the other weights are multiplied by
-//   L^(-1/(2m-2)); (3) a scalar shift (0) before every linear and activation, a scalar scale (1) at the end of the
-//   branch.
-// Attention counts m = 4 (q, k, v, out): qkv x L^(-1/6). MLP m = 2: fc1 x L^(-1/2). Scalars learn at a tenth of the
-// rate. The authors' transformer drops the biases of linears and subtracts its shifts; ours keeps the biases and adds.
-// Their derivation of m = 2 assumes ReLU; we have GELU. Their published transformer script warms up for 4000 steps
-// although the claim is "none", and its cross-attention is built without the number of layers and uses 12. The authors
-// end the encoder in a shift and a scale and decay everything; our trunk ends in a norm, as for every method, and
-// scalars do not decay. At step 0 the head alone gets a gradient. `fixup_ln` puts pre-norm (affine) back, as CaiT
-// compared it; their port is not published, this one is ours.
+// Fixup (Zhang, Dauphin, Ma 2019), without norm. L = residual branches = 2 x blocks, m = weight layers in a branch.
+//   (1) The last layer of each branch and the classifier start at 0.
+//   (2) The other weights are multiplied by L^(-1/(2m-2)).
+//   (3) A scalar shift, 0 at the start, stands before every linear layer and activation; a scalar scale, 1 at the
+//   start, at the end of the branch.
+// Attention counts m = 4 layers (q, k, v, out), so qkv is multiplied by L^(-1/6). The MLP counts m = 2, so fc1 is
+// multiplied by L^(-1/2). The scalars learn at a tenth of the learning rate. At step 0 only the head gets a gradient.
+// Differences from the paper: the authors' transformer drops the biases of linear layers and subtracts its shifts,
+// while ours keeps the biases and adds the shifts. Their derivation for m = 2 assumes ReLU; we use GELU. The authors
+// end the encoder in a shift and a scale and decay all parameters; our trunk ends in a norm, as for every method, and
+// scalars do not decay. The paper claims that no warm-up is needed, but the authors' published transformer script warms
+// up for 4000 steps; its cross-attention is built without the number of layers and uses 12.
+// `fixup_ln` adds pre-norm (affine), as in the comparison of the CaiT paper. The CaiT authors did not publish their
+// code for it; this one is ours.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -39,7 +42,7 @@ struct InsideMlp : BranchHooks {
   const Shifts& shifts;
 };
 
-// I: what happens inside the branch; weight_layers: m.
+// I: the hooks inside the branch. weight_layers: m.
 template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
@@ -58,7 +61,7 @@ class FixupGate : public ScaleGate {
   }
 
  private:
-  const Shifts* shifts_;  // null: none
+  const Shifts* shifts_;  // null without shifts
   double factor_;
   bool zero_last_;
 };
@@ -89,9 +92,9 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
       .counts = "L = 2N branches",
       .use = use,
       .pitfalls =
-          "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts "
-          "at 0. Step 1 moves the "
-          "head alone. The paper's results need strong regularisation (mixup 0.7).",
+          "The scalars learn at a tenth of the learning rate; at the full rate training can diverge. Do not combine it "
+          "with a gate that starts at 0. Step 1 moves only the "
+          "head. The paper's results need strong regularisation (mixup 0.7).",
       .build = [parts_of](const GateContext& c) {
         BlockGates gates;
         const methods::FixupParts parts = parts_of(c);
@@ -115,18 +118,18 @@ Method methods::fixup(const FixupParts& parts) {
                      .zero_head = true,
                      .scalar_rate = 0.1,
                      .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a "
-                               "tenth of the rate, no warm-up"},
+                               "tenth of the learning rate, no warm-up"},
                     "x + s f(x + b), s = 1, last layers and head 0",
-                    "Depth without any norm in the blocks: its paper trains 10,000 layers.", chosen_parts);
-  m.constants = {part("zero_last", Affects::start, "rule 1: last layers of branches start at 0"),
+                    "Deep networks without any norm in the blocks: the paper trains 10,000 layers.", chosen_parts);
+  m.constants = {part("zero_last", Affects::start, "rule 1: the last layer of each branch starts at 0"),
                  {.name = "factor",
                   .standard = 1,
                   .affects = Affects::start,
-                  .meaning = "rule 2: exponent of its factor; 0: none, 2: its square"},
-                 part("shifts", Affects::parameters, "rule 3: scalars before linears and activations"),
-                 part("scales", Affects::parameters, "rule 3: scalars at the ends of branches")};
+                  .meaning = "rule 2: exponent of its factor; 0: no factor, 2: its square"},
+                 part("shifts", Affects::parameters, "rule 3: scalar shifts before linear layers and activations"),
+                 part("scales", Affects::parameters, "rule 3: scalar scales at the ends of the branches")};
   m.follow = [claims = m.claims, growth = m.growth](Method& fixup) {
-    const bool whole = fixup.chosen.empty();  // the whole alone promises something
+    const bool whole = fixup.chosen.empty();  // only the complete method has claims
     fixup.claims = whole ? claims : std::vector<InitProperty>();
     fixup.growth = whole ? growth : Growth::unstated;
   };
@@ -135,14 +138,15 @@ Method methods::fixup(const FixupParts& parts) {
 }
 
 Method methods::fixup_ln() {
-  return method("fixup_ln", Norm::pre,
-                {.zero_head = true,
-                 .scalar_rate = 0.1,
-                 .warmup = 5.0 / 300,
-                 .source = "Touvron et al. 2021, CaiT: DeiT's weights and warm-up; classifier and scalars as in Zhang, "
-                           "Dauphin, Ma 2019"},
-                "x + s f(LN(x) + b), s = 1, last layers and head 0",
-                "The Fixup column of CaiT's table 1: norm and warm-up put back.", all_parts);
+  return method(
+      "fixup_ln", Norm::pre,
+      {.zero_head = true,
+       .scalar_rate = 0.1,
+       .warmup = 5.0 / 300,
+       .source = "Touvron et al. 2021, CaiT: weights and warm-up of DeiT; classifier and scalars as in Zhang, "
+                 "Dauphin, Ma 2019"},
+      "x + s f(LN(x) + b), s = 1, last layers and head 0",
+      "The Fixup column of table 1 in the CaiT paper, which adds norm and warm-up.", all_parts);
 }
 
 }  // namespace plumb::nn

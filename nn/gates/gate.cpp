@@ -25,10 +25,10 @@ const MethodConstant& declared(const Method& method, const std::string& constant
   if (found != method.constants.end()) return *found;
   std::vector<std::string> names;
   for (const MethodConstant& c : method.constants) names.push_back(c.name);
-  fail(names.empty()
-           ? fmt::format("[{}] expected no constant, got \"{}\": the method declares none", method.name, constant_name)
-           : fmt::format("[{}] expected one of its constants ({}), got \"{}\"", method.name, fmt::join(names, ", "),
-                         constant_name));
+  fail(names.empty() ? fmt::format("[{}] expected no constant, got \"{}\": the method has no constants", method.name,
+                                   constant_name)
+                     : fmt::format("[{}] expected a constant of the method ({}), got \"{}\"", method.name,
+                                   fmt::join(names, ", "), constant_name));
 }
 
 Tensor difference(const Tensor& skip, const Tensor& combined) {
@@ -44,7 +44,7 @@ void check_joined(const Tensor& skip, const Tensor& combined) {
   check(combined.shape() == skip.shape(), "[gate] expected combine to return the shape of the stream {}, got {}",
         skip.shape(), combined.shape());
   check(combined.dtype() == skip.dtype(),
-        "[gate] expected combine to return the stream's dtype {}, got {}; cast() what the gate makes",
+        "[gate] expected combine to return the stream's dtype {}, got {}; convert the result with cast()",
         name(skip.dtype()), name(combined.dtype()));
 }
 
@@ -73,7 +73,7 @@ void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, c
 Calibration* calibrating() { return current_calibration(); }
 
 void calibrate(Layer& model, const Tensor& x) {
-  struct CalibrationScope {  // whatever the model throws, the outer calibration goes on
+  struct CalibrationScope {  // restores the outer calibration even if the model throws
     CalibrationScope() : outer(std::exchange(current_calibration(), &calibration)) {}
     ~CalibrationScope() { current_calibration() = outer; }
     Calibration calibration;
@@ -106,8 +106,8 @@ const char* name(Growth growth) {
 }
 
 const char* name(Base base) {
-  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart",
-                                   "Xavier normal; q, k, v apart", "Xavier uniform of the packed qkv",
+  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v separate",
+                                   "Xavier normal; q, k, v separate", "Xavier uniform of the packed qkv",
                                    "truncated normal, std 0.02 x sqrt(384 / dim)"};
   return names[static_cast<int>(base)];
 }
@@ -123,12 +123,12 @@ Base base_named(const std::string& base_name) {
 }
 
 Recipe deit_recipe() {
-  return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, 5 of 300 epochs of warm-up"};
+  return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, warm-up in 5 of 300 epochs"};
 }
 
 Recipe cait_recipe() {
   Recipe recipe = deit_recipe();
-  recipe.source = "Touvron et al. 2021, CaiT, table 1: DeiT's weights and warm-up for all columns";
+  recipe.source = "Touvron et al. 2021, CaiT, table 1: weights and warm-up of DeiT in all columns";
   return recipe;
 }
 
@@ -164,12 +164,14 @@ std::string MethodConstant::text(std::optional<double> value) const {
 double GateContext::constant(const std::string& constant_name, std::optional<double> by_depth_value) const {
   const auto found = constants.find(constant_name);
   check(found != constants.end(),
-        "[gate] expected a constant that the method declares, got \"{}\"; add it to Method::constants", constant_name);
-  const std::optional<double> value = found->second ? found->second : by_depth_value;
-  check(value.has_value(),
-        "[gate] expected a value of the constant \"{}\", got none; give it a standard value, or the one by depth to "
-        "constant()",
+        "[gate] expected a constant that the method declares, got \"{}\"; declare it in Method::constants",
         constant_name);
+  const std::optional<double> value = found->second ? found->second : by_depth_value;
+  check(
+      value.has_value(),
+      "[gate] expected a value of the constant \"{}\", got none; set MethodConstant::standard, or pass constant() the "
+      "value for this depth",
+      constant_name);
   return *value;
 }
 
@@ -184,8 +186,8 @@ Method Method::with(const ConstantValues& wanted) const {
       check(inside && (!c.whole || *value == std::floor(*value)), "[{}] expected {} to be {}, got {}", name,
             constant_name, c.expected(), *value);
     } else {
-      check(!c.standard, "[{}] expected {} to be {}, got none: it does not follow from the depth", name, constant_name,
-            c.expected());
+      check(!c.standard, "[{}] expected {} to be {}, got by_depth: this constant does not depend on the depth", name,
+            constant_name, c.expected());
     }
     if (value == c.standard)
       m.chosen.erase(constant_name);
@@ -237,9 +239,10 @@ MethodText method_text(const std::string& text) {
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     const bool read = !number.empty() && error == std::errc() && end == number.data() + number.size();
     check(!constant_name.empty() && (read || number == by_depth),
-          "[gate] expected NAME:CONSTANT=VALUE, a number or {}, got \"{}\" in \"{}\"", by_depth, parts[i], text);
+          "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or {}, got \"{}\" in \"{}\"", by_depth,
+          parts[i], text);
     check(method.values.emplace(constant_name, read ? std::optional(value) : std::nullopt).second,
-          "[gate] expected each constant once, got {} again in \"{}\"", constant_name, text);
+          "[gate] expected each constant once, got {} twice in \"{}\"", constant_name, text);
   }
   return method;
 }
@@ -247,7 +250,7 @@ MethodText method_text(const std::string& text) {
 GateChoice::GateChoice(const std::string& text) : method_(std::make_shared<const Method>(method_named(text))) {}
 
 GateChoice::GateChoice(Method method) : method_(std::make_shared<const Method>(std::move(method))) {
-  check(static_cast<bool>(method_->build), "[gate] expected a method that builds gates, got one without");
+  check(static_cast<bool>(method_->build), "[gate] expected a Method with a build function, got one without");
 }
 
 }  // namespace plumb::nn

@@ -1,4 +1,4 @@
-// The table of residual methods: one file, one declaration in methods.h and one row here for each.
+// The table of residual methods. Each method has one source file, one declaration in methods.h and one row here.
 #include <algorithm>
 #include <deque>
 
@@ -8,7 +8,7 @@
 namespace plumb::nn {
 namespace {
 
-// A deque, so that references stay valid when a method is registered.
+// A deque keeps references to methods valid when a method is registered.
 std::deque<Method>& table() {
   using namespace methods;
   static std::deque<Method> rows{post(),
@@ -55,25 +55,25 @@ void register_method(const std::string& name, Method method) {
                                              }),
         "[register_gate] expected a name of lower-case letters, digits and underscores, got \"{}\"", name);
   check(name != "all",
-        "[register_gate] expected another name than \"all\", which stands for every gate on a command line");
+        "[register_gate] expected another name than \"all\", which stands for every method on a command line");
   check(std::ranges::find(table(), name, &Method::name) == table().end(),
-        "[register_gate] expected a new name, got \"{}\", which is taken", name);
-  check(static_cast<bool>(method.build), "[register_gate] expected a method that builds gates for \"{}\", got none",
-        name);
+        "[register_gate] expected a new name, got \"{}\", which another method has", name);
+  check(static_cast<bool>(method.build),
+        "[register_gate] expected a Method with a build function for \"{}\", got one without", name);
   check(method.chosen.empty(),
-        "[register_gate] expected the constants of \"{}\" at their standard values, got others: give "
-        "MethodConstant::standard",
+        "[register_gate] expected the constants of \"{}\" at their standard values, got other values: set "
+        "MethodConstant::standard instead of calling with()",
         name);
   method.name = name;
   for (auto c = method.constants.begin(); c != method.constants.end(); ++c) {
     check(!c->name.empty() &&
               std::ranges::all_of(c->name,
                                   [](char l) { return std::isalnum(static_cast<unsigned char>(l)) || l == '_'; }),
-          "[register_gate] expected names of constants of letters, digits and underscores for \"{}\", got \"{}\"", name,
-          c->name);
+          "[register_gate] expected constants of \"{}\" with names of letters, digits and underscores, got \"{}\"",
+          name, c->name);
     check(std::find_if(method.constants.begin(), c,
                        [&](const MethodConstant& other) { return other.name == c->name; }) == c,
-          "[register_gate] expected each constant of \"{}\" once, got \"{}\" again", name, c->name);
+          "[register_gate] expected each constant of \"{}\" once, got \"{}\" twice", name, c->name);
   }
   method = method.with(method.values());  // checks the bounds
   table().push_back(std::move(method));
@@ -89,9 +89,10 @@ Method method_named(const std::string& text) {
   const MethodText wanted = method_text(text);
   const auto row = std::ranges::find(table(), wanted.name, &Method::name);
   if (row == table().end())
-    fail(fmt::format(
-        "[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and --list-gates have all)",
-        wanted.name, suggest_name(wanted.name, method_names())));
+    fail(
+        fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and "
+                    "--list-gates list all of them)",
+                    wanted.name, suggest_name(wanted.name, method_names())));
   return wanted.values.empty() ? *row : row->with(wanted.values);
 }
 

@@ -1,5 +1,6 @@
-// GPT-2's scaled init (Radford et al. 2019): pre-norm; the two projections into the stream, W_o and fc2, start x
-// (2N)^(-1/2), N = blocks. Initialisation only: training can grow them again. All weights N(0, 0.02), biases 0.
+// GPT-2's scaled init (Radford et al. 2019): pre-norm in which the two projections into the stream, W_o and fc2, start
+// multiplied by (2N)^(-1/2), N = blocks. Only the initial values change; training can let these weights grow again. All
+// weights start from N(0, 0.02), biases at 0.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -27,8 +28,10 @@ Method methods::gpt2_init() {
           .formula = "x + f(LN(x)), o, fc2 x (2N)^-1/2",
           .source = "Radford et al. 2019, Language models are unsupervised multitask learners",
           .counts = "L = 2N branches",
-          .use = "The cheapest change to pre-norm: all branches together add what one adds without it.",
-          .pitfalls = "Not together with LayerNorm-Scaling or a depth multiplier.",
+          .use =
+              "The cheapest change to pre-norm: at the start, all branches together add as much as a single branch of "
+              "pre-norm.",
+          .pitfalls = "Do not combine it with LayerNorm-Scaling or a depth multiplier.",
           .build = gate_per_branch<Gpt2Gate>};
 }
 

@@ -1,7 +1,8 @@
-// Hyper-connections, static (Zhu et al. 2024): n streams H_i, x repeated at the start, summed at the end. Branch l (two
-// a block) reads sum_i a_i H_i and then H'_i = sum_j R_ji H_j + b_i f. Start: a = onehot(l mod n), R = I, b = 1:
-// pre-norm (the sum is n x; the final norm removes n). The paper's dynamic part adds 0.01 tanh(norm(H) W), W = 0, to
-// each: not built.
+// Hyper-connections, static form (Zhu et al. 2024). The stream has n copies H_i; x is repeated n times at the start,
+// and the copies are summed at the end. Branch l (a block has two) reads sum_i a_i H_i; then H'_i = sum_j R_ji H_j +
+// b_i f. Start: a = onehot(l mod n), R = I, b = 1, which is pre-norm (the sum is n x, and the final norm removes n).
+// The paper's dynamic form adds 0.01 tanh(norm(H) W), with W = 0 at the start, to each of a, R and b; it is not
+// implemented.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -56,14 +57,15 @@ Method methods::hyper_connections(std::int64_t streams) {
       .source = "Zhu et al. 2024, Hyper-connections",
       .counts = "l: index of the branch",
       .use = "Lets training choose between sequential and parallel branches.",
-      .pitfalls = "The stream takes n times the memory. The final norm is needed: it removes the factor n of the sum.",
+      .pitfalls =
+          "The stream takes n times the memory. The final norm is necessary: it removes the factor n of the sum.",
       .constants = {{.name = "streams",
                      .standard = 4,
                      .least = 1,
                      .most = 1024,
                      .whole = true,
                      .affects = Affects::parameters,
-                     .meaning = "n, the streams"}},
+                     .meaning = "n, the number of streams"}},
       .build =
           [](const GateContext& c) {
             const auto n = static_cast<std::int64_t>(c.constant("streams"));

@@ -1,4 +1,4 @@
-// What methods with norms inside or behind their branches share.
+// Gates and hooks for methods with a norm inside a branch or after it.
 #pragma once
 
 #include "nn/gates/gate.h"
@@ -6,14 +6,14 @@
 
 namespace plumb::nn {
 
-// A norm before the last linear of a branch.
+// Applies a norm before the last linear layer of a branch.
 struct InnerNorm : BranchHooks {
   explicit InnerNorm(const Layer& n) : norm(n) {}
   Tensor hidden(const Tensor& h) const override { return norm(h); }
   const Layer& norm;
 };
 
-// x + norm(f)
+// y = x + norm(f)
 class NormAfter : public AfterGate {
  public:
   explicit NormAfter(const Layer& norm) : norm_(norm) {}
@@ -23,8 +23,9 @@ class NormAfter : public AfterGate {
   const Layer& norm_;
 };
 
-// gate1 and gate2, each with a norm of its own, which the block shows under the given names: AttnGate{norm,
-// arguments..}, of width dim, and MlpGate{norm, arguments..}, of width mlp_width.
+// Builds the gates gate1 and gate2 of a block, each with its own norm. AttnGate is constructed from its norm (of width
+// dim) and `arguments`, MlpGate from its norm (of width mlp_width) and `arguments`. The block registers the norms under
+// the names attn_norm and mlp_norm.
 template <class AttnGate, class MlpGate, class... Arguments>
 BlockGates gates_with_norms(const GateContext& c, const char* attn_norm, const char* mlp_norm, std::int64_t mlp_width,
                             const Arguments&... arguments) {

@@ -1,6 +1,7 @@
-// LayerScale (Touvron et al. 2021, CaiT): x' = x + gamma1 * Attn(LN(x)), y = x' + gamma2 * FFN(LN(x')), gamma [D] = eps
-// by depth in blocks N. The gate sits after the output projection, inside DropPath. timm's class default is 1e-5,
-// DeiT's 1e-4; the authors keep gamma from decaying through a rule for 1-D parameters only, here its role does.
+// LayerScale (Touvron et al. 2021, CaiT): x' = x + gamma1 * Attn(LN(x)), y = x' + gamma2 * FFN(LN(x')). Every element
+// of gamma [D] starts at eps, which depends on the depth in blocks N. The gate is applied after the output projection
+// and inside DropPath. The default of timm's class is 1e-5, DeiT's is 1e-4. gamma does not decay: the authors exclude
+// all 1-D parameters from weight decay, here the role Role::gate does it.
 #include "nn/gates/layerscale.h"
 
 #include <cmath>
@@ -13,7 +14,7 @@ double layerscale_init(std::int64_t blocks) { return blocks <= 18 ? 0.1 : blocks
 
 std::string layerscale_init_source(std::int64_t blocks) {
   const bool between = (18 < blocks && blocks < 24) || (24 < blocks && blocks < 36);
-  return std::string(between ? "ours between the published depths; " : "") +
+  return std::string(between ? "our value between the published depths; " : "") +
          "Touvron et al. 2021: 0.1 up to 18 blocks, 1e-5 for 24, 1e-6 deeper";
 }
 
@@ -38,14 +39,15 @@ Method methods::layerscale(std::optional<double> init) {
       .formula = "x + g * f(LN(x)), g [D] = eps by depth",
       .source = "Touvron et al. 2021, Going deeper with image transformers",
       .counts = "N blocks (eps)",
-      .use = "The default for deep vision transformers: trains at depths where pre-norm stops.",
+      .use = "The default for deep vision transformers: it trains at depths at which pre-norm fails.",
       .pitfalls =
-          "Keep gates and stream in fp32: x + 1e-6 f is x in bf16. Under Adam the first step moves every gamma by "
-          "about the learning "
-          "rate, whatever its start, so that eps matters only with a warm-up from near 0.",
+          "Keep gates and stream in fp32: in bf16, x + 1e-6 f is rounded to x. With Adam, the first step moves every "
+          "gamma by about the learning rate, whatever its initial value is. So eps matters only if the learning rate "
+          "warms up from almost 0.",
       .constants = {{.name = "init",
                      .affects = Affects::start,
-                     .meaning = "every gamma at the start; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
+                     .meaning =
+                         "initial value of every gamma; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
       .build =
           [](const GateContext& c) {
             return two_gates<LayerScale>(c.dim, c.constant("init", layerscale_init(c.blocks)));

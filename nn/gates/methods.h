@@ -1,51 +1,52 @@
-// The residual methods by name, for use with other constants than their papers': {.gate = methods::layerscale(0.3)},
-// which is the same as {.gate = "layerscale:init=0.3"}.
-// Each is defined, with formula, source and pitfalls, in nn/gates/<name>.cpp. N = number of blocks.
+// Functions that make the residual methods of the table, also with other constants than their defaults: {.gate =
+// methods::layerscale(0.3)} is the same as {.gate = "layerscale:init=0.3"}. Each function is defined in
+// nn/gates/<name>.cpp, with formula, source and pitfalls. N is the number of blocks.
 #pragma once
 
 #include "nn/gates/gate.h"
 
 namespace plumb::nn::methods {
 
+// Each function returns the method of its name.
 Method post();
 Method pre();
-Method rezero();           // one scalar a block
-Method rezero_separate();  // one a branch
-Method rezero_ln();        // one a branch, pre-norm
-Method skipinit();
-// What is kept of Fixup, for ablations: its rules (nn/gates/fixup.cpp) one by one. The zero classifier and the rate of
-// the scalars are its recipe's.
+Method rezero();           // one scalar for each block
+Method rezero_separate();  // one scalar for each branch
+Method rezero_ln();        // one scalar for each branch, with pre-norm
+Method skipinit();         // one scalar for each branch, starting at 0; the head starts at 0
+// The rules of Fixup (nn/gates/fixup.cpp) that are applied, for ablations. The zero classifier and the learning rate of
+// the scalars belong to the recipe, not to these rules.
 struct FixupParts {
-  bool zero_last = true;  // rule 1: last layers of branches start at 0, else as other weights do
-  double factor = 1;      // rule 2: exponent of its factor; 0: none, 2: its square
-  bool shifts = true;     // rule 3: scalars before linears and activations
-  bool scales = true;     // rule 3: scalars at the ends of branches
+  bool zero_last = true;  // rule 1: the last layer of each branch starts at 0, not as other weights do
+  double factor = 1;      // rule 2: exponent of its factor; 0: no factor, 2: its square
+  bool shifts = true;     // rule 3: scalar shifts before linear layers and activations
+  bool scales = true;     // rule 3: scalar scales at the ends of the branches
   bool operator==(const FixupParts&) const = default;
 };
-Method fixup(const FixupParts& parts = {});
-Method fixup_ln();  // pre-norm
-Method t_fixup();
-Method t_fixup_ln();                                  // pre-norm
-Method scalar_gate(std::optional<double> init = {});  // eps by depth
-Method layerscale(std::optional<double> init = {});   // eps by depth
-Method deepnorm(std::optional<double> alpha = {});    // (2N)^1/4
-Method admin();                                       // closed form
-Method admin_profile();                               // a pass over the first batch
+Method fixup(const FixupParts& parts = {});           // without norms; scaled initial weights, scalar shifts and scales
+Method fixup_ln();                                    // with pre-norm
+Method t_fixup();                                     // without norms; scaled initial weights
+Method t_fixup_ln();                                  // with pre-norm
+Method scalar_gate(std::optional<double> init = {});  // init: by default from the depth, as for layerscale
+Method layerscale(std::optional<double> init = {});   // init: by default from the depth (layerscale_init)
+Method deepnorm(std::optional<double> alpha = {});    // alpha: by default (2N)^(1/4)
+Method admin();                                       // omega in closed form
+Method admin_profile();                               // omega from a pass over the first batch
 Method residual_dual();                               // ResiDual
-Method b2t();
-Method sub_ln();
-Method normformer();
-Method sandwich();
-Method peri_ln();
-Method layernorm_scaling();
-Method mix_ln(double post_share = 0.25);  // the first ceil(share N) blocks are post-norm
-Method gpt2_init();
-Method branch_scale(std::optional<double> multiplier = {});  // N^-1/2
-Method depth_mup(double base_depth = 2);                     // exponent 1/2
-Method complete_p(double base_depth = 2);                    // exponent 1
-Method dyt();
-Method value_residual();
-Method hyper_connections(std::int64_t streams = 4);
-Method act_norm();
+Method b2t();                                         // post-norm with a connection around the first norm
+Method sub_ln();                                      // a second norm inside each branch
+Method normformer();                                  // norms inside and after branches, one scale per head
+Method sandwich();                                    // norms before and after each branch
+Method peri_ln();                                     // as sandwich, without scaled initial weights
+Method layernorm_scaling();                           // the norm of block l is divided by sqrt(l)
+Method mix_ln(double post_share = 0.25);              // the first ceil(post_share N) blocks are post-norm
+Method gpt2_init();                                   // the last layer of each branch starts times (2N)^(-1/2)
+Method branch_scale(std::optional<double> multiplier = {});  // multiplier: by default N^(-1/2)
+Method depth_mup(double base_depth = 2);                     // exponent a = 1/2
+Method complete_p(double base_depth = 2);                    // exponent a = 1
+Method dyt();                                                // w tanh(a x) + b in place of every norm
+Method value_residual();                                     // values mixed with those of the first block
+Method hyper_connections(std::int64_t streams = 4);          // several streams, mixed at each junction
+Method act_norm();                                           // scale and shift per channel, set from the first batch
 
 }  // namespace plumb::nn::methods

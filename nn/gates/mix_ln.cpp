@@ -1,5 +1,5 @@
-// Mix-LN (Li et al. 2024): the first ceil(0.25 N) blocks are post-norm, the rest pre-norm, and a norm after the last. N
-// = blocks.
+// Mix-LN (Li et al. 2024): the first ceil(0.25 N) blocks are post-norm, the others are pre-norm, and a norm follows the
+// last block. N = blocks.
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -13,15 +13,16 @@ Method methods::mix_ln(double post_share) {
       .formula = "LN(x + f(x)) in the first ceil(N/4) blocks, then x + f(LN(x))",
       .source = "Li et al. 2024, Mix-LN: unleashing the power of deeper layers by combining pre-LN and post-LN",
       .counts = "N blocks",
-      .use = "Between post- and pre-norm: its authors' aim is that deep blocks matter.",
+      .use = "A mixture of post-norm and pre-norm. Its authors want deep blocks to keep their influence.",
       .pitfalls =
-          "In the comparison of LayerNorm-Scaling's authors its models of 350M parameters and more did not train, like "
-          "post-norm.",
+          "In the comparison by the authors of LayerNorm-Scaling, its models of 350M parameters and more did not "
+          "train; "
+          "neither did post-norm.",
       .constants = {{.name = "post_share",
                      .standard = 0.25,
                      .least = 0,
                      .most = 1,
-                     .meaning = "share of the blocks that are post-norm, from the first on, rounded up"}},
+                     .meaning = "share of the blocks, counted from the first and rounded up, that are post-norm"}},
       .build =
           [](const GateContext& c) {
             BlockGates gates = gate_per_branch<ScaleGate>(c);

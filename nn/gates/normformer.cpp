@@ -1,7 +1,7 @@
-// NormFormer (Shleifer et al. 2021), pre-norm plus: c [heads] = 1 times each head before W_o; LN after attention,
-// before the sum; LN after the activation, before fc2; w [D] = 1 times the skip (not the branch) at the MLP. The
-// authors' code multiplies c after W_o, on its output seen as heads: other mathematics; this is the paper's form. It is
-// written for decoders alone.
+// NormFormer (Shleifer et al. 2021) is pre-norm with four additions: a factor c [heads], 1 at the start, for each head
+// before W_o; a norm between attention and residual sum; a norm between the activation and fc2; a factor w [D], 1 at
+// the start, of the skip (not the branch) at the MLP. The authors' code applies c after W_o, to its output split into
+// heads, which is another function; this is the form of the paper. The paper treats decoders only.
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
 
@@ -45,8 +45,8 @@ Method methods::normformer() {
           .norm = Norm::pre,
           .formula = "x + LN(f1(LN(x))), w * x + W LN(f2'(LN(x))), head scales c",
           .source = "Shleifer et al. 2021, NormFormer: improved transformer pretraining with extra normalization",
-          .use = "Pre-norm with more norms: its authors' aim is faster pretraining of language models.",
-          .pitfalls = "Head scales act before W_o. w multiplies the skip.",
+          .use = "Pre-norm with more norms. Its authors want faster pretraining of language models.",
+          .pitfalls = "The head scales act before W_o. w multiplies the skip, not the branch.",
           .build = [](const GateContext& c) {
             return gates_with_norms<AttentionGate, MlpGate>(c, "attn_norm", "mlp_norm", c.hidden, c);
           }};

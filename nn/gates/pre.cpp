@@ -1,5 +1,5 @@
-// Pre-norm (ViT, DeiT, GPT-2): x' = x + Attn(LN1(x)), y = x' + FFN(LN2(x')), and a norm after the last block. No gate.
-// The mean square of the stream grows about linearly with depth, so late branches weigh less.
+// Pre-norm (ViT, DeiT, GPT-2): x' = x + Attn(LN1(x)), y = x' + FFN(LN2(x')), with a norm after the last block. No gate.
+// The mean square of the stream grows about linearly with depth, so late branches have less weight.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -9,10 +9,11 @@ Method methods::pre() {
           .norm = Norm::pre,
           .formula = "x + f(LN(x))",
           .source = "Dosovitskiy et al. 2021, An image is worth 16x16 words",
-          .use = "The baseline that every other method is measured against.",
+          .use = "The baseline for all other methods.",
           .pitfalls =
-              "Needs the final norm. DeiT's recipe stops converging beyond about 18 blocks (24 and 36 fail at its "
-              "drop-path rate).",
+              "The final norm is necessary. With DeiT's recipe, training does not converge beyond about 18 blocks (24 "
+              "and 36 "
+              "blocks fail at its drop-path rate).",
           .build = gate_per_branch<ScaleGate>};
 }
 

@@ -1,6 +1,6 @@
-// ResiDual (Xie et al. 2023), two streams from x0 = r0: a = f(x); r <- r + a; x <- LN(x + a). Output x + LN_f(r).
-// Here the stack's final norm is LN_f, so a model has no further norm. The authors' eps of LN_f is 1e-7; ours is that
-// of all norms.
+// ResiDual (Xie et al. 2023): two streams that start as x0 = r0. At each branch, a = f(x), r <- r + a, x <- LN(x + a).
+// The output is x + LN_f(r). LN_f is the final norm of the stack, so a model has no further norm. The authors' eps of
+// LN_f is 1e-7; ours is the eps of all norms.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -26,8 +26,9 @@ Method methods::residual_dual() {
       .norm = Norm::post,
       .formula = "x = LN(x + f(x)), r = r + f(x), out x + LN(r)",
       .source = "Xie et al. 2023, ResiDual: transformer with dual residual connections",
-      .use = "Both streams at once: x is post-norm, r collects all branches as pre-norm does.",
-      .pitfalls = "The final norm belongs to the second stream alone.",
+      .use =
+          "Post-norm and pre-norm at once: the stream x is post-norm, the stream r sums all branches as pre-norm does.",
+      .pitfalls = "The final norm applies only to the second stream, r.",
       .build = gate_per_branch<DualGate>,
       .open =
           [](const Tensor& x) {

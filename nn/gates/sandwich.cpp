@@ -1,8 +1,9 @@
-// Norm before and after each branch: x' = x + LN(Attn(LN(x))), y = x' + LN(FFN(LN(x'))).
-// `sandwich` (CogView, Ding et al. 2021) also starts W_o and fc2 as GPT-2 does, x (2N)^(-1/2): without effect forward,
-// up to eps, as a norm follows. `peri_ln` (Kim et al. 2025) leaves them alone; its paper optionally normalises the
-// embedding too (not built) and finds that freezing the output norms' gains hurts. The branch's output is scale-free;
-// the stream's mean square grows by 1 a branch.
+// A norm before and after each branch: x' = x + LN(Attn(LN(x))), y = x' + LN(FFN(LN(x'))).
+// `sandwich` (CogView, Ding et al. 2021) also starts W_o and fc2 multiplied by (2N)^(-1/2), as in GPT-2. This has no
+// effect in the forward pass, up to eps, because a norm follows. `peri_ln` (Kim et al. 2025) does not scale them. Its
+// paper optionally normalises the embedding too (not implemented), and finds that results get worse if the gains of the
+// output norms are frozen. The value of a branch does not depend on the size of its weights; the mean square of the
+// stream grows by 1 for each branch.
 #include "nn/gates/factors.h"
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
@@ -26,16 +27,16 @@ BlockGates build(const GateContext& c, double last_factor) {
 }  // namespace
 
 Method methods::sandwich() {
-  return {
-      .name = "sandwich",
-      .norm = Norm::pre,
-      .formula = "x + LN(f(LN(x))), o, fc2 x (2N)^-1/2",
-      .source = "Ding et al. 2021, CogView: mastering text-to-image generation via transformers",
-      .counts = "L = 2N branches",
-      .use = "Every branch adds the same size, whatever its weights.",
-      .pitfalls =
-          "Scaling the last layer has no forward effect before a norm, but shows through eps where the output is tiny.",
-      .build = [](const GateContext& c) { return build(c, gpt2_factor(c.blocks)); }};
+  return {.name = "sandwich",
+          .norm = Norm::pre,
+          .formula = "x + LN(f(LN(x))), o, fc2 x (2N)^-1/2",
+          .source = "Ding et al. 2021, CogView: mastering text-to-image generation via transformers",
+          .counts = "L = 2N branches",
+          .use = "Every branch adds a term of the same size, whatever the size of its weights.",
+          .pitfalls =
+              "Scaling the last layer before a norm has no effect in the forward pass, except through eps if the "
+              "output is tiny.",
+          .build = [](const GateContext& c) { return build(c, gpt2_factor(c.blocks)); }};
 }
 
 Method methods::peri_ln() {
@@ -43,10 +44,10 @@ Method methods::peri_ln() {
           .norm = Norm::pre,
           .formula = "x + LN(f(LN(x)))",
           .source = "Kim et al. 2025, Peri-LN: revisiting layer normalization in the transformer architecture",
-          .use = "As sandwich, with the last layers left as they start.",
+          .use = "Like sandwich, but without scaling the last layers.",
           .pitfalls =
-              "At init each branch adds a mean square of 1, however small its weights: much more than a pre-norm "
-              "branch of std 0.02 does.",
+              "At initialisation each branch adds a mean square of 1, however small its weights are: much more than a "
+              "pre-norm branch whose weights have std 0.02.",
           .build = [](const GateContext& c) { return build(c, 1); }};
 }
 

@@ -1,5 +1,6 @@
-// Scalar gate a = eps (CaiT's strengthened ReZero): x + a f(LN(x)), one scalar a branch that starts at eps, not 0.
-// LayerScale tied to one number: the ablation of "per channel". eps by LayerScale's rule for the depth in blocks N.
+// Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)), with one scalar a for each branch that starts at eps
+// instead of 0. It is LayerScale with a single number in place of one for each channel, for ablations. eps follows
+// LayerScale's rule for the depth in blocks N.
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 
@@ -13,11 +14,12 @@ Method methods::scalar_gate(std::optional<double> init) {
       .source = "Touvron et al. 2021, Going deeper with image transformers",
       .counts = "N blocks (eps)",
       .use =
-          "Beside layerscale: what one number a branch instead of one a channel costs. CaiT found eps better than 0.",
-      .pitfalls = "Under Adam the first step moves a by about the learning rate, whatever eps is.",
+          "Compare it with layerscale to see the cost of one number per branch instead of one per channel. The CaiT "
+          "paper finds a start at eps better than at 0.",
+      .pitfalls = "With Adam, the first step moves a by about the learning rate, whatever eps is.",
       .constants = {{.name = "init",
                      .affects = Affects::start,
-                     .meaning = "every a at the start; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
+                     .meaning = "initial value of every a; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
       .build = [](const GateContext& c) { return two_gates<AlphaGate>(c.constant("init", layerscale_init(c.blocks))); }}
       .with({{"init", init}});
 }

@@ -1,7 +1,7 @@
-// Sub-LN, Magneto (Wang et al. 2022): x' = x + W_o LN(heads(LN1(x))), y = x' + fc2(LN(act(fc1(LN2(x'))))): a norm
-// before the last linear of each branch, besides pre-norm. W_v, W_o, fc1, fc2 start x sqrt(ln 2N), N = blocks (encoder
-// or decoder only). W_v is followed by a norm, so its factor has no forward effect. The authors' code scales biases too
-// (ours start at 0).
+// Sub-LN, Magneto (Wang et al. 2022): x' = x + W_o LN(heads(LN1(x))), y = x' + fc2(LN(act(fc1(LN2(x'))))). This is
+// pre-norm with a second norm before the last linear layer of each branch. The weights W_v, W_o, fc1 and fc2 start
+// multiplied by sqrt(ln 2N), N = blocks (for encoder-only or decoder-only models). A norm follows W_v, so its factor
+// has no effect in the forward pass. The authors' code also scales biases; ours start at 0.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -31,12 +31,12 @@ Method methods::sub_ln() {
           .norm = Norm::pre,
           .paper = {.base = Base::xavier,
                     .warmup = 5.0 / 300,
-                    .source = "Wang et al. 2022: Glorot uniform, a warm-up; our share is DeiT's"},
+                    .source = "Wang et al. 2022: Glorot uniform, warm-up; the share of steps here is DeiT's"},
           .formula = "x + W LN(f'(LN(x))), v, o, fc1, fc2 x sqrt(ln 2N)",
           .source = "Wang et al. 2022, Foundation transformers (Magneto)",
           .counts = "N blocks",
-          .use = "Pre-norm with four norms a block, meant by its authors for language and vision alike.",
-          .pitfalls = "The factor grows with depth. One block has ln 2N < 1.",
+          .use = "Pre-norm with four norms in each block. Its authors propose it for both language and vision.",
+          .pitfalls = "The factor grows with depth. For a single block, ln 2N < 1.",
           .build = [](const GateContext& c) {
             return gates_with_norms<SubLnGate, SubLnGate>(c, "attn_norm", "mlp_norm", c.hidden,
                                                           sub_ln_factor(c.blocks));

@@ -1,7 +1,7 @@
-// Value residual (ResFormer, Zhou et al. 2024): pre-norm whose values are v_l <- c1 v_1 + c2 v_l for every block but
-// the first, before heads are split; c1 = c2 = 0.5 at the start, learned. v_1 keeps its graph: its gradient sums over
-// all blocks. The authors also have fixed c, SVFormer (v_l = v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output):
-// not built.
+// Value residual (ResFormer, Zhou et al. 2024): pre-norm in which the values of every block but the first are v_l <- c1
+// v_1 + c2 v_l, before the heads are split. c1 and c2 are learned and start at 0.5. v_1 keeps its graph, so its
+// gradient sums over all blocks. The authors' variants are not implemented: fixed c, SVFormer (v_l = v_1) and NeuTRENO
+// (adds 0.4 (v_1 - v_l) to the output).
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -35,7 +35,7 @@ class LaterGate : public ScaleGate {
   LaterGate() : lambdas_(parameter("lambdas", {2}, Init::constant(0.5), Role::gate)) {}
   std::unique_ptr<BranchHooks> inside(Stream& s) const override {
     check(!s.carried.empty(),
-          "[value_residual] expected the values of the first block in the stream, got none: run the blocks in a Stack");
+          "[value_residual] expected a stream with the values of the first block, got none: run the blocks in a Stack");
     return std::make_unique<MixValues>(s.carried[0], lambdas_);
   }
 
@@ -50,8 +50,8 @@ Method methods::value_residual() {
           .norm = Norm::pre,
           .formula = "x + f(LN(x)), v_l = c1 v_1 + c2 v_l, c = 0.5",
           .source = "Zhou et al. 2024, Value residual learning",
-          .use = "All blocks see the first block's values.",
-          .pitfalls = "Keeps the first values alive for the whole pass.",
+          .use = "All blocks can use the values of the first block.",
+          .pitfalls = "The values of the first block stay in memory for the whole pass.",
           .build = [](const GateContext& c) {
             BlockGates gates;
             gates.attn = c.block == 0 ? static_cast<Gate*>(&gates.add("gate1", std::make_unique<FirstGate>()))

@@ -1,4 +1,4 @@
-// Weights of a file into a model of another image size, other classes or with new gates.
+// Loads the weights of a file into a model that may have another image size, other classes or new gates.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ Target target_of(const Classifier& model) {
   return {cait->options().image / cait->options().patch, 0, timm_cait(cait->options().channels)};
 }
 
-// Sets `start`: `factor` for factors of branch or skip (Gate::scales), the initial value for other parameters.
+// Sets NewGate::start of each gate: to `factor` for parameters that multiply the branch or the skip (Gate::scales), and
+// to the initial value for other parameters.
 void choose_starts(std::vector<NewGate>& new_gates, Classifier& model, double factor) {
   Tensors factors;
   model.each_module([&](Module& module) {
@@ -46,8 +47,8 @@ void choose_starts(std::vector<NewGate>& new_gates, Classifier& model, double fa
   }
 }
 
-// The advice for weights that do not fit, if their names do not give it: the constants that the file's metadata lacks
-// and that decide which parameters there are, or else the method that the file is of.
+// Advice for weights that do not fit, if their names give no advice. It names the constants that decide which
+// parameters there are and that the file's metadata lacks, or else the method of the file.
 std::string advice_on_method(const Classifier& model, const TensorFile& file, const std::string& path,
                              const std::string& message) {
   const auto written = file.metadata.find(metadata_key);
@@ -65,15 +66,15 @@ std::string advice_on_method(const Classifier& model, const TensorFile& file, co
       }
     if (!names.empty())
       return fmt::format(
-          "; its metadata, of an older version, does not say {} of its method {}, and the model has {}; if the file is "
-          "of another value, give it: --gate {} in programs, nn::card_of(file, path, {{}}, \"{}\") in code",
+          "; its metadata, from an older version, lacks {} of its method {}, and the model has {}; if the file was "
+          "made with another value, give it: --gate {} in programs, nn::card_of(file, path, {{}}, \"{}\") in code",
           fmt::join(names, ", "), text.name, fmt::join(values, ", "), option, option);
     if (message.find("--gate") != std::string::npos) return "";
     const ModelCard there = card_of(file, path);
     const std::string label = method_of(there).label();
     if (label == ours.label()) return "";
     return fmt::format(
-        "; the file is of the method {0}, the model of {1}: make it with {{.gate = \"{0}\"}} (--gate {0})", label,
+        "; the file has the method {0}, the model has {1}: make the model with {{.gate = \"{0}\"}} (--gate {0})", label,
         ours.label());
   } catch (const std::exception&) {
     return "";
@@ -84,9 +85,9 @@ std::string advice_on_method(const Classifier& model, const TensorFile& file, co
 
 std::string Adapted::text() const {
   const std::string why = reasons.empty() ? "" : fmt::format(": {}", fmt::join(reasons, "; "));
-  return !same_function   ? "whether it computes what the file's network did is not known" + why
-         : *same_function ? "it computes what the file's network did"
-                          : "it does not compute what the file's network did" + why;
+  return !same_function   ? "it is not known whether the model computes the same function as the file's network" + why
+         : *same_function ? "the model computes the same function as the file's network"
+                          : "the model does not compute the same function as the file's network" + why;
 }
 
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation) {
@@ -136,7 +137,7 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   } catch (const Error& e) {
     throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
   }
-  // Nothing throws from here on: the model has changed.
+  // The lines below do not throw: the model has already changed.
   for (const NewGate& gate : new_gates) copy_into(gate.start.array(), gate.parameter.value.array());
   return adapted;
 }

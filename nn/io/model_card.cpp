@@ -1,4 +1,4 @@
-// Model cards of models, as text and metadata, and models from them.
+// Model cards: from a model, as JSON and as metadata, and back to a model.
 #include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -10,9 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whether the attention of stage 1 is TalkingHeadsAttention. It is made at the model's sizes, as a factory may refuse
-// others. A factory that fails even so asks for options of the model that are not known here; its attention is one of
-// the caller's own.
+// Whether the attention of stage 1 is TalkingHeadsAttention. The test makes one with the sizes of the model, because a
+// factory may refuse other sizes. A factory that still throws needs model options that are not known here, so its
+// attention is a custom one.
 bool has_talking_heads(const CaiTOptions& o) {
   try {
     const auto attention = o.attention({.dim = o.dim, .heads = o.heads});
@@ -22,12 +22,13 @@ bool has_talking_heads(const CaiTOptions& o) {
   }
 }
 
-// A whole number as an integer, as versions wrote and read it that knew no other ratios of the MLPs.
+// Writes a whole number as an integer, because older versions, which knew only integer MLP ratios, wrote and read
+// integers.
 Json number_of(double x) {
   return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
 }
 
-// Sizes, and what decides the function.
+// The sizes, and everything else that decides the function of the network.
 Json fields_of(const ModelCard& card) {
   Json json = std::visit(
       [](const auto& o) -> Json {
@@ -57,7 +58,7 @@ Json fields_of(const ModelCard& card) {
     json["talking_heads"] = has_talking_heads(cait);
   }
   std::visit(
-      [&](const auto& o) {  // the other form is the identity in evaluation
+      [&](const auto& o) {  // the other form has no effect in evaluation
         if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
           json["drop_path"] = {
               {"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};
@@ -111,21 +112,20 @@ std::string json_of(const ModelCard& card) {
 std::map<std::string, std::string> metadata_of(const ModelCard& card) {
   const std::string text = json_of(card), gate = method_of(card).label();
   const char* const remedy =
-      "register the method under a name of its own with its constants declared (nn::register_method, "
-      "Method::constants), in programs that read the "
-      "file as well, or save the weights without a card (nn::metadata_without_card)";
+      "register the method under a new name with its constants declared (nn::register_method, "
+      "Method::constants), also in programs that read the file, or save the weights without a card "
+      "(nn::metadata_without_card)";
   std::optional<double> gap;
   try {
     gap = logit_difference(card, card_from(text, "", "metadata"));
   } catch (const std::exception& e) {
-    throw Error(fmt::format(
-        "[metadata_of] expected a model that can be made again from a card, got one of the method \"{}\": {}; {}", gate,
-        e.what(), remedy));
+    throw Error(
+        fmt::format("[metadata_of] expected a model that a card can describe, got one with the method \"{}\": {}; {}",
+                    gate, e.what(), remedy));
   }
   check(gap == 0.0,
-        "[metadata_of] expected a model that can be made again from a card, got one that reads back as another "
-        "network: its method \"{}\" is not the "
-        "table's{}; {}",
+        "[metadata_of] expected a model that a card can describe, got one that reads back as another network: its "
+        "method \"{}\" differs from the method of this name in the table{}; {}",
         gate, or_attention(card), remedy);
   return {{metadata_key, text}};
 }

@@ -1,4 +1,4 @@
-// Model cards from files: what their metadata says, checked against their weights.
+// Reads model cards from files: from their metadata, checked against their weights.
 #include <fmt/ranges.h>
 
 #include <cmath>
@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of
-// the same method.
+// The method that a card names, with the constants that the card gives. Constants that the card lacks come from
+// `supplied`, a text form, if that names the same method.
 GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const MethodText written = method_text(text), given = method_text(supplied);
   const Method method = method_named(written.name);
@@ -24,20 +24,20 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
     if (given.name == method.name && more != given.values.end()) {
       const auto [there, is_new] = values.emplace(*more);
       if (!is_new && there->second != more->second && c.affects != Affects::start)
-        fail(fmt::format("{}: {} was given, its metadata says {}; leave it out", path, c.text(more->second),
-                         method.with(written.values).text()));
+        fail(fmt::format("{}: {} was given, but its metadata says {}; do not give the constant", path,
+                         c.text(more->second), method.with(written.values).text()));
     }
     if (c.affects == Affects::function && !values.contains(c.name))
       fail(fmt::format(
-          "{0}: its metadata, of an older version, does not say the constant {1} of its method {2}, which decides "
-          "what the network computes ({3}); give the value that it was trained with; the standard one is "
+          "{0}: its metadata, from an older version, lacks the constant {1} of its method {2}, which decides "
+          "what the network computes ({3}); give the value that it was trained with; the standard value is "
           "--gate {2}:{4} in programs, nn::card_of(file, path, {{}}, \"{2}:{4}\") in code",
           path, c.name, method.name, c.meaning, c.text(c.standard)));
   }
   return method.with(values);
 }
 
-// The value of a key, which leaves the object: the keys that remain at the end are unknown (refuse_rest).
+// Returns the value of a key and removes it from the object. The keys that remain at the end are unknown (refuse_rest).
 Json take(Json& object, const char* key) {
   Json value = object.at(key);
   object.erase(key);
@@ -60,7 +60,7 @@ void read_common(Json& card, Options& o, const std::string& supplied, const std:
   o.classes = take(card, "classes"), o.dim = take(card, "dim"), o.depth = take(card, "depth");
   o.heads = take(card, "heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
   o.gate = gate_from(take(card, "gate"), supplied, path);
-  // The rest came later; files without it are of models that have it so.
+  // The keys below were added later. A file that lacks them is of a model with the only value that existed before.
   for (const auto& [key, ours] : {std::pair("gelu", gelu_form), std::pair("attention_scale", attention_scale)})
     if (card.contains(key))
       if (const std::string given = take(card, key); given != ours)
@@ -74,7 +74,7 @@ void read_common(Json& card, Options& o, const std::string& supplied, const std:
   }
 }
 
-// Sizes of which a model is made at once: a file may say anything.
+// Checks the sizes before a model of these sizes is made, because a file may contain any number.
 void check_sizes(const ModelCard& card) {
   std::visit(
       [](const auto& o) {
@@ -89,7 +89,8 @@ void check_sizes(const ModelCard& card) {
       card.options);
 }
 
-// What a card says is made only where the file has it: sizes that it invents would ask for any amount of memory.
+// Checks that the file has weights of the sizes in the card. Otherwise a card with wrong sizes could ask for any amount
+// of memory.
 void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::string& path) {
   std::visit(
       [&](const auto& o) {
@@ -130,8 +131,8 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
     read_common(json, o, supplied, path);
     if (json.contains("init")) o.init = take(json, "init").get<double>();
     o.depth_token_only = take(json, "depth_token_only");
-    check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20, "expected a second stage, got {} blocks",
-          o.depth_token_only);
+    check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20,
+          "expected a depth_token_only from 1 to 1048576 blocks, got {}", o.depth_token_only);
     if (!take(json, "talking_heads").get<bool>()) o.attention = make_attention<Attention>;
     card.options = std::move(o);
   } else {
@@ -152,12 +153,12 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
     return v.empty() || v.size() == static_cast<std::size_t>(card.channels());
   };
   check(of_channels(card.mean) && of_channels(card.std) && card.mean.empty() == card.std.empty(),
-        "expected a mean and a deviation for each of {} channels, got {} and {}", card.channels(), card.mean.size(),
-        card.std.size());
+        "expected a mean and a standard deviation for each of {} channels, got {} and {}", card.channels(),
+        card.mean.size(), card.std.size());
   for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
-  for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected deviations above 0, got {}", s);
+  for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected standard deviations above 0, got {}", s);
   check(card.class_names.empty() || static_cast<std::int64_t>(card.class_names.size()) == card.classes(),
-        "expected {} names of classes, got {}", card.classes(), card.class_names.size());
+        "expected names of {} classes, got {}", card.classes(), card.class_names.size());
   return card;
 }
 
@@ -172,7 +173,7 @@ ModelCard card_of(const TensorFile& file, const std::string& path, std::optional
       return card;
     }
   } catch (const Json::exception& e) {
-    throw Error(fmt::format("{}: its metadata \"{}\" is not what Plumb writes: {}", path, metadata_key, e.what()));
+    throw Error(fmt::format("{}: its metadata \"{}\" is not in Plumb's format: {}", path, metadata_key, e.what()));
   } catch (const Error& e) {
     if (begins_with_path(e)) throw;
     throw Error(fmt::format("{}: its metadata \"{}\" describes no model: {}", path, metadata_key, e.what()));

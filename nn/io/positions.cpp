@@ -9,14 +9,14 @@
 namespace plumb::nn {
 namespace {
 
-// Keys' cubic (a = -0.5), as antialiased resizing has it.
+// Keys' cubic kernel (a = -0.5), which antialiased resizing uses.
 double cubic(double x) {
   x = std::abs(x);
   if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
   return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 
-// Weights [to, from] of a line of `from` values that becomes one of `to`.
+// Weights [to, from] that resize a line of `from` values to `to` values.
 std::vector<double> line_weights(std::int64_t from, std::int64_t to) {
   std::vector<double> weights(static_cast<std::size_t>(to * from), 0);
   const double scale = static_cast<double>(from) / static_cast<double>(to), wide = std::max(scale, 1.0);
@@ -41,7 +41,7 @@ bool is_square(std::int64_t n) {
 
 std::int64_t side_of(std::int64_t tokens, const std::string& what) {
   const std::int64_t side = std::llround(std::sqrt(static_cast<double>(tokens)));
-  check(side > 0 && side * side == tokens, "{}: expected positions of a square grid, got {}", what, tokens);
+  check(side > 0 && side * side == tokens, "{}: expected positions of a square grid, got {} positions", what, tokens);
   return side;
 }
 
@@ -51,12 +51,12 @@ bool lacks_token_position(std::int64_t positions, bool token) {
 
 Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int64_t side) {
   check(positions.shape().rank() == 3 && positions.dim(0) == 1 && prefix >= 0 && positions.dim(1) > prefix && side > 0,
-        "[resized_positions] expected positions [1, {} + a a, D] and a side above 0, got {} and {}", prefix,
+        "[resized_positions] expected positions [1, {} + a a, D] and a side above 0, got {} and side {}", prefix,
         positions.shape(), side);
   const std::int64_t from = side_of(positions.dim(1) - prefix, "[resized_positions]"), D = positions.dim(2);
   const std::vector<double> given = positions.values(), weights = line_weights(from, side);
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  // Along x, then along y: [from, side, D], [side, side, D].
+  // First along x, to [from, side, D], then along y, to [side, side, D].
   std::vector<double> across(at(from * side * D), 0), all(given.begin(), given.begin() + prefix * D);
   all.resize(at((prefix + side * side) * D), 0);
   for (std::int64_t y = 0; y < from; ++y)

@@ -1,4 +1,4 @@
-// Positions of tokens in files of weights: a square grid of patches, with or without a class token before it.
+// Position embeddings in weight files: a square grid of patches, with or without a class token before it.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,11 @@
 
 namespace plumb::nn {
 
-// The side of a square grid of so many tokens; throws if they form none, `what` first in the error.
+// Returns the side of a square grid with this number of tokens. Throws Error, which begins with `what`, if the number
+// is not a square.
 std::int64_t side_of(std::int64_t tokens, const std::string& what);
-// Whether a model with a class token (`token`) has no position for it: DeiT III and others (timm's no_embed_class).
+// Whether a model with a class token (`token`) lacks a position for it, as in DeiT III and others (timm's
+// no_embed_class). This follows from the number of positions.
 bool lacks_token_position(std::int64_t positions, bool token);
 
 }  // namespace plumb::nn

@@ -1,5 +1,5 @@
-// Models from files of weights: what a file says of its model, and how its weights become those of a model of another
-// image size or other classes.
+// Models from weight files: the description of the model that a file holds (its card), and loading weights into a model
+// with another image size or other classes.
 //
 //   const nn::TensorFile file = nn::read_safetensors("cait_xxs24.safetensors");
 //   const nn::ModelCard card = nn::card_of(file, "cait_xxs24.safetensors");
@@ -20,79 +20,87 @@
 
 namespace plumb::nn {
 
-// What a model is beside its weights: enough to make it again.
+// The description of a model without its weights, from which the model can be made again.
 struct ModelCard {
   std::variant<ViTOptions, CaiTOptions> options;
-  std::vector<double> mean = {},
-                      std = {};  // of the pixels that it was trained on, scaled to 0..1, by channel; empty: not said
-  std::vector<std::string> class_names = {};  // empty: not said
+  // Mean and standard deviation, by channel, of the pixels that the model was trained on, scaled to 0..1; empty: not
+  // known.
+  std::vector<double> mean = {}, std = {};
+  std::vector<std::string> class_names = {};  // empty: not known
 
+  // The sizes of the model: sides of images and patches in pixels, channels of the images, and classes.
   std::int64_t image() const;
   std::int64_t patch() const;
   std::int64_t channels() const;
   std::int64_t classes() const;
 };
 
-// Of a model: a ViT or a CaiT; nothing of any other.
+// Returns the card of a ViT or a CaiT, or no value for any other model.
 std::optional<ModelCard> card_of(const Module& model);
-// A JSON object of what the card says, for logs and records; the model need not be one that can be made again from it.
+// Returns the card as a JSON object, for logs and records. It also describes models that cannot be made again from it.
 std::string json_of(const ModelCard& card);
-// The card as metadata of a file of its weights. It holds everything that decides what the network computes: sizes, the
-// method with each of its constants, norm eps, pooling, where the class token joins, form of attention and GELU,
-// stochastic depth where that acts in evaluation. If the network cannot be made again from the card, it throws: a
-// method that the table does not have, one that was changed by hand, an attention of one's own. To detect these, the
-// metadata is read back, and both networks are compared, at the same depth and a width of 4 a head, in f64: from the
-// same weights they must give the same logits, bit for bit, and finite ones. A difference at other widths alone, or in
-// training alone, is not detected.
+// Returns the card as metadata for a file of the model's weights. The metadata holds everything that decides what the
+// network computes: sizes, the method with each of its constants, norm eps, pooling, the block at which the class token
+// joins, the forms of attention and GELU, and stochastic depth if it acts in evaluation.
+// Throws Error if the network cannot be made again from the card: its method is not in the table or was changed by
+// hand, or it has a custom attention. To detect this, the metadata is read back and both networks are compared in f64,
+// at the same depth and with a width of 4 per head. From the same weights they must compute the same finite logits, bit
+// for bit. A difference that shows only at other widths or only in training is not detected.
 std::map<std::string, std::string> metadata_of(const ModelCard& card);
-// Metadata for weights without a card, so that they are not taken for those of another model: card_of() refuses the
-// file, and says why.
+// Returns metadata for weights without a card. card_of() then refuses the file with this reason, instead of taking its
+// weights for those of another model.
 std::map<std::string, std::string> metadata_without_card(const std::string& reason);
-// Of a file: what its metadata says. Keys that this version does not know are refused: they may decide the function.
-// A file without metadata is read as timm's VisionTransformer (pre-norm or LayerScale, class token, with or without a
-// position, or mean; no register tokens, norms of q and k or before the blocks, distillation tokens) and Cait, by names
-// and shapes. They do not tell a ViT's heads: `heads`, or, as timm's sizes have it, one for 64 channels. `path` stands
-// in errors. Metadata of older versions lacks the constants of the method. Those that decide the function
-// (Affects::function) must then be in `method`, a text form such as "mix_ln:post_share=0.25", or it throws, naming
-// them; others have their standard values. If the file says another value, it throws. A `method` of another name is
-// ignored.
+// Returns the card of a file. `path` begins the error messages.
+// If the file has Plumb's metadata, the card comes from it. Throws Error for keys that this version does not know,
+// because they may decide what the network computes. Metadata of older versions lacks the constants of the method.
+// Those that decide the function (Affects::function) must then be given in `method`, a text form such as
+// "mix_ln:post_share=0.25", or the function throws an Error that names them; other constants get their default. Throws
+// Error if `method` contradicts the file; a `method` with another name is ignored.
+// A file without metadata is read as timm's VisionTransformer or Cait, by names and shapes. Supported are pre-norm and
+// LayerScale, a class token with or without a position, and mean pooling; register tokens, norms of q and k, norms
+// before the blocks and distillation tokens are not. The shapes of a ViT do not show the number of heads: it is
+// `heads`, or by default one head for 64 channels, as in timm's sizes.
 ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {},
                   const std::string& method = "");
+// Makes a model from a card, with initial weights.
 std::unique_ptr<Classifier> make_model(const ModelCard& card);
 
-// Position embeddings [1, prefix + a a, D] of a grid of a x a patches, as those of side x side: bicubic, antialiased,
-// as timm's resample_abs_pos_embed; the first `prefix` tokens as they are. If the other tokens form no square, it
-// throws.
+// Resizes position embeddings [1, prefix + a a, D] of an a x a grid to a side x side grid: bicubic with antialiasing,
+// as in timm's resample_abs_pos_embed. The first `prefix` tokens do not change. Throws Error if the other tokens form
+// no square.
 Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int64_t side);
 
-// What need not be in the file.
+// Differences between model and file that load_pretrained() accepts.
 struct Adaptation {
-  bool new_head = false;  // a head of another number of classes stays as it was initialised
-  // Gates that the file knows nothing of are new: LayerScale's and other factors of branch or skip (Gate::scales) start
-  // at `gate_start`, 1 if it is not given, where they leave the branches as they were trained; other gates stay as they
-  // were initialised.
+  bool new_head = false;  // whether a head with another number of classes keeps its initial values
+  // Whether gates that the file lacks are added. LayerScale's gammas and other factors of branch or skip (Gate::scales)
+  // start at `gate_start`. Its default is 1, at which the branches contribute as they did in training. Other gates keep
+  // their initial values.
   bool new_gates = false;
   std::optional<double> gate_start = {};
-  std::string method = "";  // as for card_of(); decides same_function alone
+  std::string method = "";  // as for card_of(); it affects only Adapted::same_function
 };
+// The result of load_pretrained().
 struct Adapted {
-  std::vector<std::string>
-      as_initialised;  // names of parameters that are new: as they were initialised, or gates at their start
-  std::optional<std::int64_t> positions_from = {};  // side of the grid that the file has, where that was another
-  // Whether the network now computes the function of the file's network. It has no value if that is not known: the file
-  // does not say enough (a timm file does not say its heads), or the two cannot be compared. They are compared as for
-  // metadata_of(), with new gates at their start, to rounding (1e-9). A new head or resized positions alone make it
-  // false.
+  // Names of the new parameters: they keep their initial values, or are gates with their start value.
+  std::vector<std::string> as_initialised;
+  // Side of the file's grid of positions, if the positions were resized.
+  std::optional<std::int64_t> positions_from = {};
+  // Whether the model now computes the same function as the file's network. No value if this is not known: the file
+  // does not say enough (a timm file does not say its heads), or the two networks cannot be compared. They are compared
+  // as for metadata_of(), with new gates at their start value, up to rounding (1e-9). With a new head or resized
+  // positions the answer is false.
   std::optional<bool> same_function = {};
-  std::vector<std::string> reasons =
-      {};  // for "no" and "not known": "the head is new", "norm_eps is 1e-05 here and 1e-06 in the file"
+  // Reasons, if the answer is no or not known: "the head is new", "norm_eps is 1e-05 here and 1e-06 in the file".
+  std::vector<std::string> reasons = {};
 
-  std::string text() const;  // "it computes what the file's network did"; "it does not compute what the file's network
-                             // did: the head is new"
+  // The answer with its reasons as text: "the model computes the same function as the file's network", "the model does
+  // not compute the same function as the file's network: the head is new".
+  std::string text() const;
 };
-// Puts a file's weights (timm's names or ours, told by the shape of the patch projection) into a ViT or CaiT; positions
-// of another grid are resized. If the weights do not fit, it throws and names the differences. Whenever it throws, the
-// model is as it was.
+// Loads the weights of a file, with timm's names or ours, into a ViT or CaiT. The shape of the patch projection tells
+// the two apart. Positions of another grid are resized. Throws Error, which names the differences, if the weights do
+// not fit; the model is unchanged after any exception. `path` begins the error messages.
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation = {});
 
 }  // namespace plumb::nn

@@ -17,15 +17,15 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
-constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own library has it
+constexpr std::uint64_t longest_header = 100'000'000;  // the limit of the format's own library
 constexpr const char* metadata_key = "__metadata__";
 constexpr const char* from_torch =
     " (from torch.save? In Python: safetensors.torch.save_file(model.state_dict(), \"weights.safetensors\"))";
 
 struct Format {
   const char* name;
-  std::uint64_t bytes;  // of an element in the file
-  DType dtype;          // in memory, read
+  std::uint64_t bytes;  // size of an element in the file
+  DType dtype;          // dtype in memory after reading
 };
 constexpr Format formats[] = {{"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"I64", 8, DType::i64},
                               {"U8", 1, DType::u8},   {"F16", 2, DType::f32}, {"BF16", 2, DType::f32}};
@@ -41,12 +41,12 @@ float from_f16(std::uint16_t bits) {
 
 float from_bf16(std::uint16_t bits) { return bfloat16::from_bits(bits); }
 
-// One tensor as the header describes it, checked.
+// One tensor as the header describes it, after the checks.
 struct Entry {
   std::string name;
   Format format;
   Shape shape;
-  std::uint64_t begin, end;  // after the header
+  std::uint64_t begin, end;  // byte offsets after the header
 };
 
 class Reader {
@@ -54,7 +54,7 @@ class Reader {
   explicit Reader(const std::filesystem::path& path) : path_(path.string()) {
     std::error_code error;
     check(std::filesystem::is_regular_file(path, error), "{}: expected a safetensors file, got {}", path_,
-          std::filesystem::exists(path, error) ? "something that is not a file" : "nothing there");
+          std::filesystem::exists(path, error) ? "something that is not a regular file" : "nothing at this path");
     size_ = std::filesystem::file_size(path, error);
     in_.open(path, std::ios::binary);
     check(!error && in_.is_open(), "{}: cannot be opened", path_);
@@ -88,31 +88,32 @@ class Reader {
   }
 
  private:
-  // Throws for a file whose first 8 bytes are no length of a header: another kind of file, unless a header begins at
-  // byte 8.
+  // Throws the error for a file whose first 8 bytes are not the length of a header. Such a file is of another kind,
+  // unless a header begins at byte 8: then the file is cut off.
   [[noreturn]] void refuse_length(std::uint64_t length) {
     constexpr std::uint64_t most_shown = 24;
     std::string start(std::min(size_, most_shown), '\0');
     in_.seekg(0);
     bytes(start.data(), start.size());
     check(start.size() <= 8 || start[8] != '{' || length > longest_header,
-          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: is it cut off?", path_, length,
-          size_);
+          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: it is probably cut off", path_,
+          length, size_);
     check(!start.starts_with("version https://git-lfs"),
-          "{}: expected a safetensors file, got a pointer of Git LFS to one: git lfs pull brings it", path_);
+          "{}: expected a safetensors file, got a Git LFS pointer: download the file with git lfs pull", path_);
     const std::string line = start.substr(0, start.find_first_of("\r\n"));
     const bool is_text = !line.empty() && std::ranges::all_of(line, [](unsigned char c) { return 32 <= c && c < 127; });
     fail(fmt::format("{}: expected a safetensors file, got one {}", path_,
-                     is_text ? fmt::format("that begins with \"{}\"", line) : "of another kind, or a damaged one"));
+                     is_text ? fmt::format("that begins with \"{}\"", line) : "of another kind, or damaged"));
   }
 
   void bytes(void* to, std::uint64_t count) {
     in_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
-    check(in_.good(), "{}: expected {} bytes more, got fewer: it cannot be read, or changes while it is read", path_,
-          count);
+    check(in_.good(), "{}: expected {} more bytes, got fewer: the file cannot be read, or it changed while it was read",
+          path_, count);
   }
 
-  // A JSON object whose names are new in each object (the parser alone would keep the last of two).
+  // Parses a JSON object. Throws Error if a name occurs twice in an object; the parser by itself would keep the last
+  // value.
   Json parse(const std::string& text) const {
     std::vector<std::set<std::string>> open;
     const auto watch = [&](int, Json::parse_event_t event, Json& value) {
@@ -120,7 +121,7 @@ class Reader {
       if (event == Json::parse_event_t::object_end) open.pop_back();
       if (event == Json::parse_event_t::key) {
         const auto name = value.get<std::string>();
-        check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" again", path_,
+        check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" twice", path_,
               name);
       }
       return true;
@@ -145,7 +146,7 @@ class Reader {
     return metadata;
   }
 
-  // The unsigned integers under value[key].
+  // The list of unsigned integers under value[key].
   std::vector<std::uint64_t> integers_of(const std::string& name, const Json& value, const char* key) const {
     const auto list = value.find(key);
     const bool good = list != value.end() && list->is_array() &&
@@ -181,7 +182,8 @@ class Reader {
     return {name, *format, Shape(extents), offsets[0], offsets[1]};
   }
 
-  // The tensors, in the order of their bytes, fill the rest of the file: no overlap, no gap, nothing beyond the end.
+  // Checks that the tensors, in the order of their bytes, fill the rest of the file without overlap or gap, and end
+  // where the file ends.
   void check_extents(std::vector<Entry>& entries, std::uint64_t size) const {
     std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
     std::uint64_t end = 0;
@@ -214,7 +216,7 @@ class Reader {
   std::ifstream in_;
 };
 
-// What a dtype is written as: bf16 as it is, although it is read as f32.
+// The name of a dtype in a written file. bf16 is written as BF16, although BF16 is read as f32.
 const char* format_name(DType dtype) {
   return dtype == DType::bf16 ? "BF16" : std::ranges::find(formats, dtype, &Format::dtype)->name;
 }

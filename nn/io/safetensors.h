@@ -1,6 +1,6 @@
-// The safetensors format (github.com/huggingface/safetensors): 8 bytes with the header's length, little-endian; the
-// header, JSON that gives dtype, shape and extent of every tensor, and strings under "__metadata__"; then the tensors'
-// bytes, row-major, without gaps.
+// The safetensors file format (github.com/huggingface/safetensors). A file consists of 8 bytes with the length of the
+// header (little-endian); the header, JSON with dtype, shape and byte range of every tensor, and strings under
+// "__metadata__"; and the bytes of the tensors, row-major, without gaps.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,21 @@
 
 namespace plumb::nn {
 
+// The content of a safetensors file: tensors by name, and text by key.
 struct TensorFile {
   NamedTensors tensors;
   std::map<std::string, std::string> metadata;
 };
 
-// Reads F64, F32, I64 and U8 as they are, F16 and BF16 as f32 (exact; weights are f32 even where products
-// run in bf16), onto the default device. Everything the header says is checked
-// against the file before a tensor is allocated. Throws Error with the path, what was expected and what came.
+// Reads a file; the tensors are on the default device. F64, F32, I64 and U8 are kept, F16 and BF16 become f32, which is
+// exact (weights are f32 even if products run in bf16). The whole header is checked against the file before a tensor is
+// allocated. Throws Error with the path, the expected and the found content.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
-// Replaces the file, whole or not at all; bf16 tensors are written as BF16. Tensors are ordered by element size, then
-// name: so each is aligned to its elements, as the format, which allows no gaps, can have it. Throws Error for a tensor
-// that is undefined or named "__metadata__", for names and strings that are not UTF-8, and when the file cannot be
-// written.
+// Writes a file, atomically: an existing file is replaced completely or not at all. bf16 tensors are written as BF16.
+// Tensors are ordered by element size, then by name; so each is aligned to its elements, although the format allows no
+// gaps. Throws Error for a tensor that is undefined or named "__metadata__", for names and strings that are not UTF-8,
+// and if the file cannot be written.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
 }  // namespace plumb::nn

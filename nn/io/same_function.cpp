@@ -1,4 +1,5 @@
-// Whether two networks compute the same function: cards compared by what small networks made from them give.
+// Decides whether two networks compute the same function: makes small networks from their cards and compares the
+// outputs.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -15,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are
-// the card's.
+// A small network of the same function, for images of 2 x 2 patches, with at most `head` channels per head. Depth,
+// heads and all other options are those of the card.
 std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   std::visit(
       [&](auto& o) {
@@ -29,16 +30,15 @@ std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   return model;
 }
 
-// Largest difference of the logits of two networks with the same weights, to the largest logit. If they do not have the
-// same parameters, there is no value. The parameters of `b` alone must be among `added`, by our names, and have these
-// values. If a logit is finite in neither network, the difference is not known, and it throws.
+// logit_difference() at `head` channels per head.
 std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added,
                                     std::int64_t head) {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
   const PrecisionScope precision(Precision::f32);
   const NoGrad no_grad;
   const auto first = small_model(a, head), second = small_model(b, head);
-  // Off their initial values, so that no zero and no one hides a term; little, so that deep networks stay finite.
+  // Moves the weights away from their initial values, so that no 0 and no 1 hides a term; only a little, so that the
+  // values of deep networks stay finite.
   for (const Parameter& p : first->parameters()) {
     const double scale = 0.1 / std::sqrt(p.value.shape().rank() > 1 ? static_cast<double>(p.value.dim(-1)) : 1);
     copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale).array(), p.value.array());
@@ -72,7 +72,7 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// The method with the constants on which trained weights depend.
+// The text form of the method with only those constants that trained weights depend on.
 std::string text_without_start(const Method& method) {
   std::string text = method.name;
   for (const MethodConstant& c : method.constants)
@@ -80,7 +80,8 @@ std::string text_without_start(const Method& method) {
   return text;
 }
 
-// The heads of a file without a card, by timm's rule, which talking heads need not; no value if it gives none.
+// The number of heads of a file without a card, by timm's rule; no value if the rule gives none. Models with talking
+// heads do not need the rule.
 std::optional<std::int64_t> heads_by_rule(const TensorFile& file, const std::string& path) {
   try {
     return heads_of(card_of(file, path));
@@ -96,8 +97,8 @@ FunctionComparison not_known(std::string reason) { return {std::nullopt, {std::m
 std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added) {
   try {
     return difference_at(a, b, added, 4);
-  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width, a small mlp_ratio for
-                                     // a hidden unit
+  } catch (const std::exception&) {
+    // A custom gate or attention may need the full width, and a small mlp_ratio gives no hidden unit at a small one.
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
   }
 }
@@ -110,11 +111,11 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   try {
     there = card_of(file, path, heads_of(here), method);
   } catch (const Error& e) {
-    return not_known(described ? e.what() : "the file has no card and is not read as timm's");
+    return not_known(described ? e.what() : "the file has no card, and it is not a file of timm's models");
   }
   if (!described)
     if (const auto heads = heads_by_rule(file, path); heads != heads_of(here))
-      return not_known(fmt::format("the file does not say its heads: timm's rule gives {}, the model has {}",
+      return not_known(fmt::format("the file does not say the number of heads: timm's rule gives {}, the model has {}",
                                    heads ? std::to_string(*heads) : "none for this width", heads_of(here)));
   NamedTensors added;
   for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
@@ -123,15 +124,15 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   try {
     if (alike) gap = logit_difference(there, here, added);
     if (gap && *gap <= rounding) return {true, {}};
-    if (!described && !gap) return not_known("the file has no card, and parameters that timm's models have not");
-    if (!new_gates.empty()) {  // the file's network with the new gates alone
+    if (!described && !gap) return not_known("the file has no card, and has parameters that timm's models lack");
+    if (!new_gates.empty()) {  // compares the file's network with itself plus the new gates
       ModelCard gated = there;
       const GateChoice gate = std::visit([](const auto& o) { return o.gate; }, here.options);
       std::visit([&](auto& o) { o.gate = gate; }, gated.options);
       gap_of_gates = logit_difference(there, gated, added);
     }
   } catch (const std::exception& e) {
-    return not_known(fmt::format("the two cannot be compared: {}", e.what()));
+    return not_known(fmt::format("the two networks cannot be compared: {}", e.what()));
   }
   FunctionComparison result{false, {}};
   const auto blame = [&](const std::string& reason) { result.reasons.push_back(reason); };
@@ -141,22 +142,25 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(there));
   if (gap_of_gates) {
     if (*gap_of_gates > rounding)
-      blame(fmt::format("gates are new: {} starts at {:g} (logits of a small network move by {:.1g} of the largest)",
-                        new_gates.front().name, new_gates.front().start.values().front(), *gap_of_gates));
+      blame(fmt::format(
+          "gates are new: {} starts at {:g} (the logits of a small network change by {:.1g} of the largest logit)",
+          new_gates.front().name, new_gates.front().start.values().front(), *gap_of_gates));
     ours.erase("gate"), theirs.erase("gate");
   }
   for (const auto& [key, value] : ours.items()) {
     if (theirs.contains(key) && theirs[key] == value) continue;
-    const std::string other = !theirs.contains(key) ? "not in the file"
-                              : !described && key == "norm_eps"
-                                  ? fmt::format("timm's {}, as the file does not say its own", text_of(theirs[key]))
-                                  : text_of(theirs[key]) + " in the file";
+    const std::string other =
+        !theirs.contains(key) ? "not in the file"
+        : !described && key == "norm_eps"
+            ? fmt::format("{} in timm, because the file does not say its value", text_of(theirs[key]))
+            : text_of(theirs[key]) + " in the file";
     blame(fmt::format("{} is {} here and {}", key, text_of(value), other));
   }
   for (const auto& [key, value] : theirs.items())
-    if (!ours.contains(key)) blame(fmt::format("{} is {} in the file and not here", key, text_of(value)));
+    if (!ours.contains(key)) blame(fmt::format("{} is {} in the file and not set here", key, text_of(value)));
   if (result.reasons.empty())
-    blame(fmt::format("the method {} here is not the table's{}", method_of(here).label(), or_attention(here)));
+    blame(fmt::format("the method {} here differs from the method of this name in the table{}", method_of(here).label(),
+                      or_attention(here)));
   return result;
 }
 

@@ -1,11 +1,11 @@
-// A model card from names and shapes of timm's weights.
+// Derives a model card from the names and shapes of timm's weights.
 #include "nn/io/model_card_parts.h"
 #include "nn/io/positions.h"
 
 namespace plumb::nn {
 namespace {
 
-// How many blocks "PREFIX.N." there are.
+// The number of blocks "PREFIX.N.".
 std::int64_t count_blocks(const NamedTensors& tensors, const std::string& prefix) {
   std::int64_t count = 0;
   while (tensors.contains(fmt::format("{}.{}.norm1.weight", prefix, count))) ++count;
@@ -15,8 +15,8 @@ std::int64_t count_blocks(const NamedTensors& tensors, const std::string& prefix
 const Shape& shape_of(const NamedTensors& tensors, const std::string& name, std::size_t rank, const std::string& path) {
   const auto found = tensors.find(name);
   check(found != tensors.end() && found->second.shape().rank() == static_cast<std::int64_t>(rank),
-        "{}: expected weights of timm's VisionTransformer or Cait, or a file that Plumb wrote: no \"{}\" with {} "
-        "dimensions in it",
+        "{}: expected weights of timm's VisionTransformer or Cait, or a file that Plumb wrote, got one without "
+        "\"{}\" of {} dimensions",
         path, name, rank);
   return found->second.shape();
 }
@@ -28,7 +28,7 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
               &positions = shape_of(tensors, "pos_embed", 3, path);
   const std::int64_t dim = patches[0], patch = patches[2];
   check(dim > 0 && patches[1] > 0 && patch > 0 && patch == patches[3],
-        "{}: expected a projection [dim, channels, p, p] of patches, got {}", path, patches);
+        "{}: expected a patch projection [dim, channels, p, p], got {}", path, patches);
   const std::int64_t classes = shape_of(tensors, "head.weight", 2, path)[0], depth = count_blocks(tensors, "blocks");
   const std::int64_t hidden = shape_of(tensors, "blocks.0.mlp.fc1.weight", 2, path)[0];
   check(hidden > 0, "{}: expected MLPs of at least one hidden unit, got none", path);
@@ -51,7 +51,8 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
   const bool token = tensors.contains("cls_token");
   const std::int64_t of_patches = positions[1] - (token && !lacks_token_position(positions[1], token));
   check(heads || dim % 64 == 0,
-        "{}: a width of {} is no multiple of 64, the width of a head in timm's models; say how many heads there are",
+        "{}: expected a width that is a multiple of 64, the width of a head in timm's models, got {}; give the number "
+        "of heads",
         path, dim);
   return {.options = ViTOptions{.image = patch * side_of(of_patches, path),
                                 .patch = patch,

@@ -19,7 +19,7 @@ std::vector<std::string> segments_of(const std::string& name) {
   return segments;
 }
 
-// Their name for ours, if the rule matches.
+// The other library's name for our name, if the rule matches.
 std::optional<std::string> renamed(const KeyRule& rule, const std::string& name) {
   const std::vector<std::string> pattern = segments_of(rule.ours), given = segments_of(name);
   if (pattern.size() != given.size()) return std::nullopt;
@@ -40,11 +40,12 @@ std::optional<std::string> renamed(const KeyRule& rule, const std::string& name)
 void check_rule(const KeyRule& rule) {
   const auto stars = [](const std::string& name) { return std::ranges::count(segments_of(name), "*"); };
   check(stars(rule.ours) == stars(rule.theirs),
-        "[weights] expected as many * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours, rule.theirs);
+        "[weights] expected the same number of * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours,
+        rule.theirs);
 }
 
 KeyRule patch_projection(std::int64_t channels) {
-  check(channels > 0, "[weights] expected at least one channel of the images, got {}", channels);
+  check(channels > 0, "[weights] expected images with at least one channel, got {}", channels);
   return {"patch_embed.proj.weight", "patch_embed.proj.weight", [channels](const Shape& ours) {
             const auto p = std::lround(std::sqrt(static_cast<double>(ours[-1]) / static_cast<double>(channels)));
             check(channels * p * p == ours[-1],
@@ -54,7 +55,7 @@ KeyRule patch_projection(std::int64_t channels) {
           }};
 }
 
-// The map for names that look like timm's and not like ours; "" for others.
+// The call that makes the key map for names that look like timm's and not like ours; "" for other names.
 const char* names_of_timm(const NamedTensors& from) {
   const auto any = [&](const char* part) {
     return std::ranges::any_of(from, [&](const auto& entry) { return entry.first.find(part) != std::string::npos; });
@@ -98,8 +99,8 @@ NamedTensors weights(const Module& module, const KeyMap& map) {
         if (rule.shape) value = value.reshaped(rule.shape(value.shape()));
         break;
       }
-    check(all.emplace(name, Tensor(value)).second, "[weights] expected one parameter of {} for \"{}\", got another: {}",
-          *module.path(), name, p.name);
+    check(all.emplace(name, Tensor(value)).second,
+          "[weights] expected one parameter of {} for \"{}\", got a second one: {}", *module.path(), name, p.name);
   }
   return all;
 }
@@ -117,7 +118,7 @@ Leftovers load_weights(Module& module, const std::filesystem::path& path, const 
   } catch (const Error& e) {
     const char* const names = map.empty() ? names_of_timm(from) : "";
     if (*names == '\0') throw;
-    throw Error(fmt::format("{}; names of timm's? pass {}", e.what(), names));
+    throw Error(fmt::format("{}; if these are timm's names, pass {}", e.what(), names));
   }
 }
 

@@ -1,4 +1,4 @@
-// A module's parameters in a safetensors file, under our names or those of another library.
+// The parameters of a module in a safetensors file, under our names or those of another library.
 #pragma once
 
 #include <filesystem>
@@ -11,36 +11,37 @@
 
 namespace plumb::nn {
 
-// One rule of a key map. `ours` and `theirs` are full names in which each * stands for one segment, the same on both
-// sides: "blocks.*.gate1.gamma" <-> "blocks.*.ls1.gamma". `shape`, if there, gives their shape for ours (the same
-// elements, in the same order).
+// One rule of a key map. `ours` and `theirs` are full names. Each * stands for one segment, which is the same on both
+// sides: "blocks.*.gate1.gamma" <-> "blocks.*.ls1.gamma". `shape`, if set, maps our shape to theirs; the elements and
+// their order do not change.
 struct KeyRule {
   std::string ours, theirs;
   std::function<Shape(const Shape& ours)> shape = nullptr;
 };
-// The first rule that matches counts; a name that none matches is the same on both sides.
+// Rules that translate between our names and those of another library. The first rule that matches applies. A name that
+// no rule matches is the same on both sides.
 using KeyMap = std::vector<KeyRule>;
 
-// The name of one of our parameters on the other side.
+// Returns the other library's name for one of our parameters.
 std::string name_under(const KeyMap& map, const std::string& ours);
 
-// timm's VisionTransformer, pre-norm or with LayerScale. The patch projection [dim, C p p] is a convolution's [dim, C,
-// p, p] there. Both throw unless C is above 0.
+// The key map of timm's VisionTransformer, with pre-norm or LayerScale. Our patch projection [dim, C p p] is that of a
+// convolution there, [dim, C, p, p], where C is `channels`. Both maps throw Error unless C is above 0.
 KeyMap timm_vit(std::int64_t channels = 3);
-// timm's Cait (and the official one, whose names it keeps).
+// The key map of timm's Cait, and of the authors' CaiT, which has the same names.
 KeyMap timm_cait(std::int64_t channels = 3);
 
-// The module's parameters under the names and shapes that the map gives them, sharing their buffers: saved, they are
-// the weights; assigned to, they change the module. Throws if two parameters get one name, or a rule has not as many *
-// on both sides.
+// Returns the parameters of a module under the names and shapes of the map. The tensors share the buffers of the
+// parameters, so assigning to them changes the module. Throws Error if two parameters get the same name, or if a rule
+// has different numbers of * on its sides.
 NamedTensors weights(const Module& module, const KeyMap& map = {});
 
-// Throws as write_safetensors does.
+// Writes weights(module, map) to a file. Throws Error as write_safetensors() does.
 void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map = {},
                   const std::map<std::string, std::string>& metadata = {});
 
-// Throws as read_safetensors and assign do (names are the file's); the module is unchanged then. Values are cast
-// between f32 and f64.
+// Reads a file into a module, with a cast between f32 and f64 if necessary, and returns the names that are on one side
+// only. Throws Error as read_safetensors() and assign() do, with the names of the file; the module is then unchanged.
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map = {},
                        Strictness strictness = {});
 

@@ -14,9 +14,9 @@ AttentionOptions AttentionOptions::resolved(const char* op) const {
         op, dim, heads);
   survivable_threshold(op, "dropout rate", dropout);
   check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
-  check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op,
-        drop_head_steps);
-  key_mask(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(), 0);  // checks
+  check(drop_head_steps >= 0, "[{}] expected DropHead steps of at least 0, got {}", op, drop_head_steps);
+  key_mask(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(),
+           0);  // throws for invalid options
   AttentionOptions o = *this;
   o.drop_key = by_rate(drop_key, grid);
   return o;

@@ -1,3 +1,4 @@
+// Multi-head self-attention: the options, the base class of all forms, and the plain form.
 #pragma once
 
 #include "autograd/ops.h"
@@ -7,25 +8,32 @@
 
 namespace plumb::nn {
 
+// Options of an attention layer.
 struct AttentionOptions {
   std::int64_t dim, heads;
-  DropKey drop_key = {};             // its rate is this layer's
-  KeyGrid grid = {};                 // of the patches, the last tokens; asked for by DropKey's structured shapes
-  double dropout = 0;                // of the attention probabilities
-  double drop_head = 0;              // DropHead's rate, [0, 1)
-  std::int64_t drop_head_steps = 0;  // of training, over which that rate follows drop_head_rate; 0: constant
+  DropKey drop_key = {};  // with the rate of this layer
+  KeyGrid grid = {};      // the grid of the patches, which are the last tokens; needed by DropKey's structured shapes
+  double dropout = 0;     // probability of dropping an attention probability
+  double drop_head = 0;   // rate of DropHead, in [0, 1)
+  // The number of training steps over which the rate of DropHead follows drop_head_rate(); 0: the rate is constant.
+  std::int64_t drop_head_steps = 0;
   Init init = Init::truncated_normal(0.02);  // of all weights
-  bool qkv_bias = true;                      // of q, k and v; the last product has one
-  double proj_drop = 0;                      // dropout after that, as dropout() takes it
-  bool causal = false;                       // a token attends to itself and those before it
+  bool qkv_bias = true;                      // whether q, k and v have a bias; proj always has one
+  double proj_drop = 0;                      // probability of dropout after proj; bounds as for dropout()
+  bool causal = false;                       // whether a token attends only to itself and the tokens before it
 
-  AttentionOptions resolved(const char* op) const;    // these, DropKey by rate; throws for what no attention can be
-  plumb::AttentionOptions call(bool training) const;  // the op's options of one pass
-  Tensor drop_heads(const Tensor& heads, bool training) const;  // DropHead on the output [B, T, D], heads side by side
+  // Returns these options with DropKey's rate converted by by_rate(). Throws Error for invalid options; `op` begins the
+  // message.
+  AttentionOptions resolved(const char* op) const;
+  // Returns the options of the attention op for one pass; in evaluation, nothing is dropped.
+  plumb::AttentionOptions call(bool training) const;
+  // Applies DropHead to the output of the heads, [B, T, D], in which the heads lie next to each other. The identity in
+  // evaluation.
+  Tensor drop_heads(const Tensor& heads, bool training) const;
 };
 
-// What every self-attention x [B, T, D] -> [B, T, D] has around its heads: qkv packs q, k, v in this order (weight [3D,
-// D]), proj [D, D]; both with bias unless the options say otherwise. DropKey, dropout and DropHead are off in
+// Base class of self-attention layers, x [B, T, D] -> [B, T, D]. Parameters: qkv packs q, k and v in this order (weight
+// [3D, D]), proj is [D, D]; both have a bias unless the options say otherwise. DropKey, dropout and DropHead are off in
 // evaluation.
 class SelfAttention : public Branch {
  public:
@@ -34,25 +42,30 @@ class SelfAttention : public Branch {
   Linear& last() override { return proj_; }
   void scale_value_path(double factor) override;
 
+  // The options, with DropKey's rate converted by by_rate().
   const AttentionOptions& options() const { return options_; }
-  // Whether DropKey, dropout and DropHead are on while training; they are until this says otherwise.
+  // Switches DropKey, dropout and DropHead in training. They are on from the start.
   void drop_in_attention(bool on) { drops_ = on; }
-  // What a forward pass on [batch, tokens, D] drops, or dropped, in the random scope that is open now: to be asked for
-  // at the steps that are logged. Zeros in evaluation.
+  // Returns the statistics of the keys that a forward pass on [batch, tokens, D] drops in the current random scope.
+  // Zeros in evaluation. The draws are repeated, so call this only at steps that are logged.
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t tokens) const;
-  // What weighs the values, [B, heads, T, T] from what qkv gives [B, T, 3D], with nothing dropped.
+  // Returns the attention probabilities, [B, heads, T, T], from the output [B, T, 3D] of qkv, as if nothing were
+  // dropped.
   virtual Tensor probabilities(const Tensor& qkv) const;
 
  protected:
-  SelfAttention(std::string type, const char* op,
-                const AttentionOptions& options);  // op: the name in errors of the options
+  // op: the name that begins the errors of the options.
+  SelfAttention(std::string type, const char* op, const AttentionOptions& options);
 
   Tensor forward(const Tensor& x) const override;
-  virtual Tensor attend(const Tensor& qkv) const = 0;  // [B, T, 3D] -> what the heads collect, side by side [B, T, D]
-  virtual bool takes_bf16() const { return false; }    // whether attend() does, in a bf16 run
+  // Maps the output of qkv [B, T, 3D] to the values that the heads collect, [B, T, D], the heads next to each other.
+  virtual Tensor attend(const Tensor& qkv) const = 0;
+  // Whether attend() accepts bf16, in a trial with products in bf16.
+  virtual bool takes_bf16() const { return false; }
+  // Whether DropKey, dropout and DropHead act in this pass.
   bool drops() const { return drops_ && training(); }
-  Tensor scores(const Tensor& qkv)
-      const;  // q k / sqrt(width of a head), [B, heads, T, T]; -inf where it is causal and may not look
+  // q k^T / sqrt(width of a head), [B, heads, T, T]; -inf for keys that a causal query must not see.
+  Tensor scores(const Tensor& qkv) const;
 
  private:
   AttentionOptions options_;
@@ -61,7 +74,7 @@ class SelfAttention : public Branch {
   bool drops_ = true;
 };
 
-// Multi-head self-attention (Vaswani et al. 2017); scores are scaled by head_dim^-1/2.
+// Multi-head self-attention (Vaswani et al. 2017). The scores are scaled by head_dim^-1/2.
 class Attention : public SelfAttention {
  public:
   explicit Attention(const AttentionOptions& options);

@@ -13,7 +13,7 @@ void move_towards(const Tensor& running, const Tensor& batch) {
   copy_into((running.detach() * (1 - momentum) + batch.detach() * momentum).array(), running.array());
 }
 
-// Before any parameter is made.
+// Checks the arguments before any parameter is made.
 double checked_eps(std::int64_t channels, double eps) {
   check(channels > 0, "[batch_norm2d] expected at least one channel, got {}", channels);
   detail::check_eps("batch_norm2d", eps);
@@ -34,7 +34,8 @@ Tensor BatchNorm2d::forward(const Tensor& images) const {
   if (!training()) return batch_norm2d(images, {running_mean_.detach(), running_var_.detach()}, weight_, bias_, eps_);
   const BatchStatistics batch = batch_statistics(images);
   const std::int64_t count = images.numel() / images.dim(1);
-  check(count > 1, "[batch_norm2d] expected more than one value a channel in training, got images {}", images.shape());
+  check(count > 1, "[batch_norm2d] expected more than one value per channel in training, got images {}",
+        images.shape());
   if (std::string_view(current_phase()) == "forward") {
     move_towards(running_mean_, batch.mean);
     move_towards(running_var_, batch.variance.detach() * (static_cast<double>(count) / static_cast<double>(count - 1)));

@@ -1,3 +1,4 @@
+// Batch normalisation of images.
 #pragma once
 
 #include "nn/module.h"
@@ -5,15 +6,16 @@
 namespace plumb::nn {
 
 // Batch norm (Ioffe, Szegedy 2015) of images [B, channels, H, W]: weight [channels] starts at 1, bias [channels] at 0.
-// In training it uses the statistics of the batch and moves running_mean and running_var towards them, 0.1 of the way
-// in each forward pass (not again when checkpoint() repeats one); the variance there is the unbiased one, divided by B
-// H W - 1. In evaluation it uses those. As PyTorch's.
+// In training it uses the statistics of the batch, and each forward pass moves running_mean and running_var 0.1 of the
+// way towards them. A pass that checkpoint() repeats does not move them again. The variance in running_var is the
+// unbiased one, divided by B H W - 1. In evaluation the layer uses running_mean and running_var. All this is as in
+// PyTorch.
 //
-// running_mean [channels] (starts at 0) and running_var [channels] (at 1) are parameters that nothing trains, so that
-// they are saved with the weights: Role::statistic, frozen for ever. They are counted by parameter_count().
+// running_mean [channels] (starts at 0) and running_var [channels] (starts at 1) are parameters of Role::statistic, so
+// that they are saved with the weights. They are always frozen, and parameter_count() counts them.
 class BatchNorm2d : public Layer {
  public:
-  // At least one channel, eps of at least least_eps (ops.h).
+  // Throws Error unless there is at least one channel, and eps is at least least_eps (ops.h).
   explicit BatchNorm2d(std::int64_t channels, double eps = 1e-5);
 
  protected:

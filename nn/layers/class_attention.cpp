@@ -22,7 +22,8 @@ ClassAttention::ClassAttention(const AttentionOptions& o)
 
 Tensor ClassAttention::forward(const Tensor& u) const {
   check(u.shape().rank() == 3 && u.dim(1) > 0 && u.dim(2) == options_.dim,
-        "[class_attention] expected [B, 1 + T, {}], the class token first, got {}", options_.dim, u.shape());
+        "[class_attention] expected an input [B, 1 + T, {}] with the class token first, got {}", options_.dim,
+        u.shape());
   const std::int64_t H = options_.heads;
   const Tensor heads = attention(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), split_heads(v_(u), H),
                                  options_.call(training()));

@@ -1,4 +1,4 @@
-// Class attention (Touvron et al. 2021, CaiT, section 3): a class token that reads the patches, which stay as they are.
+// Class attention (Touvron et al. 2021, CaiT, section 3): a class token reads the patches, which do not change.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,15 @@
 
 namespace plumb::nn {
 
-// u [B, 1 + T, D], the class token first -> [B, 1, D]: one query a head, from the class token; keys and values from all
-// of u, so that the class token attends to itself, too. Linears q, k, v, proj [D, D], all with bias unless the options
-// say otherwise. The cost is linear in T.
+// Maps u [B, 1 + T, D], with the class token first, to [B, 1, D]. There is one query per head, from the class token;
+// keys and values come from all of u, so the class token attends to itself too. The linear layers q, k, v and proj are
+// [D, D], with a bias unless the options say otherwise. The cost is linear in T. Throws Error for an input of another
+// shape.
 class ClassAttention : public Layer {
  public:
   explicit ClassAttention(const AttentionOptions& options);
-  Tensor probabilities(const Tensor& u) const;  // of u, [B, heads, 1, 1 + T], with nothing dropped
+  // Returns the attention probabilities for u, [B, heads, 1, 1 + T], as if nothing were dropped.
+  Tensor probabilities(const Tensor& u) const;
 
  protected:
   Tensor forward(const Tensor& u) const override;
@@ -28,33 +30,35 @@ class ClassAttention : public Layer {
   std::unique_ptr<Dropout> proj_drop_;  // null without dropout
 };
 
+// Makes a layer of type L from its options.
 template <class L, class Options>
 std::unique_ptr<Layer> make_layer(const Options& options) {
   return std::make_unique<L>(options);
 }
 
-// What timm's block takes, too (timm/models/cait.py); by default what the authors' model has.
+// Options of a class attention block, including those of timm's block (timm/models/cait.py). The defaults are those of
+// the authors' model.
 struct ClassBlockOptions {
   std::int64_t dim, heads, hidden;
-  double init = 1e-5;  // of both gammas
+  double init = 1e-5;  // initial value of both gammas
   double norm_eps = 1e-6;
   Init weights = Init::truncated_normal(0.02);
   bool qkv_bias = true;
-  double attn_drop = 0,
-         proj_drop =
-             0;  // dropout of attention; after its last product, and in the MLP after the activation and after fc2
-  double drop_path = 0;  // stochastic depth, of both branches
-  // What the block is made of: attention maps [B, 1 + T, D] to [B, 1, D], the MLP [B, 1, D] to the same.
+  // attn_drop: dropout of the attention probabilities. proj_drop: dropout after the last product of the attention, and
+  // in the MLP after the activation and after fc2.
+  double attn_drop = 0, proj_drop = 0;
+  double drop_path = 0;  // rate of stochastic depth, in both branches
+  // Make the parts of the block. attention maps [B, 1 + T, D] to [B, 1, D], the MLP maps [B, 1, D] to the same shape.
   std::function<std::unique_ptr<Layer>(const AttentionOptions&)> attention =
       make_layer<ClassAttention, AttentionOptions>;
   std::function<std::unique_ptr<Layer>(const MlpOptions&)> mlp = make_layer<Mlp, MlpOptions>;
   std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm = make_layer_norm;
 };
 
-// Patches x [B, T, D] and class token c [B, 1, D] -> c [B, 1, D]:
+// A class attention block: maps patches x [B, T, D] and the class token c [B, 1, D] to the new class token [B, 1, D].
 //   c <- c + gamma1 * ClassAttention(LN1([c; x]));  c <- c + gamma2 * MLP(LN2(c))
-// with stochastic depth around what each gate adds. Nothing is dropped by default, as in the authors' model. Parameters
-// norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma.
+// Stochastic depth applies to the two terms that are added. By default nothing is dropped, as in the authors' model.
+// Parameters: norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma. Throws Error for inputs of other shapes.
 class LayerScaleBlockClassAttn : public Module {
  public:
   explicit LayerScaleBlockClassAttn(const ClassBlockOptions& options);

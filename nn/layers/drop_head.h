@@ -5,14 +5,16 @@
 
 namespace plumb::nn {
 
-// The rate of training step 0 ... steps - 1: V-shaped, from `base` in the first step over 0 halfway back to `base` in
-// the last one. Where the V turns is our convention. A training of one step takes `base`.
+// The rate at training step 0 .. steps - 1. It falls linearly from `base` at the first step to 0 halfway, and rises
+// back to `base` at the last step (V-shaped); the position of the minimum is our choice. With a single step, the rate
+// is `base`. Throws Error for a step out of bounds.
 double drop_head_rate(double base, std::int64_t step, std::int64_t steps);
 
-// Factors [batch, 1, heads, 1] of the heads' outputs [B, T, H, E]: 0 with probability `rate` in [0, 1) per (sample,
-// head), else heads / kept heads of the sample, so that their sum is that of ones. A sample that lost all heads keeps
-// the one of the largest draw. A rate below 2^-17 drops nothing. An empty batch has no factors. Draws depend on seed,
-// step and the open module path. dtype and device are like's.
+// Returns factors [batch, 1, heads, 1] for the outputs of heads [B, T, H, E]. Each (sample, head) is dropped, with
+// factor 0, with probability `rate`, which is in [0, 1). The kept heads of a sample get the factor heads / (number of
+// kept heads), so that the factors sum to the number of heads. If all heads of a sample are dropped, the head with the
+// largest draw is kept. A rate below 2^-17 drops nothing. The draws depend on seed, step and the current module path.
+// dtype and device are those of `like`. Throws Error for a rate or numbers out of bounds.
 Tensor drop_head_scale(std::int64_t batch, std::int64_t heads, double rate, const Tensor& like);
 
 }  // namespace plumb::nn

@@ -1,31 +1,36 @@
-// Stochastic depth (Huang et al. 2016): drops a branch for whole samples while training.
+// Stochastic depth (Huang et al. 2016): in training, drops a branch for whole samples.
 #pragma once
 
 #include "nn/module.h"
 
 namespace plumb::nn {
 
-// Where the factor goes that makes training and evaluation agree in expectation.
-//   rescaled  a kept branch times 1 / (1 - rate) in training, the identity in evaluation (timm, DeiT, CaiT)
-//   original  the paper's: nothing in training, every branch times 1 - rate in evaluation
-// DeepMind's NF-ResNets rescale neither time, and so do not agree.
+// The factor that makes training and evaluation agree in expectation.
+//   rescaled  in training, a kept branch is multiplied by 1 / (1 - rate); in evaluation nothing is (timm, DeiT, CaiT)
+//   original  in training, nothing is multiplied; in evaluation, every branch is multiplied by 1 - rate (the paper)
+// DeepMind's NF-ResNets have neither factor, so training and evaluation do not agree there.
 enum class DropPathForm { rescaled, original };
 const char* name(DropPathForm form);
-const std::vector<std::string>& drop_path_form_names();      // rescaled, original
-DropPathForm drop_path_form_named(const std::string& name);  // throws for another
+// The names of the forms: rescaled, original.
+const std::vector<std::string>& drop_path_form_names();
+// The form of a name. Throws Error for another name.
+DropPathForm drop_path_form_named(const std::string& name);
 
-// x [B, ..]: in training each sample is 0 with probability `rate` in [0, 1), else as the form says. Two of them in one
-// block pass different `branch` numbers, so that they draw apart (the draws also depend on seed, step and path). Both
-// forms draw the same. The rate is rounded to the 16 bits of a draw: one below 2^-17 drops nothing, one above 1 - 2^-16
-// is refused.
+// Maps x [B, ..] to the same shape. In training, each sample is set to 0 with probability `rate`, which is in [0, 1),
+// and is otherwise multiplied as the form says. Two of these layers in one block need different `branch` numbers, so
+// that their draws differ. The draws also depend on seed, step and module path, and are the same for both forms. The
+// rate is rounded to the 16 bits of a draw: below 2^-17 nothing is dropped; the constructor throws Error above 1 -
+// 2^-16.
 class DropPath : public Layer {
  public:
   explicit DropPath(double rate, std::uint32_t branch = 0, DropPathForm form = DropPathForm::rescaled);
 
+  // The rate and the form.
   double rate() const { return rate_; }
   DropPathForm form() const { return form_; }
-  // The factors [B] of this step's samples; undefined where all are 1 (rate 0, rescaled in evaluation). Throws for a
-  // rate above 0 in training without an open RandomScope.
+  // Returns the factors [B] of the samples in this step; undefined if all are 1 (rate 0, or rescaled in evaluation).
+  // Throws Error in training if the rate is above 0 and no RandomScope is open. dtype, device and B are those of
+  // `like`.
   Tensor row_scale(const Tensor& like) const;
 
  protected:

@@ -1,11 +1,12 @@
-// Dropout (Srivastava et al. 2014) as a layer: drops while training, and nothing after eval().
+// Dropout (Srivastava et al. 2014) as a layer. It acts in training mode only.
 #pragma once
 
 #include "nn/module.h"
 
 namespace plumb::nn {
 
-// Zero with probability p, else x / (1 - p), per element; the identity in evaluation. p as dropout() takes it.
+// Sets each element to 0 with probability p, and divides the others by 1 - p. The identity in evaluation. The bounds of
+// p are those of dropout().
 class Dropout : public Layer {
  public:
   explicit Dropout(double p);

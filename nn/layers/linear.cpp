@@ -13,14 +13,14 @@ Linear::Linear(const LinearOptions& o) : Layer("Linear") {
 
 namespace {
 
-// The norm's parameters where there is one that can be a part of the op.
+// The norm's parameters, if the norm can be a part of the fused op: a LayerNorm without hooks.
 std::optional<NormParameters> fusible(const Layer* norm) {
   const auto* layer_norm = dynamic_cast<const LayerNorm*>(norm);
   if (!layer_norm || layer_norm->hooked()) return std::nullopt;
   return layer_norm->own_parameters();
 }
 
-// What a fused op would have handed on.
+// Casts y to bf16 if the fused op would have returned bf16.
 Tensor narrowed(const Tensor& y, bool bf16_result) {
   return bf16_result && y.dtype() == DType::f32 && precision() == Precision::bf16 ? cast(y, DType::bf16) : y;
 }

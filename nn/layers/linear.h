@@ -1,3 +1,4 @@
+// A fully connected layer.
 #pragma once
 
 #include "core/backend.h"
@@ -5,29 +6,34 @@
 
 namespace plumb::nn {
 
+// Options of a Linear.
 struct LinearOptions {
   std::int64_t in, out;
   bool bias = true;
   Init init = Init::truncated_normal(0.02);  // of the weight
   Init bias_init = Init::constant(0);
-  Role role = Role::weight;  // of the weight: whether it decays. The bias is Role::bias.
+  Role role = Role::weight;  // of the weight, which decides whether it decays; the bias has Role::bias
 };
 
-// x [.., in] -> x weight^T + bias [.., out]; weight [out, in], bias [out].
+// Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws
+// Error for extents below 1.
 class Linear : public Layer {
  public:
   explicit Linear(const LinearOptions& options);
 
+  // The parameters (bias is undefined if there is none), the declared init of the weight, and its scaling by a factor.
   const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }  // undefined without one
+  const Tensor& bias() const { return bias_; }
   Init& weight_init() { return own("weight").init; }
   void scale_init(double factor) { weight_init() = weight_init().scaled(factor); }
 
-  // The layer with its neighbours, fused into one op where nobody has hooked one of them and a norm is a LayerNorm. The
-  // values are the same, gradients are up to rounding. bf16_result: as the ops take it.
-  Tensor after(const Layer* norm, const Tensor& x, bool bf16_result = false) const;  // (*this)(norm(x)); null: no norm
-  Tensor gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result = false) const;  // gelu of it
-  // gated_residual(skip, (*this)(x), gate, row_scale)
+  // The layer together with neighbouring operations. They are fused into one op if none of the layers has hooks and the
+  // norm is a LayerNorm. Fused and separate ops give the same values; gradients differ by rounding. bf16_result:
+  // whether the result may be bf16, as for the ops in ops.h.
+  // after() returns (*this)(norm(x)), or (*this)(x) if norm is null. gelu_after() returns gelu() of that.
+  Tensor after(const Layer* norm, const Tensor& x, bool bf16_result = false) const;
+  Tensor gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result = false) const;
+  // Returns gated_residual(skip, (*this)(x), gate, row_scale).
   Tensor joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const;
 
  protected:

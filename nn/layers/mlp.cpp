@@ -9,8 +9,7 @@ namespace plumb::nn {
 std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim) {
   const double hidden = std::round(mlp_ratio * static_cast<double>(dim));
   check(1 <= hidden && hidden <= 0x1p40,
-        "[{}] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of {}, got {}", op, dim,
-        mlp_ratio);
+        "[{}] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at width {}, got {}", op, dim, mlp_ratio);
   return static_cast<std::int64_t>(hidden);
 }
 

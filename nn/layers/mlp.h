@@ -1,3 +1,4 @@
+// The MLP of a transformer block.
 #pragma once
 
 #include "core/backend.h"
@@ -6,18 +7,19 @@
 
 namespace plumb::nn {
 
+// Options of an Mlp.
 struct MlpOptions {
   std::int64_t dim, hidden;
   Gelu gelu = Gelu::erf;
   Init init = Init::truncated_normal(0.02);  // of both weights
-  double drop = 0;  // dropout after the activation and after fc2, while training; as dropout() takes it
+  double drop = 0;  // probability of dropout after the activation and after fc2; bounds as for dropout()
 };
 
-// round(mlp_ratio dim), the hidden width that a model's options ask for (timm cuts the fraction off). Throws, in the
-// name of `op`, for less than one hidden unit or more than 2^40.
+// Returns the hidden width round(mlp_ratio dim). (timm truncates instead of rounding.) Throws Error, in the name of
+// `op`, for less than one hidden unit or more than 2^40.
 std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim);
 
-// x [.., dim] -> fc2(gelu(fc1(x))) [.., dim].
+// Maps x [.., dim] to fc2(gelu(fc1(x))) [.., dim].
 class Mlp : public Branch {
  public:
   explicit Mlp(const MlpOptions& options);

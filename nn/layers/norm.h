@@ -1,4 +1,4 @@
-// Normalisation over the last axis, and what takes its place.
+// Layers that normalise over the last axis, and DyT, which replaces them.
 #pragma once
 
 #include "autograd/ops.h"
@@ -6,10 +6,11 @@
 
 namespace plumb::nn {
 
-// Layer norm (Ba et al. 2016): weight [dim] starts at 1, bias [dim] at 0.
+// Layer norm (Ba et al. 2016) over the last axis, of width dim. weight [dim] starts at 1, bias [dim] at 0.
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(std::int64_t dim, double eps = 1e-6);
+  // The parameters and eps, for ops that fuse the norm.
   NormParameters own_parameters() const { return {weight_, bias_, eps_}; }
 
  protected:
@@ -20,7 +21,7 @@ class LayerNorm final : public Layer {
   Tensor weight_, bias_;
 };
 
-// RMS norm (Zhang, Sennrich 2019): weight [dim] starts at 1.
+// RMS norm (Zhang, Sennrich 2019) over the last axis, of width dim. weight [dim] starts at 1.
 class RmsNorm : public Layer {
  public:
   explicit RmsNorm(std::int64_t dim, double eps = 1e-6);
@@ -33,8 +34,8 @@ class RmsNorm : public Layer {
   Tensor weight_;
 };
 
-// DyT (Zhu et al. 2025), which takes a norm's place: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight
-// [dim] at 1, bias [dim] at 0; none of them decays.
+// DyT (Zhu et al. 2025), a replacement for norms: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight
+// [dim] at 1, bias [dim] at 0. None of them decays.
 class DyT : public Layer {
  public:
   explicit DyT(std::int64_t dim, double alpha = 0.5);

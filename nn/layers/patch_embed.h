@@ -1,21 +1,25 @@
+// The patch embedding of a vision transformer.
 #pragma once
 
 #include "nn/layers/linear.h"
 
 namespace plumb::nn {
 
+// Options of a PatchEmbed.
 struct PatchEmbedOptions {
-  std::int64_t image, patch, channels, dim;  // square images and patches, extents in pixels
-  Init init = Init::fan_in_uniform();        // as ViT, DeiT and CaiT leave it: their 0.02 is for linears, the patch
-                                             // convolution keeps PyTorch's
+  std::int64_t image, patch, channels, dim;  // square images and patches; extents in pixels
+  // Init of the projection. ViT, DeiT and CaiT use std 0.02 for linear layers, but keep PyTorch's default, which this
+  // is, for the patch convolution.
+  Init init = Init::fan_in_uniform();
 };
 
-// Images [B, C, H, W] -> tokens [B, (H/p)(W/p), dim], row by row: each p x p patch, flattened as (channel, row,
-// column), through one linear `proj` (a convolution of stride p; its weight [dim, C p p] is the convolution's,
-// flattened).
+// Maps images [B, C, H, W] to tokens [B, (H/p)(W/p), dim], row by row. Each p x p patch, flattened as (channel, row,
+// column), passes through one linear layer `proj`. This is a convolution of stride p; the weight [dim, C p p] is the
+// flattened weight of that convolution. Throws Error for images of other sizes than the options state.
 class PatchEmbed : public Layer {
  public:
   explicit PatchEmbed(const PatchEmbedOptions& options);
+  // The number of tokens of an image.
   std::int64_t tokens() const { return (options_.image / options_.patch) * (options_.image / options_.patch); }
 
  protected:

@@ -1,19 +1,22 @@
-// Attention whose heads talk (Shazeer et al. 2020), as in CaiT (Touvron et al. 2021).
+// Talking-heads attention (Shazeer et al. 2020), as in CaiT (Touvron et al. 2021): heads exchange scores and
+// probabilities.
 #pragma once
 
 #include "nn/layers/attention.h"
 
 namespace plumb::nn {
 
-// How both mixes of heads start. CaiT's truncated normal (std 0.02) leaves scores of almost 0, so that each query looks
-// at all keys alike, and what it then collects is scaled by rows of the second mix, not by 1. From the identity the
-// layer starts as plain attention.
+// How both mixes of heads start. With CaiT's truncated normal (std 0.02) the scores are almost 0, so each query attends
+// to all keys equally, and the collected values are scaled by rows of the second mix instead of 1. With the identity,
+// the layer starts as plain attention.
 enum class HeadMixInit { truncated_normal, identity };
 
-// One mix over heads: weight [heads, heads]; bias [heads] starts at 0.
+// A learned mix over heads. Parameters: weight [heads, heads], which starts as `init` says, and bias [heads], which
+// starts at 0. The constructor throws Error for fewer than one head.
 class HeadMix : public Module {
  public:
   HeadMix(std::int64_t heads, HeadMixInit init);
+  // The parameters.
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
 
@@ -21,17 +24,19 @@ class HeadMix : public Module {
   Tensor weight_, bias_;
 };
 
-// Self-attention x [B, T, D] -> [B, T, D] whose scores are mixed over heads by proj_l before the softmax, whose
-// probabilities by proj_w after it (ops.h: attention_talking). Parameters qkv, proj as Attention's, proj_l, proj_w. Not
-// fused: keeps several [B, heads, T, T] arrays.
+// Self-attention x [B, T, D] -> [B, T, D] with two mixes over heads: proj_l mixes the scores before the softmax, proj_w
+// mixes the probabilities after it (ops.h: attention_talking). Parameters: qkv and proj as in Attention, proj_l,
+// proj_w. The op is not fused: it keeps several [B, heads, T, T] arrays.
 //
-// DropKey drops in each head of mixed scores. With a mask per entry a key dropped in one head comes back: proj_w mixes
-// in the probabilities of heads that kept it, and proj_w's bias gives every key the same weight, dropped or not.
-// DropSharing::heads, one mask for all heads, leaves the bias alone; prefer it here.
+// DropKey drops keys in each head of the mixed scores. With a separate mask per entry, a key that one head drops can
+// come back: proj_w mixes in the probabilities of heads that kept it, and the bias of proj_w gives every key the same
+// weight, dropped or not. With DropSharing::heads, one mask for all heads, only the effect of the bias remains; prefer
+// it for this layer.
 class TalkingHeadsAttention : public SelfAttention {
  public:
   explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMixInit mix = HeadMixInit::truncated_normal);
-  Tensor probabilities(const Tensor& qkv) const override;  // after both mixes: rows need not sum to 1
+  // After both mixes, so the rows need not sum to 1.
+  Tensor probabilities(const Tensor& qkv) const override;
 
  protected:
   Tensor attend(const Tensor& qkv) const override;

@@ -23,8 +23,7 @@ CaiT::CaiT(const CaiTOptions& o)
               .attention = o.attention}),
       norm_(o.dim, o.norm_eps),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
-  check(o.depth_token_only >= 1, "[cait] expected at least one block for the class token to read the patches, got {}",
-        o.depth_token_only);
+  check(o.depth_token_only >= 1, "[cait] expected a depth_token_only of at least 1 block, got {}", o.depth_token_only);
   cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens(), o.dim}, Init::truncated_normal(0.02), Role::position);
   child("patch_embed", patch_embed_);
@@ -53,8 +52,8 @@ Tensor CaiT::class_token(const Tensor& patches) const {
   return cls;
 }
 
-// The authors normalise [class token; patches] and read the class token: a norm looks at one token at a time, so that
-// one is enough.
+// The authors normalise [class token; patches] and read the class token. A norm treats each token separately, so
+// normalising the class token is enough.
 Tensor CaiT::forward(const Tensor& images) const {
   const Tensor cls = norm_(class_token(patches(images)));
   return head_(reshape(cls, {cls.dim(0), cls.dim(2)}));

@@ -1,4 +1,4 @@
-// CaiT (Touvron et al. 2021, Going deeper with image transformers).
+// CaiT, a vision transformer with class attention (Touvron et al. 2021, Going deeper with image transformers).
 #pragma once
 
 #include "nn/layers/class_attention.h"
@@ -8,41 +8,50 @@
 
 namespace plumb::nn {
 
+// Options of a CaiT. The defaults are those of CaiT-XXS24. The first four are in timm's order, which designated
+// initialisers must keep.
 struct CaiTOptions {
-  std::int64_t image = 224, patch = 16, channels = 3,
-               classes = 1000;                    // initialisers must keep this order, which is timm's
-  std::int64_t dim = 192, depth = 24, heads = 4;  // XXS24; depth counts the blocks of stage 1
+  // Sides of images and patches in pixels, channels of the images, and classes.
+  std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;
+  std::int64_t dim = 192, depth = 24, heads = 4;  // depth: blocks of stage 1
   std::int64_t depth_token_only = 2;              // blocks of stage 2
-  double mlp_ratio = 4;                           // hidden width of the MLPs, in widths: round(mlp_ratio dim)
-  GateChoice gate = "layerscale";  // residual method of stage 1; stage 2 keeps LayerScale whatever this is
-  std::optional<double> init =
-      {};  // of LayerScale's gammas in both stages (a gate other than "layerscale" has its own); if not given, by depth
-  AttentionFactory attention =
-      make_attention<TalkingHeadsAttention>;  // of stage 1; make_attention<Attention> for plain heads
+  double mlp_ratio = 4;                           // hidden width of the MLPs is round(mlp_ratio dim)
+  GateChoice gate = "layerscale";                 // residual method of stage 1; stage 2 always has LayerScale
+  // Initial value of LayerScale's gammas in both stages. If not given, it follows from the depth. A gate other than
+  // "layerscale" has its own initial values in stage 1.
+  std::optional<double> init = {};
+  // The attention of stage 1; make_attention<Attention> for plain heads.
+  AttentionFactory attention = make_attention<TalkingHeadsAttention>;
   double norm_eps = 1e-6;
-  std::optional<Recipe> recipe = {};  // weights of both stages, head and rates of scalars; recipe_of() if not given
-  DropKey drop_key = {};              // this and the next three in stage 1 alone, as the authors have it
+  // The training recipe: weights of both stages, head, and learning-rate factor of scalars. If not given, recipe_of()
+  // chooses it.
+  std::optional<Recipe> recipe = {};
+  // Drop rates of stage 1. As in the authors' model, nothing is dropped in stage 2.
+  DropKey drop_key = {};
   double attention_dropout = 0;
   DropHeadOptions drop_head = {};
-  DropPathOptions drop_path = {};  // uniform over blocks unless it says otherwise
+  DropPathOptions drop_path = {};  // constant over the blocks unless the schedule says otherwise
   std::uint64_t seed = 0;          // of the initial values
 };
 
-// Images [B, C, H, W] -> logits [B, classes]. Stage 1 is a stack of blocks over the patches alone; in stage 2 a class
-// token reads the patches, which are not updated any more. Parameters: patch_embed.proj, cls_token (1, 1, D), pos_embed
-// (1, T, D), blocks.N.*, blocks_token_only.N.*, norm, head.
+// Maps images [B, C, H, W] to logits [B, classes]. Stage 1 is a stack of residual blocks over the patches. In stage 2,
+// a class token reads the patches, which no longer change. Parameters: patch_embed.proj, cls_token (1, 1, D), pos_embed
+// (1, T, D), blocks.N.*, blocks_token_only.N.*, norm, head. The constructor initialises them, and throws Error for
+// options that do not fit.
 class CaiT : public Classifier {
  public:
   explicit CaiT(const CaiTOptions& options);
 
-  const CaiTOptions& options() const { return options_; }
+  const CaiTOptions& options() const { return options_; }  // as given to the constructor
   Stack& stack() override { return stack_; }  // stage 1
+  // The blocks of stage 1 and of stage 2.
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
   const std::vector<std::unique_ptr<LayerScaleBlockClassAttn>>& blocks_token_only() const { return blocks_token_only_; }
-  // Recompute each block of stage 1 in the backward pass instead of keeping its activations.
+  // If on, each block of stage 1 is computed again in the backward pass, and its activations are not kept.
   void checkpoint_blocks(bool on) { stack_.checkpoint_blocks(on); }
 
-  // The two stages: images -> patches [B, T, D]; these -> the class token [B, 1, D], before the norm.
+  // The two stages. patches() maps images to patches [B, T, D]; class_token() maps these to the class token [B, 1, D],
+  // before the norm.
   Tensor patches(const Tensor& images) const;
   Tensor class_token(const Tensor& patches) const;
 

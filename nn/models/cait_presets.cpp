@@ -13,7 +13,7 @@ const std::string authors = "facebookresearch/deit, cait_models.py", script = "f
 struct Size {
   std::string name;
   double dim, heads;
-  std::optional<double> drop_path[3];  // with 24, 36, 48 blocks, as reported
+  std::optional<double> drop_path[3];  // published rates with 24, 36 and 48 blocks; empty: none
 };
 const std::vector<Size> sizes{{"xxs", 192, 4, {0.05, 0.1, {}}},
                               {"xs", 288, 6, {0.05, 0.1, {}}},
@@ -29,10 +29,10 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
 Constant paper_drop_path(const Size& size, std::size_t i) {
   if (size.drop_path[i]) return {*size.drop_path[i], "reported in secondary texts, not verified"};
   return {2 * *size.drop_path[1] - *size.drop_path[0],
-          "rule: goes on from 24 and 36 blocks in a straight line, as the reported S48 and M48 do"};
+          "rule: linear extrapolation from 24 and 36 blocks, which gives the reported rates of S48 and M48"};
 }
 
-// The paper gives eps by depth; the authors' XXS36, which timm copies, does not keep to it.
+// The paper gives eps by depth. The authors' XXS36, which timm copies, does not follow that rule.
 Constant paper_init(const std::string& size, std::int64_t depth) {
   const std::string rule = layerscale_init_source(depth);
   return {layerscale_init(depth), size == "xxs36"         ? rule + "; the released model has 1e-5"
@@ -125,7 +125,7 @@ CaitPreset cait_preset(const std::string& name) {
   std::vector<std::string> names = cait_preset_names();
   std::ranges::stable_sort(names, {}, [&](const std::string& known) { return edit_distance(name, known); });
   names.resize(3);
-  fail(fmt::format("[cait] expected a preset such as {}, got \"{}\"; cait_preset_names() has all",
+  fail(fmt::format("[cait] expected a preset such as {}, got \"{}\"; cait_preset_names() lists all of them",
                    fmt::join(names, ", "), name));
 }
 

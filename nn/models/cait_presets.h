@@ -1,4 +1,4 @@
-// CaiT's published configurations, each constant with where it comes from.
+// The published configurations of CaiT, with the source of each constant.
 //
 //   nn::CaiT model(nn::options_of(nn::cait_preset("cait-paper-xxs24"), {.classes = 100}));
 #pragma once
@@ -7,38 +7,46 @@
 
 namespace plumb::nn {
 
+// A constant of a preset.
 struct Constant {
   double value;
-  // A paper, a file of the authors' or of timm; "reported in .., not verified" where we have it at second hand; "rule:
-  // .." where nobody states it for this size and we derive it.
+  // A paper, a file of the authors or of timm; "reported in .., not verified" if we know the value at second hand;
+  // "rule: .." if it is not published for this size and we derive it.
   std::string source;
 };
 
-// cait-paper-SIZE: the paper's rules, with what the authors' code states beside them. cait-timm-SIZE: what timm's
-// cait_SIZE builds. SIZE is xxs, xs, s or m with 24, 36 or 48 blocks; not all of them were ever released.
+// A published configuration. cait-paper-SIZE follows the rules of the paper, completed by the authors' code.
+// cait-timm-SIZE is the model that timm's cait_SIZE builds. SIZE is xxs, xs, s or m followed by 24, 36 or 48 blocks;
+// not all of these models were released.
 struct CaitPreset {
   std::string name;
-  std::vector<std::pair<std::string, Constant>> constants;  // model, then training recipe; one of value 0 is off
+  std::vector<std::pair<std::string, Constant>>
+      constants;  // of the model, then of the training recipe; a constant of value 0 is off
 
-  const Constant& at(const std::string& constant) const;  // throws for one that it does not have
+  // Returns the constant of this name. Throws Error if there is none.
+  const Constant& at(const std::string& constant) const;
   Constant& at(const std::string& constant);
 };
 
+// The names of all presets.
 std::vector<std::string> cait_preset_names();
-CaitPreset cait_preset(const std::string& name);  // throws for an unknown name, with those nearest to it
+// Returns the preset of this name. Throws Error for an unknown name; the message suggests the nearest ones.
+CaitPreset cait_preset(const std::string& name);
 
-// What a preset leaves to the data and the run.
+// The options that a preset leaves open: they depend on the data and the trial.
 struct CaitTask {
   std::int64_t image = 224, channels = 3, classes = 1000;
   std::uint64_t seed = 0;
 };
+// The options of a CaiT with this preset for this task.
 CaiTOptions options_of(const CaitPreset& preset, const CaitTask& task = {});
 
-// The constants whose values differ.
+// A constant with different values in two presets.
 struct CaitDifference {
   std::string name;
   Constant a, b;
 };
+// The constants whose values differ between two presets.
 std::vector<CaitDifference> differences(const CaitPreset& a, const CaitPreset& b);
 
 }  // namespace plumb::nn

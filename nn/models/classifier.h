@@ -1,13 +1,16 @@
+// The common base class of image classifiers.
 #pragma once
 
 #include "nn/stack.h"
 
 namespace plumb::nn {
 
-// Images [B, C, H, W] -> logits [B, classes] through a stack of residual blocks: what trainers and probes work on.
+// Maps images [B, C, H, W] to logits [B, classes] through a stack of residual blocks. Trainers and signal probes work
+// with this class.
 class Classifier : public Layer {
  public:
   using Layer::Layer;
+  // The stack of residual blocks.
   virtual Stack& stack() = 0;
 };
 

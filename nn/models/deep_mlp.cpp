@@ -12,7 +12,7 @@ namespace {
 
 const DeepMlpOptions& checked(const DeepMlpOptions& o) {
   check(std::ranges::find(deep_mlp_methods(), o.method) != deep_mlp_methods().end(),
-        "[deep_mlp] expected a method of {}, got \"{}\"", fmt::join(deep_mlp_methods(), ", "), o.method);
+        "[deep_mlp] expected one of the methods {}, got \"{}\"", fmt::join(deep_mlp_methods(), ", "), o.method);
   check(o.inputs > 0 && o.width > 0 && o.depth > 0 && o.classes > 0,
         "[deep_mlp] expected positive inputs, width, depth and classes, got {}, {}, {} and {}", o.inputs, o.width,
         o.depth, o.classes);
@@ -21,7 +21,7 @@ const DeepMlpOptions& checked(const DeepMlpOptions& o) {
 
 double default_bound(std::int64_t fan_in) { return 1 / std::sqrt(static_cast<double>(fan_in)); }
 
-// He's normal, std sqrt(2 / fan_in), as a gain on Xavier's.
+// He's normal distribution, std sqrt(2 / fan_in), expressed as a gain of Xavier's.
 Init he_normal(std::int64_t in, std::int64_t out) {
   return Init::xavier_normal(std::sqrt(static_cast<double>(in + out) / static_cast<double>(in)));
 }
@@ -53,7 +53,7 @@ class DeepMlp::Hidden : public Layer {
 
  private:
   Linear linear_;
-  const LayerNorm* norm_;  // the network's, or null
+  const LayerNorm* norm_;  // the network's shared norm, or null
   Tensor alpha_;
   bool adds_;
 };

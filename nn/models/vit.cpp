@@ -23,8 +23,7 @@ ViT::ViT(const ViTOptions& o)
   check(0 <= o.token_block && o.token_block < o.depth,
         "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth, o.token_block);
   check(token || o.token_block == 0,
-        "[vit] expected a pool of the class token where it joins late, before block {}, got the mean of the patches",
-        o.token_block);
+        "[vit] expected pool token if the class token joins late (token_block {}), got pool mean", o.token_block);
   if (token) cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ =
       parameter("pos_embed", {1, patch_embed_.tokens() + at_once, o.dim}, Init::truncated_normal(0.02), Role::position);
@@ -45,12 +44,12 @@ Tensor ViT::forward(const Tensor& images) const {
   stack_.advance(s, 0, joins);
   if (joins > 0) {
     check(s.carried.empty() && s.x.shape().rank() == 3,
-          "[vit] expected a method whose stream is the tokens alone where the class token joins late, got {}",
+          "[vit] expected a method whose stream is only the tokens if the class token joins late, got {}",
           options_.gate->name);
     s.x = concat({token, s.x}, 1);
   }
   stack_.advance(s, joins, options_.depth);
-  // Only the class token is read, so only it is normalised.
+  // The head reads only the class token, so only this token is normalised.
   s.x = slice(s.x, 1, 0, 1);
   for (Tensor& t : s.carried) t = slice(t, 1, 0, 1);
   return head_(reshape(stack_.close(s), {B, D}));

@@ -17,7 +17,7 @@ Ema::Ema(const Module& model, const EmaOptions& options)
   std::unordered_map<const Node*, const std::string*> seen;
   for (const Parameter& p : parameters_) {
     const auto [entry, fresh] = seen.emplace(p.value.node().get(), &p.name);
-    check(fresh, "[ema] expected each parameter once, got one as {} and as {}", *entry->second, p.name);
+    check(fresh, "[ema] expected each parameter once, got the same one as {} and {}", *entry->second, p.name);
     const Array& weight = p.value.array();
     averages_.push_back(empty_like(weight));
     copy_into(weight, averages_.back());
@@ -46,14 +46,15 @@ void Ema::check_model() const {
   for (const auto& [change, names] : {std::pair("replaced", replaced), {"added", added}, {"removed", removed}})
     if (!names.empty()) changes.push_back(fmt::format("{} {}: {}", names.size(), change, some_of(names)));
   check(changes.empty(),
-        "[ema] expected the parameters that {} had when its average was made, got {}; make the average when the model "
+        "[ema] expected the parameters that {} had when its average was made, got {}; make the average after the model "
         "is complete",
         *model_.path(), fmt::join(changes, "; "));
 }
 
 void Ema::update() {
   check(!swapped_,
-        "[ema] expected update() with the weights in place, got it while the averages are: end the EmaScope first");
+        "[ema] expected update() while the weights are in place, got it while the averages are in place: end the "
+        "EmaScope first");
   check_model();
   const auto t = static_cast<double>(updates_++);
   const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
@@ -67,7 +68,7 @@ void Ema::update() {
 }
 
 void Ema::swap() {
-  if (!swapped_) check_model();  // the way back must not throw: an EmaScope ends with it
+  if (!swapped_) check_model();  // the swap back must not throw: the destructor of EmaScope calls it
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     const Out weight(parameters_[i].value.array());
     const std::size_t bytes = weight.size_in_bytes();
@@ -86,13 +87,16 @@ void Ema::swap() {
 }
 
 EmaScope::EmaScope(Ema& ema) : ema_(ema) {
-  check(!ema.swapped(), "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
+  check(!ema.swapped(),
+        "[ema] expected an EmaScope while the weights are in place, got one while the averages are in place: end the "
+        "other EmaScope first");
   ema_.swap();
 }
 
 NamedTensors Ema::averages() const {
   check(!swapped_,
-        "[ema] expected state with the weights in place, got it while the averages are: end the EmaScope first");
+        "[ema] expected its state to be saved or loaded while the weights are in place, got it while the averages are "
+        "in place: end the EmaScope first");
   check_model();
   NamedTensors all;
   for (std::size_t i = 0; i < averages_.size(); ++i)

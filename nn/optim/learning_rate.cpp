@@ -8,8 +8,8 @@
 
 namespace plumb::nn {
 LearningRate::LearningRate(double constant) : f_([constant](std::int64_t) { return constant; }) {
-  check(std::isfinite(constant) && constant >= 0, "[learning_rate] expected a finite rate of at least 0, got {}",
-        constant);
+  check(std::isfinite(constant) && constant >= 0,
+        "[learning_rate] expected a finite learning rate of at least 0, got {}", constant);
 }
 
 LearningRate::LearningRate(std::function<double(std::int64_t)> f) : f_(std::move(f)) {

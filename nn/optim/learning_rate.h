@@ -1,4 +1,4 @@
-// Learning rates as functions of the step, counted from 0.
+// Learning rates as functions of the training step, which is counted from 0.
 #pragma once
 
 #include <cstdint>
@@ -7,37 +7,43 @@
 
 namespace plumb::nn {
 
+// A learning rate as a function of the step s.
 class LearningRate {
  public:
-  // Implicit: {.lr = 1e-3} is a constant rate. Throws for one that is negative or not finite.
+  // A constant learning rate; the conversion is implicit, as in {.lr = 1e-3}. Throws Error if it is negative or not
+  // finite.
   LearningRate(double constant);
-  explicit LearningRate(std::function<double(std::int64_t)> f);  // throws for an empty one
+  // The value of f at each step. Throws Error for an empty function.
+  explicit LearningRate(std::function<double(std::int64_t)> f);
+  // The learning rate of a step.
   double at(std::int64_t step) const { return f_(step); }
 
  private:
   std::function<double(std::int64_t)> f_;
 };
 
-// The schedule `then`, begun after a linear warm-up to its first value: step s < warmup has then.at(0) (s + 1) /
-// warmup, later ones then.at(s - warmup). So a schedule's own steps, and its milestones, count from the end of the
-// warm-up.
+// The schedule `then` after a linear warm-up to its first value. Step s < warmup has the learning rate then.at(0) (s +
+// 1) / warmup, a later step then.at(s - warmup). The steps and milestones of `then` therefore count from the end of the
+// warm-up. Throws Error for a negative warmup.
 LearningRate warmed_up(LearningRate then, std::int64_t warmup);
-// Warm-up to `peak`, then constant.
+// Linear warm-up to `peak`, then constant.
 LearningRate warmup_constant(double peak, std::int64_t warmup);
-// Warm-up, then peak (1 + cos(pi t)) / 2, t from 0 to 1 over the remaining steps: 0 is reached after the last of
-// `steps`.
+// Linear warm-up, then peak (1 + cos(pi t)) / 2, where t goes from 0 to 1 over the remaining steps; the learning rate
+// reaches 0 after the last of `steps`. Throws Error unless 0 <= warmup <= steps.
 LearningRate warmup_cosine(double peak, std::int64_t warmup, std::int64_t steps);
+// The same without warm-up.
 LearningRate cosine(double peak, std::int64_t steps);
-// peak min((s + 1) / warmup, sqrt(warmup / (s + 1))) (Vaswani et al. 2017): with warmup w it peaks at step w - 1. At
-// least one step of warm-up.
+// peak min((s + 1) / warmup, sqrt(warmup / (s + 1))) (Vaswani et al. 2017). The maximum is at step warmup - 1. Throws
+// Error for a warmup below 1.
 LearningRate warmup_inverse_sqrt(double peak, std::int64_t warmup);
-// peak sqrt(period / (period + s)): starts at the peak, and is down by sqrt(2) after `period` steps (T-Fixup's, with
-// period 4000).
+// peak sqrt(period / (period + s)). It starts at the peak, and is smaller by a factor of sqrt(2) after `period` steps
+// (T-Fixup uses period 4000). Throws Error for a period below 1.
 LearningRate inverse_sqrt(double peak, std::int64_t period);
-// base factor^k, k the number of milestones that are at most s: drops at these steps, given in ascending order
-// (ResNets).
+// base factor^k, where k is the number of milestones that are at most s: the learning rate drops at these steps
+// (ResNets). Throws Error unless the milestones are in ascending order.
 LearningRate step_decay(double base, std::vector<std::int64_t> milestones, double factor = 0.1);
-// base factor^floor(s / period): a drop after each epoch of `period` steps.
+// base factor^floor(s / period): the learning rate drops after each epoch of `period` steps. Throws Error for a period
+// below 1.
 LearningRate exponential_decay(double base, double factor, std::int64_t period);
 
 }  // namespace plumb::nn

@@ -24,7 +24,7 @@ void check_moments(const char* op, double beta1, double beta2, double eps) {
   check_eps(op, eps);
 }
 
-// What AdamW and LAMB share: Adam's step number u.step.
+// The options of step u.step of Adam, for AdamW and LAMB.
 template <class Options, class Update>
 AdamWStep adam_step(const Options& o, const Update& u) {
   const auto t = static_cast<double>(u.step);
@@ -50,10 +50,11 @@ std::vector<AdamWUpdate> adam_updates(const Options& o, std::span<const Update> 
 bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
 
 void check_factors(const Parameter& p) {
-  check(at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
-        "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} "
-        "and {}",
-        p.name, p.lr_factor, p.decay_factor, p.eps_factor);
+  check(
+      at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
+      "[optimizer] expected finite factors for {}: at least 0 for learning rate and decay, above 0 for eps; got {}, {} "
+      "and {}",
+      p.name, p.lr_factor, p.decay_factor, p.eps_factor);
 }
 
 // "scale [3]", "a variable without a name [2, 2] made in Model.fc"
@@ -64,7 +65,7 @@ std::string described(const Node& variable) {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The sum of squares of these, on the device of `like`: a scalar of f64.
+// The sum of the squares of all elements, as an f64 scalar on the device of `like`.
 Array squares_of(const std::vector<Array>& arrays, const Array& like) {
   Array sum({}, DType::f64, like.device());
   if (arrays.empty())
@@ -83,14 +84,13 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
   const std::size_t count = others.size();
   others.resize(std::min(count, listed));
   fail(
-      fmt::format("[optimizer] expected gradients of its own parameters alone, got {} of others, which would never "
-                  "train: {}{}; register what belongs to "
-                  "the module with parameter() or child() before its parameters() are taken, or call step_own() where "
-                  "another optimizer holds the rest",
+      fmt::format("[optimizer] expected gradients of its own parameters only, got {} of other variables, which would "
+                  "never train: {}{}; register them with parameter() or child() before calling parameters(), or call "
+                  "step_own() if another optimizer trains them",
                   count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
 
-// The norm of these gradients, each of the parameter at its place, is not finite.
+// Throws the error for gradients whose norm is not finite. gradients[i] is that of parameters[i].
 [[noreturn]] void refuse_not_finite(const std::vector<Array>& gradients,
                                     const std::vector<const Parameter*>& parameters) {
   std::vector<std::string> names;
@@ -98,12 +98,12 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
     if (!std::ranges::all_of(Tensor(gradients[i]).values(), [](double v) { return std::isfinite(v); }))
       names.push_back(parameters[i]->name);
   const std::string what =
-      names.empty() ? "of a norm that f64 can hold, got one that overflows"
+      names.empty() ? "with a norm that f64 can hold, got a norm that overflows"
                     : fmt::format("without inf and NaN, got inf or NaN in the gradients of {}", some_of(names));
-  fail(
-      fmt::format("[optimizer] expected gradients {}; nothing has changed: leave this step out, or open AnomalyMode to "
-                  "find the op at fault",
-                  what));
+  fail(fmt::format(
+      "[optimizer] expected gradients {}; nothing has changed. Skip this step, or use AnomalyMode to find the "
+      "op that causes it",
+      what));
 }
 
 }  // namespace
@@ -115,18 +115,19 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double 
       clip_norm_(clip_norm),
       updates_(parameters_.size()) {
   check(!parameters_.empty(),
-        "[optimizer] expected at least one parameter, got none: a module's parameters() are those that it registers "
-        "with parameter(), and those of the "
-        "members that it registers with child()");
+        "[optimizer] expected at least one parameter, got none: register the parameters of a module with parameter(), "
+        "and "
+        "its member modules with child()");
   std::unordered_map<const Node*, const std::string*> seen;
   const Tensor& first = parameters_[0].value;
   for (const Parameter& p : parameters_) {
     check(p.value.node() != nullptr, "[optimizer] expected variables, got a constant {} as {}", describe(p.value),
           p.name);
     const auto [entry, fresh] = seen.emplace(p.value.node().get(), &p.name);
-    check(fresh, "[optimizer] expected each parameter once, got one as {} and as {}", *entry->second, p.name);
+    check(fresh, "[optimizer] expected each parameter once, got the same one as {} and {}", *entry->second, p.name);
     check(p.value.dtype() == first.dtype() && p.value.device() == first.device(),
-          "[optimizer] expected parameters of one dtype on one device, got {} in {} on {} and {} in {} on {}: make an "
+          "[optimizer] expected parameters of one dtype on one device, got {} in {} on {} and {} in {} on {}: make a "
+          "separate "
           "optimizer for each",
           parameters_[0].name, plumb::name(first.dtype()), plumb::name(first.device()), p.name,
           plumb::name(p.value.dtype()), plumb::name(p.value.device()));
@@ -152,7 +153,7 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   std::unordered_map<const Node*, const Tensor*> found;
   for (const Gradients::Entry& e : gradients.entries())
     if (!found.emplace(e.node.get(), &e.gradient).second)
-      fail(fmt::format("[optimizer] expected one gradient a variable, got two of {}", described(*e.node)));
+      fail(fmt::format("[optimizer] expected one gradient per variable, got two of {}", described(*e.node)));
   std::size_t own = 0;
   for (const Parameter& p : parameters_) {
     const auto entry = found.find(p.value.node().get());
@@ -160,9 +161,9 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
     check_factors(p);
     if (p.frozen) continue;
     check(entry != found.end(),
-          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it, or it was frozen when "
-          "the loss was computed; "
-          "freeze() it if that is meant",
+          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on the parameter, or the "
+          "parameter was "
+          "frozen when the loss was computed. If this is intended, freeze() it",
           p.name, p.value.shape());
     const Tensor& gradient = *entry->second;
     if (gradient.dtype() != p.value.dtype() || gradient.device() != p.value.device() ||
@@ -174,19 +175,18 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
 
   const double lr = learning_rate();
   check(at_least_0(lr),
-        "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_,
-        lr);
+        "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: check the schedule", steps_, lr);
   std::vector<Array> moved;
   std::vector<const Parameter*> movable;
   for (const Parameter& p : parameters_)
     if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array()), movable.push_back(&p);
   const Array& any = parameters_[0].value.array();
-  // By the norm of what this optimizer moves.
+  // The norm covers the gradients of the parameters that this optimizer moves.
   const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()),
              guarded = loss.defined();
   Array squares = all ? gradients.squared_norm() : squares_of(moved, any);
   if (host && !guarded && !std::isfinite(item(squares))) {
-    squares = squares_of(moved, any);  // the caller may have repaired a gradient since the norm was asked for
+    squares = squares_of(moved, any);  // the caller may have repaired a gradient after the norm was computed
     if (!std::isfinite(item(squares))) refuse_not_finite(moved, movable);
   }
   Array state;
@@ -246,7 +246,8 @@ std::string Optimizer::describe_groups() const {
 }
 
 std::span<const Out> Optimizer::remembered(const std::string& name, double initial) {
-  check(!memory_.contains(name), "[optimizer] expected a new name to remember something under, got \"{}\" again", name);
+  check(!memory_.contains(name),
+        "[optimizer] expected a new name for the memory of the optimizer, got \"{}\", which is taken", name);
   Memory& memory = memory_[name] = {.arrays = std::vector<Out>(parameters_.size()), .initial = initial};
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (!parameters_[i].frozen) memory.arrays[i] = fresh(memory, i);
@@ -261,11 +262,10 @@ void Optimizer::take_arrived(bool wait) const {
     updates_ = first.updates;
     pending_.clear();
     fail(
-        fmt::format("[optimizer] expected gradients without inf and NaN, of a norm that f64 can hold, got others in "
-                    "step {}; step {}{} changed "
-                    "nothing, and the next "
-                    "step is {} again: open AnomalyMode to find the op at fault",
-                    bad, bad, skipped > 0 ? fmt::format(" and the {} after it", skipped) : "", bad));
+        fmt::format("[optimizer] expected gradients without inf and NaN, with a norm that f64 can hold, got others in "
+                    "step {}. Step {}{} changed nothing, and the next step is {} again. Use AnomalyMode to find the "
+                    "op that causes it",
+                    bad, bad, skipped > 0 ? fmt::format(" and the {} steps after it", skipped) : "", bad));
   }
 }
 
@@ -278,7 +278,7 @@ NamedTensors Optimizer::state() const {
       if (memory.arrays[i].defined()) {
         any = true;
         check(state.emplace(parameters_[i].name + "." + name, Tensor(memory.arrays[i])).second,
-              "[optimizer] expected parameters with names of their own to save its state, got two named {}",
+              "[optimizer] expected parameters with different names to save its state, got two named {}",
               parameters_[i].name);
       }
     if (any && updates_[i] != steps_) state[parameters_[i].name + ".steps"] = integers({updates_[i]}, {});
@@ -304,7 +304,7 @@ void Optimizer::load_state(const NamedTensors& state) {
       loaded[name].push_back(array);
       if (there)
         check(to.emplace(p.name + "." + name, Tensor(array)).second,
-              "[optimizer] expected parameters with names of their own to load its state, got two named {}", p.name);
+              "[optimizer] expected parameters with different names to load its state, got two named {}", p.name);
     }
     const std::string key = p.name + ".steps";
     if ((there || memory_.empty()) && state.contains(key)) {
@@ -354,7 +354,7 @@ void Lamb::update(std::span<const Update> updates, const Array& state) {
 Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o)
     : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
   check(0 <= o.momentum && o.momentum < 1, "[sgd] expected a momentum in [0, 1), got {}", o.momentum);
-  check(!o.nesterov || o.momentum > 0, "[sgd] expected momentum above 0 for Nesterov's form, got {}", o.momentum);
+  check(!o.nesterov || o.momentum > 0, "[sgd] expected a momentum above 0 with nesterov, got {}", o.momentum);
   if (o.momentum > 0) velocity_ = remembered("velocity");
 }
 

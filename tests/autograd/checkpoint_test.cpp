@@ -8,7 +8,7 @@ using namespace plumb::test;
 
 namespace {
 
-// A part with dropout and DropKey that captures a parameter and an intermediate of the outer graph.
+// A part of a model with dropout and DropKey that captures a parameter and an intermediate tensor of the outer graph.
 Tensor part(const Tensor& x, const Tensor& w, const Tensor& outer) {
   const Tensor h = attention_qkv(linear(x, w), 2, {.drop_key = 0.4, .dropout = 0.2});
   return dropout(gelu(h), 0.3) * outer + x;
@@ -25,7 +25,7 @@ Result run(bool checkpointed, bool create_graph) {
   const Defaults f64{DType::f64, Device::reference};
   const Tensor x = variable(random_normal({2, 5, 8}, 1, "x", f64)),
                w = variable(random_normal({24, 8}, 1, "w", f64) * 0.3), scale = variable(tensor({0.5}, {1}, f64));
-  const Tensor outer = scale * scale;  // captured intermediate, and w is used outside as well
+  const Tensor outer = scale * scale;  // a captured intermediate; w is used outside too
   const Tensor y =
       checkpointed ? checkpoint([&](const Tensors& in) { return part(in[0], w, outer); }, {x}) : part(x, w, outer);
   Tensor loss = sum(y * y) + sum(w * w) * 0.1;
@@ -36,10 +36,10 @@ Result run(bool checkpointed, bool create_graph) {
 
 }  // namespace
 
-TEST_CASE("checkpointed gradients equal plain ones, dropout and DropKey included") {
+TEST_CASE("checkpointed gradients equal plain ones, including dropout and DropKey") {
   const Result plain = run(false, false), again = run(true, false);
   CHECK(plain.loss == again.loss);
-  CHECK(plain.dx == again.dx);                        // to the bit
+  CHECK(plain.dx == again.dx);                        // bit for bit
   CHECK(relative_error(again.dw, plain.dw) < 1e-14);  // two contributions, added in another order
   CHECK(relative_error(again.dscale, plain.dscale) < 1e-14);
 }
@@ -64,7 +64,7 @@ TEST_CASE("hooks of captured tensors run once, and a captured tensor may be the 
   CHECK(grad(checkpoint([&](const Tensors&) { return w; }, {x}) * 5.0, w).item() == 2 * 5);
 }
 
-TEST_CASE("a checkpoint keeps no activations, and leaves no nodes") {
+TEST_CASE("a checkpoint keeps no activations and leaves no nodes") {
   {
     const Tensor w = variable(random_normal({64, 64}, 1, "w"));
     const auto held = [&](bool checkpointed) {

@@ -8,25 +8,25 @@
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("a chain of a million nodes is built, differentiated and dropped on an ordinary stack") {
+TEST_CASE("a chain of a million nodes is built, differentiated and freed with an ordinary stack size") {
   {
     const Tensor x = variable(tensor({1.5}, {1}));
     Tensor y = x;
     for (int i = 0; i < 1'000'000; ++i) y = y + 1e-6;
     CHECK(live_nodes() == 1'000'001);
     CHECK(grad(y, x).item() == 1);
-    const Gradients g = backward(std::move(y));  // consumed on the way
+    const Gradients g = backward(std::move(y));  // the walk consumes the graph
     CHECK(g.find(x).item() == 1);
   }
   CHECK(live_nodes() == 0);
   const Tensor x = variable(tensor({2}, {1}));
   Tensor y = x;
   for (int i = 0; i < 300'000; ++i) y = y * 1.0;
-  y = Tensor();  // dropped without being differentiated
+  y = Tensor();  // freed without being differentiated
   CHECK(live_nodes() == 1);
 }
 
-TEST_CASE("a wide graph shares its nodes: gradients of every path add up") {
+TEST_CASE("a graph with shared nodes adds up the gradients of every path") {
   const Tensor x = variable(tensor({3}, {1}));
   Tensor y = x;
   for (int i = 0; i < 20; ++i) y = y + y;  // 2^20 paths, 20 nodes
@@ -35,7 +35,7 @@ TEST_CASE("a wide graph shares its nodes: gradients of every path add up") {
   CHECK(grad(both, x).item() == 9);
 }
 
-TEST_CASE("gradients are a value, by name and by variable") {
+TEST_CASE("gradients are looked up by name and by variable") {
   const Tensor a = variable(tensor({1, 2}, {2})), b = variable(tensor({3, 4}, {2})), constant = tensor({1, 1}, {2});
   a.node()->name = "a";
   b.node()->name = "b";
@@ -48,7 +48,7 @@ TEST_CASE("gradients are a value, by name and by variable") {
   CHECK_THAT(error_of([&] { g["c"]; }), contains("expected the name of a parameter") && contains("\"c\""));
 }
 
-TEST_CASE("derivatives of any order") {
+TEST_CASE("derivatives can have any order") {
   const Defaults f64{DType::f64, Device::reference};
   const Tensor x = variable(tensor({0.7}, {1}, f64));
   Tensor y = tanh(x) * x;
@@ -57,7 +57,7 @@ TEST_CASE("derivatives of any order") {
     derivatives.push_back(y.item());
     y = grad(y, x, {.create_graph = true});
   }
-  // By hand: t = tanh 0.7, s = 1 - t^2: xt, t + xs, 2s - 2xts, -6ts - 2xs^2 + 4xt^2 s.
+  // Computed by hand with t = tanh 0.7, s = 1 - t^2: xt, t + xs, 2s - 2xts, -6ts - 2xs^2 + 4xt^2 s.
   const double v = 0.7, t = std::tanh(v), s = 1 - t * t;
   CHECK(derivatives[0] == Approx(v * t));
   CHECK(derivatives[1] == Approx(t + v * s));
@@ -65,7 +65,7 @@ TEST_CASE("derivatives of any order") {
   CHECK(derivatives[3] == Approx(-6 * t * s - 2 * v * s * s + 4 * v * t * t * s));
 }
 
-TEST_CASE("grad with respect to an intermediate, to several tensors and to one that does not matter") {
+TEST_CASE("grad with respect to an intermediate, several tensors and an unused one") {
   const Tensor x = variable(tensor({2}, {1})), z = variable(tensor({5}, {1}));
   const Tensor h = x * x, y = h * h + x;
   const Tensors g = grad(y, {h, x, z});
@@ -75,7 +75,7 @@ TEST_CASE("grad with respect to an intermediate, to several tensors and to one t
   CHECK(grad(h, x, {.cotangent = tensor({10}, {1})}).item() == 40);
 }
 
-TEST_CASE("grad with respect to an intermediate runs nothing behind it") {
+TEST_CASE("grad with respect to an intermediate does not differentiate beyond it") {
   int runs = 0;
   const Tensor x = variable(tensor({2}, {1}));
   const Tensor h = record("probe", x.array(), {x}, [&runs](const Tensor& dy) {
@@ -103,7 +103,7 @@ TEST_CASE("two threads differentiate graphs that share a parameter") {
   CHECK(gradients[1] == 4001);
 }
 
-TEST_CASE("nothing is recorded inside NoGrad") {
+TEST_CASE("ops inside NoGrad are not recorded") {
   const Tensor x = variable(tensor({2}, {1}));
   {
     const NoGrad no_grad;
@@ -115,7 +115,7 @@ TEST_CASE("nothing is recorded inside NoGrad") {
   CHECK_FALSE((x * x).detach().requires_grad());
 }
 
-TEST_CASE("an rvalue loss gives up its graph, an lvalue keeps it") {
+TEST_CASE("backward of an rvalue frees the graph, and backward of an lvalue keeps it") {
   const Tensor x = variable(tensor({2}, {1}));
   const Tensor h = x * x;
   Tensor loss = h * h;
@@ -126,15 +126,15 @@ TEST_CASE("an rvalue loss gives up its graph, an lvalue keeps it") {
              contains("[multiply] expected a graph to differentiate") && contains("consumed"));
 }
 
-TEST_CASE("a saved value that was changed in place is noticed") {
+TEST_CASE("an in-place change of a saved value is an error") {
   const Tensor x = variable(tensor({2}, {1})), w = variable(tensor({3}, {1}));
   const Tensor y = x * w;
   copy_into(tensor({4}, {1}).array(), w.array());
   CHECK_THAT(error_of([&] { (void)grad(y, x); }), contains("changed in place"));
-  CHECK_NOTHROW(grad(x + w, x));  // an op that saves nothing does not mind
+  CHECK_NOTHROW(grad(x + w, x));  // an op that saves no value accepts the change
 }
 
-TEST_CASE("tensor hooks see, and may replace, the complete gradient") {
+TEST_CASE("tensor hooks receive the complete gradient and may replace it") {
   const Tensor x = variable(tensor({2}, {1}));
   const Tensor h = x * 3.0;
   std::vector<double> seen;
@@ -153,7 +153,7 @@ TEST_CASE("tensor hooks see, and may replace, the complete gradient") {
              contains("requires a gradient"));
 }
 
-TEST_CASE("a handle that is assigned to lets go of what it held") {
+TEST_CASE("assigning to a handle removes its old hook") {
   const Tensor x = variable(tensor({2}, {1}));
   int first = 0, second = 0;
   Handle handle = x.on_gradient([&](const Tensor&) { return ++first, Tensor(); });
@@ -173,18 +173,18 @@ TEST_CASE("anomaly mode names the first op that made a non-finite number, forwar
   CHECK_THAT(error_of([&] { exp(log(x)); }), contains("[log] made 1 of 3 elements non-finite (first:") &&
                                                  contains("at 1)") && contains("0..1.39") &&
                                                  contains("in ViT.blocks.3, forward, step 7"));
-  const Tensor y = sum(sqrt(x * x - 1.0));  // finite, but its slope at 0 is not
+  const Tensor y = sum(sqrt(x * x - 1.0));  // finite, but the slope at 0 is not
   CHECK_THAT(error_of([&] { (void)grad(y, x); }), contains("[sqrt] made") && contains("backward"));
 }
 
-TEST_CASE("a graph whose users are gone is gone") {
+TEST_CASE("a graph without users is freed") {
   const std::size_t before = memory_stats().in_use;
   {
     const Tensor w = variable(random_normal({64, 64}, 0, "w"));
     for (int i = 0; i < 20; ++i) {
       const Tensor y = softmax(gelu(linear(random_normal({8, 64}, 0, "x"), w)));
       (void)grad(grad(sum(y * y), w, {.create_graph = true}), w,
-                 {.cotangent = ones({64, 64})});  // a graph of a gradient
+                 {.cotangent = ones({64, 64})});  // the gradient has a graph too
       (void)backward(sum(y * y));
     }
     CHECK(live_nodes() == 1);
@@ -193,7 +193,7 @@ TEST_CASE("a graph whose users are gone is gone") {
   CHECK(memory_stats().in_use == before);
 }
 
-TEST_CASE("consuming the graph frees activations while gradients grow") {
+TEST_CASE("a backward pass that consumes the graph frees activations on the way") {
   const auto peak_of = [](auto&& differentiate) {
     Tensors weights;
     for (int i = 0; i < 20; ++i) weights.push_back(variable(random_normal({256, 256}, 0, "w") * 0.05));
@@ -211,7 +211,7 @@ TEST_CASE("consuming the graph frees activations while gradients grow") {
   CHECK(consumed * 4 < kept * 3);
 }
 
-TEST_CASE("mistakes are explained with both shapes") {
+TEST_CASE("messages about wrong shapes show both shapes") {
   const Tensor x = variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})), y = variable(tensor({1, 2}, {2}));
   CHECK_THAT(error_of([&] { x + y; }), contains("[add] expected shapes that broadcast together, got [2, 3] and [2]"));
   CHECK_THAT(error_of([&] { matmul(x, x); }), contains("[matmul] expected equal inner extents, got [2, 3] and [2, 3]"));
@@ -253,10 +253,10 @@ TEST_CASE("mistakes are explained with both shapes") {
         Tensor undefined;
         exp(undefined);
       }),
-      contains("[exp] expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)"));
+      contains("[exp] expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)"));
 }
 
-TEST_CASE("check_gradients finds a wrong gradient, of either order") {
+TEST_CASE("check_gradients finds a wrong gradient of first or second order") {
   const Defaults f64{DType::f64, Device::reference};
   const Tensor x = random_normal({5}, 0, "x", f64);
   const auto cube = [](auto backward_of) {
@@ -271,7 +271,7 @@ TEST_CASE("check_gradients finds a wrong gradient, of either order") {
                check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.001; }), {x});
              }),
              contains("[check_gradients] expected derivative") && contains("of order 1 for input 0 [5], element 0"));
-  // Right at first, but cut from the graph: its own derivative is missing.
+  // The value is right, but it is detached from the graph, so its derivative is missing.
   CHECK_THAT(error_of([&] {
                check_gradients(
                    cube([](const Tensor& dy, const Tensor& v) { return dy * v.detach() * v.detach() * 3.0; }), {x},

@@ -1,4 +1,4 @@
-// Gradients are a value: they are added, multiplied and read by name.
+// Gradients as a value: sums, multiples and lookup.
 #include "autograd/autograd.h"
 #include "autograd/node.h"
 #include "tests/support/catch.h"
@@ -18,13 +18,13 @@ Tensor named(const char* name, const Values& values) {
 
 }  // namespace
 
-TEST_CASE("micro-batches: the mean of their gradients is that of the whole batch") {
+TEST_CASE("the mean of the gradients of micro-batches is the gradient of the whole batch") {
   const Tensor w = named("w", {1, -2, 3}), x = random_normal({4, 3}, 1, "x");
   const auto loss = [&](const Tensor& rows) { return mean(tanh(linear(rows, reshape(w, {1, 3})))); };
   const Gradients whole = backward(loss(x));
   Gradients g;
   for (const Tensor& part : chunk(x, 2, 0)) {
-    const double before = g.norm();  // which is of what there was then
+    const double before = g.norm();  // the norm of the gradients so far
     g += backward(loss(part));
     CHECK(g.norm() != before);
   }
@@ -36,7 +36,7 @@ TEST_CASE("micro-batches: the mean of their gradients is that of the whole batch
   for (std::size_t i = 0; i < 3; ++i) CHECK(g["w"].values()[i] == Approx(whole["w"].values()[i]));
 }
 
-TEST_CASE("sums match entries by variable, and keep what only one of them has") {
+TEST_CASE("a sum of gradients matches entries by variable and keeps entries that one summand lacks") {
   const Tensor a = named("a", {1, 2}), b = named("b", {3, 4}), c = named("c", {5});
   const Gradients first = backward(sum(a * a) + sum(c)), second = backward(sum(a * b)), both = first + second;
   CHECK(both.loss() == 10 + 11);
@@ -49,13 +49,13 @@ TEST_CASE("sums match entries by variable, and keep what only one of them has") 
   CHECK(both.find(c).values() == Values{1});
   CHECK((second + first)["a"].values() == both["a"].values());
   CHECK((second + first).entries()[2].name() == "c");
-  // The two are what they were.
+  // The two summands are unchanged.
   CHECK(first["a"].values() == Values{2, 4});
   CHECK(second["a"].values() == Values{3, 4});
   CHECK(first.loss() == 10);
 }
 
-TEST_CASE("multiples scale loss and entries, and leave what others hold") {
+TEST_CASE("a factor scales loss and entries but no shared buffers") {
   const Tensor a = named("a", {1, 2});
   Gradients g = backward(sum(a * a));
   const Tensor held = g["a"];
@@ -73,7 +73,7 @@ TEST_CASE("multiples scale loss and entries, and leave what others hold") {
   CHECK(copy["a"].values() == Values{2, 4});
 }
 
-TEST_CASE("one buffer behind two entries is not changed twice") {
+TEST_CASE("a buffer shared by two entries is scaled once") {
   const Tensor a = named("a", {1, 2}), b = named("b", {3, 4});
   Gradients g = backward(sum(a + b));  // both get the same dy
   g *= 2;
@@ -84,7 +84,7 @@ TEST_CASE("one buffer behind two entries is not changed twice") {
   CHECK(g["b"].values() == Values{3, 3});
 }
 
-TEST_CASE("gradients of nothing are what a sum begins with") {
+TEST_CASE("a sum of gradients starts from empty gradients") {
   const Gradients nothing;
   CHECK(nothing.loss() == 0);
   CHECK(nothing.norm() == 0);

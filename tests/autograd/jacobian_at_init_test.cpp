@@ -1,6 +1,6 @@
-// The transformer encoders whose Jacobian at initialisation the authors of ReZero print (notebook
-// "ReZero-Deep_Fast_Transformer"), written in plain ops: width 16, 4 tokens, 4 heads, 64 in the feed-forward layer,
-// ReLU.
+// The Jacobian at initialisation of the transformer encoders in the notebook of ReZero's authors
+// ("ReZero-Deep_Fast_Transformer"), written in plain ops: width 16, 4 tokens, 4 heads, 64 hidden units in the
+// feed-forward layer, ReLU.
 #include <cmath>
 
 #include "autograd/autograd.h"
@@ -22,9 +22,9 @@ Tensor uniform_tensor(const Shape& shape, double bound, std::uint64_t seed, cons
   return tensor(values, shape);
 }
 
-// Every weight from Glorot's uniform, q, k and v as one matrix; biases of attention 0, of the feed-forward layers
-// PyTorch's default, drawn once for all blocks, as copies of one block have them. No final norm. ReZero's alpha is 0.1
-// in all blocks.
+// Every weight is drawn from Glorot's uniform distribution, with q, k and v as one matrix. The biases of attention are
+// 0; those of the feed-forward layers have PyTorch's default and are drawn once for all blocks, because the blocks are
+// copies of one block. There is no final norm. ReZero's alpha is 0.1 in all blocks.
 std::function<Tensor(const Tensor&)> encoder(Encoder kind, std::int64_t blocks, std::uint64_t seed) {
   constexpr std::int64_t D = 16, heads = 4, hidden = 64;
   const auto xavier = [seed](std::int64_t out, std::int64_t in, const std::string& name) {
@@ -61,10 +61,10 @@ JacobianDraws drawn(Encoder kind, std::int64_t blocks) {
 
 }  // namespace
 
-TEST_CASE("the Jacobians of fresh encoders are those that ReZero's authors print") {
-  // Published: 12 blocks 0.810, 10.242, 1.059; 128 blocks 0.000, 66.281, 2.142 (post, pre, rezero). Single draws of
-  // rezero scatter by 0.03 and 0.28; those of post and pre by more than their mean, so that only the size of the median
-  // can be asked for.
+TEST_CASE("the Jacobians of fresh encoders agree with those that ReZero's authors print") {
+  // Published values (post, pre, rezero): 12 blocks 0.810, 10.242, 1.059; 128 blocks 0.000, 66.281, 2.142. Single draws
+  // of rezero have a standard deviation of 0.03 and 0.28. Those of post and pre vary by more than their mean, so the
+  // test only checks the size of the median.
   CHECK(drawn(Encoder::rezero, 12).mean == Approx(1.06).margin(0.03));
   CHECK(drawn(Encoder::rezero, 128).mean == Approx(2.15).margin(0.35));
   const double post12 = drawn(Encoder::post, 12).median, pre12 = drawn(Encoder::pre, 12).median,

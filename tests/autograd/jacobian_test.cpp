@@ -16,7 +16,7 @@ double squared_norm(const Tensor& x) { return sum(x * x).item(); }
 
 }  // namespace
 
-TEST_CASE("the Jacobian of a linear map is its matrix: Frobenius norm over the smaller side, row by row of a batch") {
+TEST_CASE("the measure of a linear map is the squared Frobenius norm over the smaller side, for each row of a batch") {
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const Tensor tall = random_normal({7, 3}, 0, "tall", where), wide = random_normal({3, 7}, 0, "wide", where);
     const auto measure = [&](const Tensor& weight, std::int64_t rows) {
@@ -31,14 +31,14 @@ TEST_CASE("the Jacobian of a linear map is its matrix: Frobenius norm over the s
   }
 }
 
-TEST_CASE("the Jacobian of an elementwise map is the mean of its squared derivative, exactly even by random signs") {
+TEST_CASE("the measure of an elementwise map is the mean squared derivative, exactly even with random signs") {
   const Tensor x = random_normal({4, 100}, 0, "x", reference_f64);
   double expected = 0;
   for (double v : x.values()) expected += std::pow(1 - std::tanh(v) * std::tanh(v), 2) / 400;
   const JacobianMeasure estimate = mean_squared_singular_value([](const Tensor& t) { return tanh(t); }, x);
   CHECK_FALSE(estimate.exact);
   CHECK(estimate.value == Approx(expected));
-  CHECK(estimate.standard_error < 1e-12);  // J^T v has the squares of J's diagonal whatever the signs are
+  CHECK(estimate.standard_error < 1e-12);  // J is diagonal, so J^T v has the same squares for all signs
   CHECK(mean_squared_singular_value([](const Tensor& t) { return tanh(t); }, x, {.exact_limit = 400}).value ==
         Approx(expected));
 }
@@ -49,7 +49,7 @@ TEST_CASE(
                x = random_normal({1, 24}, 0, "x", reference_f64);
   const auto f = [&](const Tensor& t) { return softmax(tanh(linear(t, weight))) * 10.0; };
   const double exact = mean_squared_singular_value(f, x).value;
-  double spread = 0;  // of (estimate - exact) / standard error over seeds: about 1
+  double spread = 0;  // of (estimate - exact) / standard error over seeds; about 1
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const JacobianMeasure estimate =
         mean_squared_singular_value(f, x, {.exact_limit = 15, .probes = 100, .seed = seed});
@@ -71,7 +71,7 @@ TEST_CASE(
         mean_squared_singular_value(f, x, {.exact_limit = 0, .seed = 4}).value);
 }
 
-TEST_CASE("the Jacobian of a constant is 0, and it is measured inside NoGrad, too, with the input left as it was") {
+TEST_CASE("the measure of a constant is 0, works inside NoGrad and leaves the input unchanged") {
   const Tensor x = random_normal({3}, 0, "x");
   CHECK(mean_squared_singular_value([](const Tensor&) { return ones({2}); }, x).value == 0);
   const NoGrad no_grad;
@@ -82,7 +82,7 @@ TEST_CASE("the Jacobian of a constant is 0, and it is measured inside NoGrad, to
           .value));
 }
 
-TEST_CASE("what cannot be measured is refused") {
+TEST_CASE("inputs and options that cannot be measured are refused") {
   const auto same = [](const Tensor& t) { return t; };
   const Tensor x = zeros({3});
   CHECK_THAT(error_of([&] { mean_squared_singular_value(same, x, {.probes = 1}); }),

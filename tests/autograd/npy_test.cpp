@@ -1,4 +1,4 @@
-// .npy files: bytes as NumPy writes them, and what is refused.
+// .npy files: the bytes that NumPy writes, and the files that are refused.
 #include <cmath>
 
 #include "autograd/autograd.h"
@@ -15,7 +15,7 @@ std::string header(const std::string& descr, const std::string& order, const std
   return fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr, order, shape);
 }
 
-// A file of version 1, its header filled up to 64 bytes or 128.
+// Makes a file of version 1; its header is padded so that the elements begin at byte 64 or 128.
 std::string file_of(std::string text, const std::string& elements, char version = 1) {
   const std::size_t before = version == 1 ? 10 : 12;
   text.append(63 - (before + text.size()) % 64, ' ');
@@ -67,7 +67,7 @@ TEST_CASE("load_npy reads column-major arrays, booleans, and headers of later ve
   CHECK(load_npy(path).values() == std::vector<double>{1, 0});
 }
 
-TEST_CASE("npy: mistakes and damaged files") {
+TEST_CASE("save_npy and load_npy refuse wrong dtypes and damaged files") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "x.npy";
   const auto message = [&](const std::string& content) {
@@ -86,13 +86,13 @@ TEST_CASE("npy: mistakes and damaged files") {
              contains("expected float32, float64, int64, uint8 or bool, little-endian, got '<f2' in"));
   CHECK_THAT(message(file_of(header(">f4", "False", "(1,)"), "1234")), contains("got '>f4' in"));
   CHECK_THAT(message(file_of(header("<f4", "False", "(-1,)"), "")),
-             contains("[load_npy] expected the header of a .npy file, got another near \"-1,)"));
-  CHECK_THAT(message(file_of(header("<f4", "maybe", "(1,)"), "1234")), contains("got another near \"maybe"));
-  CHECK_THAT(message(file_of("{'descr': [('a', '<f4')], }", "")), contains("got another near \"[('a'"));
+             contains("[load_npy] expected the header of a .npy file, got an invalid one near \"-1,)"));
+  CHECK_THAT(message(file_of(header("<f4", "maybe", "(1,)"), "1234")), contains("got an invalid one near \"maybe"));
+  CHECK_THAT(message(file_of("{'descr': [('a', '<f4')], }", "")), contains("got an invalid one near \"[('a'"));
   CHECK_THAT(message(file_of("{'descr': '<f4'", "")), contains("[load_npy] expected the header"));
   std::string later = good;
   later[6] = 9;
-  CHECK_THAT(message(later), contains("expected the format's version 1, 2 or 3 and a header, got version 9 in"));
+  CHECK_THAT(message(later), contains("expected format version 1, 2 or 3 and a header, got version 9 in"));
   CHECK_THAT(error_of([&] { static_cast<void>(load_npy(folder.path() / "none.npy")); }), contains("none.npy"));
   CHECK_THAT(
       error_of([&] { save_npy(path, cast(ones({2}), DType::bf16)); }),

@@ -1,5 +1,5 @@
-// Products with the Hessian against what they are known to be, and its largest eigenvalue against matrices whose
-// eigenvalues are known.
+// Products with the Hessian compared with known values, and its largest eigenvalue compared with matrices
+// whose eigenvalues are known.
 #include <cmath>
 #include <numbers>
 
@@ -15,12 +15,12 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Of a symmetric matrix, as a map of one vector.
+// A symmetric matrix as a linear map of one vector.
 std::function<Tensors(const Tensors&)> times(const Tensor& matrix) {
   return [matrix](const Tensors& v) { return Tensors{matmul(matrix, v[0])}; };
 }
 
-// Eigenvalues `values` along random directions: Q diag Q^T, with Q of Householder reflections.
+// A matrix with the eigenvalues `values` in random directions: Q diag Q^T, with Q a product of Householder reflections.
 Tensor with_eigenvalues(const Values& values, Defaults where) {
   const auto n = static_cast<std::int64_t>(values.size());
   Tensor q = eye(n, where);
@@ -38,7 +38,7 @@ nn::ViTOptions small_vit() {
 
 }  // namespace
 
-TEST_CASE("vectors of tensors: dot, scale, add, norm") {
+TEST_CASE("dot, scale, add and norm treat a list of tensors as one vector") {
   const Tensors a{tensor({1, 2}), tensor({{3}})}, b{tensor({4, 5}), tensor({{6}})};
   CHECK(dot(a, b).item() == 32);
   CHECK(norm(a) == Approx(std::sqrt(14.0)));
@@ -46,13 +46,13 @@ TEST_CASE("vectors of tensors: dot, scale, add, norm") {
   CHECK(add(a, b)[1].values() == Values{9});
   CHECK(add(a, b, -2)[0].values() == Values{-7, -8});
   const Tensor x = variable(tensor({1, 2}));
-  CHECK(grad(dot({x, x}, {x * x, x}), x).values() == Values{5, 16});  // of x^3 + x^2
+  CHECK(grad(dot({x, x}, {x * x, x}), x).values() == Values{5, 16});  // the gradient of x^3 + x^2
   const Tensors drawn = random_normal_like(a, 1, "v");
   CHECK(drawn[0].shape() == Shape{2});
   CHECK(drawn[1].values() != std::vector{drawn[0].values()[0]});
 }
 
-TEST_CASE("hvp of a quadratic is the matrix times v, of a linear function 0") {
+TEST_CASE("hvp of a quadratic is the matrix times v, and hvp of a linear function is 0") {
   const Tensor a = with_eigenvalues({3, -1, 2, 0.5}, reference_f64),
                x = variable(random_normal({4}, 1, "x", reference_f64));
   const Tensor other = variable(random_normal({2, 2}, 1, "other", reference_f64));
@@ -69,7 +69,7 @@ TEST_CASE("hvp of a quadratic is the matrix times v, of a linear function 0") {
   CHECK(relative_error(product.gradient()[0], matmul(a, x)) < 1e-12);
 }
 
-TEST_CASE("hvp of a ViT is the difference of its gradients along v, and symmetric") {
+TEST_CASE("hvp of a ViT equals the difference of gradients along v and is symmetric") {
   const DefaultsScope scope(reference_f64);
   const nn::ViT model(small_vit());
   const Tensor images = random_normal({3, 1, 8, 8}, 1, "images"), labels = integers({0, 2, 1}, {3}, Device::reference);
@@ -89,7 +89,7 @@ TEST_CASE("hvp of a ViT is the difference of its gradients along v, and symmetri
     CHECK(relative_error(hv[i], (ahead[i] - behind[i]) / (2 * step)) < 2e-7);
 }
 
-TEST_CASE("top_eigenvalue is the largest one, not the largest in magnitude") {
+TEST_CASE("top_eigenvalue is the largest eigenvalue and not the largest in magnitude") {
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const double exact = where.dtype == DType::f64 ? 1e-9 : 1e-5;
     const Tensor a = with_eigenvalues({2, -7, 1, 0.5, 1.9, -3, 0, 0.2}, where);
@@ -102,12 +102,12 @@ TEST_CASE("top_eigenvalue is the largest one, not the largest in magnitude") {
     CHECK(top_eigenvalue(times(-a), {zeros({8}, where)}).value == Approx(7).epsilon(1e-3));
     CHECK(top_eigenvalue(times(zeros({8, 8}, where)), {zeros({8}, where)}).value == 0);
     CHECK(top_eigenvalue(times(eye(8, where) * -3), {zeros({8}, where)}).value ==
-          Approx(-3).epsilon(exact));  // one product: all directions alike
+          Approx(-3).epsilon(exact));  // one product is enough: all directions are alike
     CHECK(top_eigenvalue(times(tensor({{-4}}, where)), {zeros({1}, where)}).value == -4);
   }
 }
 
-TEST_CASE("top_eigenvalue of the second difference, whose eigenvalues are known and close") {
+TEST_CASE("top_eigenvalue finds the largest of the close eigenvalues of the second difference") {
   const std::int64_t n = 60;
   const Defaults where = reference_f64;
   const Tensor a = 2 * eye(n, where) - diag(ones({n - 1}, where), 1) - diag(ones({n - 1}, where), -1);
@@ -154,7 +154,7 @@ TEST_CASE("the sharpness of a ViT is the largest eigenvalue of its Hessian, row 
   }
   const Tensor hessian = stack(rows);
   CHECK(relative_error(hessian, transpose(hessian)) < 1e-12);
-  // The power method on the dense matrix, shifted so that the largest is the largest in magnitude.
+  // The power method on the dense matrix, shifted so that the largest eigenvalue is also the largest in magnitude.
   const double shift = norm(hessian).item();
   Tensor v = random_normal({size}, 9, "start");
   double value = 0;
@@ -168,11 +168,11 @@ TEST_CASE("the sharpness of a ViT is the largest eigenvalue of its Hessian, row 
   CHECK(top.value == Approx(value).epsilon(1e-6));
 }
 
-TEST_CASE("second order: mistakes") {
+TEST_CASE("second-order functions refuse mismatched tensors and invalid options") {
   const Tensor x = variable(ones({2}));
   const Tensor loss = sum(x * x);
   CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {})); }),
-             contains("[hvp] expected as many tensors on both sides, got 1 and 0"));
+             contains("[hvp] expected equally many tensors on both sides, got 1 and 0"));
   CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {ones({3})})); }),
              contains("[hvp] expected tensors of the same shapes on both sides, got [2] and [3] at 0"));
   CHECK_THAT(error_of([&] { static_cast<void>(dot(Tensors{}, Tensors{})); }),

@@ -1,4 +1,4 @@
-// What fmt shows of a tensor.
+// The text that fmt prints for a tensor.
 #include <cmath>
 #include <numeric>
 
@@ -17,7 +17,7 @@ Tensor counted(const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("small tensors are shown whole") {
+TEST_CASE("small tensors are shown in full") {
   CHECK(fmt::format("{}", full({}, 2.5)) == "f32 [] 2.5");
   CHECK(fmt::format("{}", tensor({1, 0.5, -2}, {3})) == "f32 [3] [1, 0.5, -2]");
   CHECK(fmt::format("{}", tensor({1, 0.5, -2, 4, 5, 1.0 / 3}, {2, 3})) ==
@@ -33,7 +33,7 @@ TEST_CASE("small tensors are shown whole") {
   CHECK(fmt::format("{}", variable(tensor({1}, {1}))) == "f32 [1] [1]");
 }
 
-TEST_CASE("large ones show the ends of their long axes") {
+TEST_CASE("large tensors show the ends of their long axes") {
   CHECK(fmt::format("{}", counted({200})).find("...") == std::string::npos);
   CHECK(fmt::format("{}", counted({201})) == "f32 [201] [0, 1, 2, ..., 198, 199, 200]");
   CHECK(fmt::format("{}", counted({100, 7})) ==
@@ -48,7 +48,7 @@ TEST_CASE("large ones show the ends of their long axes") {
   CHECK(fmt::format("{}", counted({64, 3, 224, 224})).size() < 10000);
 }
 
-TEST_CASE("tensors without elements and undefined ones have a text, too") {
+TEST_CASE("tensors without elements and undefined ones have a text too") {
   CHECK(fmt::format("{}", zeros({0})) == "f32 [0] []");
   CHECK(fmt::format("{}", zeros({2, 0})) == "f32 [2, 0]\n[[],\n []]");
   CHECK(fmt::format("{}", Tensor()) == "undefined tensor");

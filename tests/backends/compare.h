@@ -1,6 +1,7 @@
-// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares: values, the same bits on
-// one, two and three threads, and nothing written past the ends of the results. The same for the cuda backend, where
-// there is a device: values, and the same bits when it is asked again.
+// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares their values. Also checks
+// that results have the same bits on one, two and three threads, and that nothing is written after the end of a result.
+// If there is a device, compares the cuda backend with the reference as well, and checks that a repeated call gives the
+// same bits.
 #pragma once
 
 #include <algorithm>
@@ -20,23 +21,24 @@
 
 namespace plumb::test {
 
-// Largest |cpu - reference| <= absolute + relative |reference|. The reference sums in f64; eps is 6e-8.
+// The allowed difference: |cpu - reference| <= absolute + relative |reference|. The reference sums in f64; eps of f32
+// is 6e-8.
 struct Tolerance {
   double absolute, relative;
 };
 inline const std::map<std::string, Tolerance> tolerances{
-    {"exact", {0, 0}},            // moves or draws, computes nothing
-    {"unary", {3e-7, 1e-6}},      // erf is within 3e-7 absolutely, the others within 4 ulp
+    {"exact", {0, 0}},            // moves or draws elements, computes nothing
+    {"unary", {3e-7, 1e-6}},      // erf is within 3e-7 absolute, the others within 4 ulp
     {"binary", {0, 1e-7}},        // one operation
     {"dropout", {0, 2e-7}},       // 1 / (1 - p) rounded to f32, then one product
     {"reduce", {5e-5, 1e-5}},     // sums of up to 60000 values of size 1 in f32, over 4 lanes at worst
     {"product", {3e-5, 1e-5}},    // sums of up to 2000 products in f32
     {"product16", {4e-3, 8e-3}},  // operands of size 1 rounded to bf16 (2^-9), results too; sums of up to 191
     {"gradient16",
-     {6e-2, 1e-2}},  // 4.4e-2 measured: gate or norm on the other side of the rounding, 2^-9 of each of up to 576 terms
+     {6e-2, 1e-2}},  // 4.4e-2 measured: a gate or norm was rounded the other way, 2^-9 of each of up to 576 terms
     {"gelu", {1e-6, 1e-6}},           // erf's 3e-7 times |x| up to 4
-    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099
-    {"log_softmax", {2e-6, 1e-6}},    // log of that sum
+    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099 terms
+    {"log_softmax", {2e-6, 1e-6}},    // log of a sum of up to 4099 exponentials
     {"norm", {1e-5, 1e-5}},           // mean and variance in f32, times rstd up to 3
     {"norm_gradient", {1e-4, 1e-5}},  // sums over up to 260 rows
     {"dyt", {2e-6, 1e-6}},            // tanh within 4 ulp, one multiply-add
@@ -54,7 +56,7 @@ inline constexpr float canary = -7.25e33f;
 
 inline std::size_t bytes_of(const Array& a) { return static_cast<std::size_t>(a.numel()) * size_of(a.dtype()); }
 
-// A result, filled with canaries up to the end of its last cache line.
+// Returns a result array, filled with canaries up to the end of its last cache line.
 inline Out fresh(const Shape& shape, DType dtype = DType::f32) {
   Out a(Array(shape, dtype, Device::cpu));
   std::fill_n(static_cast<float*>(a.mutable_bytes()), (bytes_of(a) + 63) / 64 * 16, canary);
@@ -67,7 +69,8 @@ inline bool end_untouched(const Array& a) {
   return true;
 }
 
-// Uniform values, f32 or bf16, with NaN behind the end: who reads there shows it.
+// Returns uniform values, f32 or bf16, followed by NaN up to the end of the last cache line, so that a kernel that
+// reads after the end gives NaN.
 inline Out random(const Shape& shape, double low = -1, double high = 1, DType dtype = DType::f32) {
   static std::mt19937 generator(7);
   const Out a = fresh(shape, dtype);
@@ -110,8 +113,8 @@ struct Result {
 inline Result as_f32(const Shape& shape) { return {shape, DType::f32}; }
 inline Result as_bf16(const Shape& shape) { return {shape, DType::bf16}; }
 
-// The kernels of the cuda backend for arrays of the host, which go to the device and come back, with what lies between
-// their ends and those of their last cache lines (nothing, where they fill them).
+// The kernels of the cuda backend for host arrays. The arrays are copied to the device and back, including the bytes up
+// to the end of their last cache lines.
 inline const Kernels& cuda_kernels_of_host_arrays() {
   static constexpr Kernels table{
 #define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda, 64>,
@@ -135,14 +138,14 @@ inline void check_results(const std::string& name, const char* tolerance, const 
       FAIL(name << ", result " << i << " at " << j << ": expected " << e << ", got " << g << ", difference " << g - e
                 << " (" << tolerance << ")");
     }
-    INFO(name << ", result " << i << ": " << different << " of " << all.size() << " are rounded otherwise");
-    // Where operands are rounded between the steps of a kernel, more results are.
+    INFO(name << ", result " << i << ": " << different << " of " << all.size() << " are rounded the other way");
+    // Tolerances ending in "16" are for kernels that round operands between steps; more of their results differ.
     if (bf16 && !std::string(tolerance).ends_with("16")) REQUIRE(different <= 2 + all.size() / 50);
   }
 }
 
-// Runs `f` with the reference's and the cpu's kernels, whose results are as given. Where they are bf16, what lies near
-// the middle of two numbers may be rounded to either, but few elements do: at most one in fifty.
+// Calls f with the reference kernels and with the cpu kernels, and compares the results that it writes. A bf16 result
+// near the middle of two numbers may be rounded to either, but few are: at most one in fifty.
 inline void compare_results(const std::string& name, const char* tolerance, const std::vector<Result>& wanted,
                             const std::function<void(const Kernels&, const Results&)>& f) {
   const auto run = [&](const Kernels& kernels) {
@@ -178,7 +181,7 @@ inline void compare_results(const std::string& name, const char* tolerance, cons
   check_results(name + " on cuda", tolerance, got, expected);
 }
 
-// The same for results of f32.
+// compare_results() for f32 results.
 inline void compare(const std::string& name, const char* tolerance, const std::vector<Shape>& shapes,
                     const std::function<void(const Kernels&, const Results&)>& f) {
   std::vector<Result> wanted;

@@ -1,4 +1,5 @@
-// The cpu backend's attention against the reference's (compare.h): odd sizes, masks, drops, every rule for empty rows.
+// Compares the attention of the cpu backend with the reference (compare.h): odd sizes, masks, drops, every rule for
+// empty rows.
 #include "tests/backends/compare.h"
 
 using namespace plumb;
@@ -8,7 +9,7 @@ namespace {
 
 struct AttentionCase {
   std::int64_t batch, heads, queries, keys, head_dim;
-  double keep, drop_key, dropout;  // share of keys that the mask keeps; probabilities
+  double keep, drop_key, dropout;  // keep: share of keys that the mask keeps; drop_key and dropout: probabilities
   EmptyRow empty = EmptyRow::keep_all;
   DropShape shape = DropShape::plain;
   DropSharing sharing = DropSharing::per_entry;
@@ -42,7 +43,7 @@ template <class A>
 HeadsOf<A> separate(const A& a) {
   return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};
 }
-// Part 0, 1 or 2 of [B, T, 3, H, hd].
+// Returns part 0, 1 or 2 of packed heads [B, T, 3, H, hd].
 template <class A>
 HeadsOf<A> packed(const A& a, int part) {
   const std::int64_t hd = a.dim(4), row = 3 * a.dim(3) * hd;
@@ -56,7 +57,7 @@ const std::vector<AttentionCase> attention_cases{
     {2, 2, 65, 65, 37, 1, 0.1, 0.2},   {2, 2, 13, 65, 20, 0.5, 0, 0}, {2, 2, 13, 65, 20, 0.5, 0.3, 0.2},
     {1, 2, 9, 200, 64, 0.9, 0.5, 0},   {2, 2, 5, 3, 8, 1, 1, 0},      {2, 2, 5, 3, 8, 1, 0, 1}};
 
-// Softmax and dropout of scores by the masks of the call.
+// Checks softmax and dropout of scores under the masks of the call.
 void check_masked_rows(const AttentionCase& c, const AttentionCall& call) {
   const Shape all{c.batch, c.heads, c.queries, c.keys};
   const Array x = random(all, -3, 3), dy = random(all);
@@ -74,7 +75,7 @@ void check_masked_rows(const AttentionCase& c, const AttentionCall& call) {
 
 }  // namespace
 
-TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
+TEST_CASE("cpu attention with masks and drops and every rule for empty rows") {
   std::vector<AttentionCase> cases = attention_cases;
   for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
     for (double dropout : {0.0, 0.2})
@@ -91,7 +92,7 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
                                    {2, 3, 9, 12, 4, keep, 0.95, 0.2, EmptyRow::paper, shape, sharing, {3, 4}},
                                    {2, 3, 9, 75, 4, keep, 0.95, 0, EmptyRow::zero, shape, sharing, {5, 12}}});
   for (const EmptyRow empty :
-       {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})  // queries before the first key have none
+       {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})  // queries before the first key have no keys
     for (const auto& [queries, keys] : {std::pair{65, 65}, {9, 130}, {70, 66}, {1, 5}, {5, 1}})
       for (const auto& [keep, drop] : {std::pair{1.0, 0.0}, {0.6, 0.0}, {1.0, 0.3}, {0.6, 0.3}})
         cases.push_back(
@@ -139,7 +140,7 @@ TEST_CASE("cpu attention on packed heads in place") {
     }
 }
 
-TEST_CASE("cpu attention leaves heads of several dtypes to the reference") {
+TEST_CASE("cpu attention uses the reference for heads of several dtypes") {
   const AttentionCase c{2, 2, 5, 7, 3, 1, 0, 0};
   const Shape query{2, 2, 5, 3}, key{2, 2, 7, 3}, row{2, 2, 5, 2};
   const Array q = random(query), k = random(key), v = random(key, -1, 1, DType::bf16), dout = random(query),
@@ -163,7 +164,7 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
         cases.push_back({2, 2, 5, n, n, 1, 0.25, 0, EmptyRow::keep_all, shape, sharing, {n / 4, 4}});
   }
   for (const AttentionCase& c : cases) {
-    // With v the identity the output is the row of probabilities.
+    // If v is the identity, the output is the row of probabilities.
     const std::int64_t n = c.keys;
     const AttentionCall call = call_of(c);
     const Array q = random({2, 2, 5, n}), k = random({2, 2, n, n}), v = full_like(q, {2, 2, n, n}, 0);
@@ -178,9 +179,9 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
   }
 }
 
-// The softmax of scores a million apart has one key with probability 1: nothing flows back through the scores, to the
-// last bit. What rounding left there once, times keys of that size, drowned every gradient before it.
-TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
+// If scores are a million apart, the softmax has one key with probability 1, and the gradient of the scores must be
+// exactly 0. A rounding error there, times keys of that size, once exceeded all other gradients.
+TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") {
   const std::int64_t n = 9, width = 16;
   const Shape shape{1, 2, n, width};
   const Array q = random(shape, -300, 300), k = random(shape, -300, 300), v = random(shape), dout = random(shape);
@@ -204,7 +205,7 @@ TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
   }
 }
 
-TEST_CASE("cpu attention without queries leaves keys and values without gradient") {
+TEST_CASE("cpu attention without queries gives zero gradients for keys and values") {
   for (const std::int64_t keys : {3, 2000}) {
     AttentionCall call{};
     call.batch = call.heads = 1;
@@ -223,7 +224,7 @@ TEST_CASE("cpu attention without queries leaves keys and values without gradient
   }
 }
 
-TEST_CASE("a causal call is one with the mask of a triangle, to the bit") {
+TEST_CASE("a causal call gives the same bits as a call with a triangular mask") {
   constexpr std::int64_t N = 33, M = 40;
   const Array q = random({2, 3, N, 16}), k = random({2, 3, M, 16}), v = random({2, 3, M, 16});
   AttentionCall causal = call_of({2, 3, N, M, 16, 1, 0.2, 0.1}), masked = causal;

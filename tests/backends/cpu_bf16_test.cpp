@@ -1,4 +1,4 @@
-// The cpu kernels that read or write bf16 against the reference kernels of the same name (compare.h).
+// Compares the cpu kernels that read or write bf16 with the reference kernels of the same name (compare.h).
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
@@ -22,8 +22,8 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   for (std::int64_t n : {1, 5, 17, 65, 191, 4099, 70000}) {
     const Out x = random({n}), bits = fresh({n}, DType::bf16);
     for (std::int64_t i = 0; i < n; ++i) {
-      x.mutable_data<float>()[i] =
-          std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));  // a third are ties
+      x.mutable_data<float>()[i] = std::bit_cast<float>(static_cast<std::uint32_t>(generator()) &
+                                                        ~(i % 3 ? 0u : 0x7fffu));  // a third are ties in rounding
       bits.mutable_data<bfloat16>()[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i));
     }
     const Out narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
@@ -40,7 +40,7 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   }
 }
 
-TEST_CASE("cpu adds in bf16, in place too, and leaves the rest to the reference") {
+TEST_CASE("cpu adds in bf16 also in place and uses the reference for other operations") {
   for (std::int64_t d : widths)
     for (std::int64_t r : {1, 9, 301}) {
       const Shape shape{r, d};
@@ -98,7 +98,7 @@ TEST_CASE("cpu linear in bf16") {
                         k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16}, x32,
                                          w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
                       });
-      if (K >= 19)  // of narrower rows rstd is large, and what rounding leaves of h with it
+      if (K >= 19)  // in narrower rows rstd is large and amplifies the rounding errors of h
         compare_results(
             "norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
             [&](const Kernels& k, const Results& y) {
@@ -129,9 +129,9 @@ TEST_CASE("cpu linear in bf16") {
   }
 }
 
-TEST_CASE("cpu linear in bf16 where oneDNN may not use the instructions") {
+TEST_CASE("cpu linear in bf16 when ONEDNN_MAX_CPU_ISA forbids the instructions") {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") || std::getenv("DNNL_MAX_CPU_ISA"))
-    return;  // in the second process, or where somebody else decides
+    return;  // in the process that this test starts, or if the user has set the limit
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX512_CORE '" + self + "' 'cpu linear in bf16' > /dev/null").c_str()) == 0);
 }

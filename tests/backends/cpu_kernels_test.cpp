@@ -1,4 +1,4 @@
-// Every f32 kernel of the cpu backend but attention against the reference kernel of the same name (compare.h).
+// Compares every f32 kernel of the cpu backend except attention with the reference kernel of the same name (compare.h).
 #include "tests/backends/compare.h"
 
 using namespace plumb;
@@ -17,7 +17,7 @@ Array integers_as_f32(const Shape& shape, std::int64_t below) {
 
 }  // namespace
 
-TEST_CASE("cpu fill, unary") {
+TEST_CASE("cpu fill and unary") {
   const float specials[] = {0.0f,     -0.0f,     1e-30f, -1e-30f, 90.0f, -90.0f, 300.0f,
                             INFINITY, -INFINITY, NAN,    1.0f,    -1.0f, -2.0f};
   for (std::int64_t n : sizes) {
@@ -42,7 +42,7 @@ TEST_CASE("cpu fill, unary") {
             [&](const Kernels& k, const Results& y) { k.unary(op, 0, x, y[0]); });
 }
 
-TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
+TEST_CASE("cpu binary and where and broadcast for every kind of operand") {
   std::vector<std::array<Shape, 3>> cases{{Shape{}, Shape{}, Shape{}},
                                           {Shape{5, 1, 7}, Shape{3, 1}, Shape{5, 3, 7}},
                                           {Shape{2, 3, 1, 5}, Shape{1, 4, 1}, Shape{2, 3, 4, 5}},
@@ -58,7 +58,7 @@ TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
     for (Binary op : {Binary::add, Binary::subtract, Binary::multiply, Binary::divide})
       compare("binary " + to_string(left) + to_string(right), "binary", {result},
               [&, &a = a, &b = b](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
-    const Array steps = integers_as_f32(left, 3), others = integers_as_f32(right, 3);  // many are equal
+    const Array steps = integers_as_f32(left, 3), others = integers_as_f32(right, 3);  // many elements are equal
     for (Binary op : {Binary::equal, Binary::less, Binary::less_equal, Binary::maximum, Binary::minimum})
       compare("comparison " + std::to_string(static_cast<int>(op)), "exact", {result},
               [&](const Kernels& k, const Results& y) { k.binary(op, steps, others, y[0]); });
@@ -159,7 +159,7 @@ TEST_CASE("linear layers without rows, inputs or outputs") {
     }
 }
 
-TEST_CASE("cpu linear with its neighbours") {
+TEST_CASE("cpu linear with the operations before and after it") {
   using After = LinearCall::After;
   for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{
            {1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}, {97, 17, 32, 16}}) {
@@ -200,7 +200,7 @@ TEST_CASE("cpu linear with its neighbours") {
     for (bool gelu : {false, true})
       compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}},
               [&](const Kernels& k, const Results& y) {
-                // Statistics that belong to x: the reference makes them again.
+                // mean and rstd must belong to x, because the reference recomputes them.
                 const LinearCall call{
                     .gamma = gamma, .beta = beta, .eps = 1e-6, .after = gelu ? After::gelu : After::nothing};
                 const Out own_mean = empty_like(mean), own_rstd = empty_like(rstd);
@@ -224,10 +224,10 @@ TEST_CASE("cpu movement") {
     compare("permute " + to_string(shape), "exact", {Shape(dims)},
             [&](const Kernels& k, const Results& y) { k.permute(x, axes, y[0]); });
   };
-  moved({64, 17, 2, 32}, {0, 2, 1, 3});  // heads
+  moved({64, 17, 2, 32}, {0, 2, 1, 3});  // the permutation of attention heads
   moved({5, 7}, {1, 0});
   moved({65, 33}, {1, 0});
-  moved({9, 3, 4, 8, 4, 8}, {0, 2, 4, 1, 3, 5});  // patches
+  moved({9, 3, 4, 8, 4, 8}, {0, 2, 4, 1, 3, 5});  // the permutation of patches
   moved({2, 3, 4, 5, 6}, {4, 2, 0, 3, 1});
   moved({1, 5, 1, 3}, {3, 2, 1, 0});
   moved({7}, {0});
@@ -253,7 +253,7 @@ TEST_CASE("cpu movement") {
   CHECK(to_vector(got) == to_vector(expected));
 }
 
-TEST_CASE("kernels along an axis, and max_pool2d") {
+TEST_CASE("kernels along an axis and max_pool2d") {
   for (const auto& [shape, axis] :
        {std::pair(Shape{4099}, 0), {Shape{1}, 0}, {Shape{5, 33, 7}, 1}, {Shape{31, 32}, 1}, {Shape{32, 31}, 0}}) {
     const Array x = random(shape), index = integers(shape.with(axis, 65), shape[axis]),
@@ -305,7 +305,7 @@ TEST_CASE("cpu kernels of second derivatives: gelu, softmax, layer norm") {
     }
 }
 
-TEST_CASE("cpu gelu, with and without bias, in place") {
+TEST_CASE("cpu gelu with and without bias and in place") {
   for (Gelu form : {Gelu::erf, Gelu::tanh}) {
     for (std::int64_t n : sizes) {
       const Array x = random({n}, -6, 6);
@@ -432,7 +432,7 @@ TEST_CASE("cpu layer norm keeps its precision at a mean far from 0") {
   });
 }
 
-TEST_CASE("cpu cross-entropy by labels, with smoothing, by targets") {
+TEST_CASE("cpu cross-entropy with labels or smoothing or soft targets") {
   for (std::int64_t classes : {1, 5, 10, 37, 1000})
     for (std::int64_t rows : {1, 3, 64}) {
       const Array x = random({rows, classes}, -5, 5), labels = integers({rows}, classes),
@@ -452,7 +452,7 @@ TEST_CASE("cpu cross-entropy by labels, with smoothing, by targets") {
     }
 }
 
-TEST_CASE("cpu dropout has the reference's mask") {
+TEST_CASE("cpu dropout draws the same mask as the reference") {
   for (std::int64_t n : sizes)
     for (std::uint64_t first :
          {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{8} << 32, (std::uint64_t{8} << 32) - 61})
@@ -473,7 +473,7 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
         const Array skip = random(shape), branch = random(shape), dy = random(shape);
         compare("gated_residual", "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
           k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
-          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());  // nobody needs the branch for this
+          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());  // dbranch does not need `branch`
         });
         if (gate.defined())
           compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()},
@@ -486,7 +486,7 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
 
 namespace {
 
-// A step's state: the scale of the gradients, and whether it is made at all.
+// Returns a StepState with this scale of the gradients. If goes_on is false, the step must change nothing.
 Array state_of(double scale, bool goes_on = true) {
   return array_from(std::vector<double>{scale, goes_on ? 1.0 : 0.0, 0, 0}, {4}, DType::f64, Device::cpu);
 }
@@ -534,7 +534,7 @@ TEST_CASE("cpu optimizers") {
       const std::vector<EmaUpdate> both{{g, y[0]}, {g2, y[1]}};
       k.ema(0.03, both);
     });
-    std::vector<Array> many{g, p};  // more than a launch of the cuda backend has
+    std::vector<Array> many{g, p};  // more arrays than fit into one launch of the cuda backend
     for (int i = 0; i < 200; ++i) many.push_back(i % 3 ? g2 : p2);
     const auto squares = [&](const Kernels& k) {
       Array sum({}, DType::f64, Device::cpu);
@@ -550,7 +550,7 @@ TEST_CASE("cpu optimizers") {
   }
 }
 
-TEST_CASE("a step whose training does not go on changes nothing") {
+TEST_CASE("an optimizer step changes nothing after training has stopped") {
   const Array g = random({40}), before = random({40}), stopped = state_of(1, false);
   std::vector<const Kernels*> all{&reference_kernels(), &cpu_kernels()};
   if (why_no_cuda().empty()) all.push_back(&cuda_kernels_of_host_arrays());
@@ -573,7 +573,7 @@ TEST_CASE("a step whose training does not go on changes nothing") {
   }
 }
 
-TEST_CASE("the state of a step: clipping, and whether the training goes on") {
+TEST_CASE("step_state computes the clipping scale and whether training goes on") {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const auto scalar = [](double x, DType dtype = DType::f64) {
     return array_from(std::vector<double>{x}, {}, dtype, Device::cpu);
@@ -588,18 +588,18 @@ TEST_CASE("the state of a step: clipping, and whether the training goes on") {
     };
     CHECK(state(scalar(2.5, DType::f32), 16, infinity, {}) == std::vector<double>{1, 1, 2.5, 16});
     CHECK(state(scalar(2.5), 16, 1, {}) == std::vector<double>{1 / (4 + 1e-6), 1, 2.5, 16});
-    CHECK(state(scalar(2.5), 16, 8, state_of(0.5)) == std::vector<double>{1, 1, 2.5, 16});  // is not scaled up
-    CHECK(state(scalar(2.5), 16, 8, state_of(1, false))[1] == 0);                           // once stopped ..
+    CHECK(state(scalar(2.5), 16, 8, state_of(0.5)) == std::vector<double>{1, 1, 2.5, 16});  // never scaled up
+    CHECK(state(scalar(2.5), 16, 8, state_of(1, false))[1] == 0);  // a stopped training stays stopped
     CHECK(state(scalar(nan, DType::f32), 16, 8, {})[1] == 0);
     CHECK(state(scalar(-infinity), 16, 8, {})[1] == 0);
     CHECK(state(scalar(1), infinity, 8, state_of(1))[1] == 0);
     CHECK(state(scalar(1), nan, infinity, {})[1] == 0);
-    CHECK(state({}, nan, 8, {})[1] == 0);  // without a loss, by the norm alone
+    CHECK(state({}, nan, 8, {})[1] == 0);  // without a loss, only the norm counts
     CHECK(state({}, 16, 8, {}) == std::vector<double>{1, 1, 0, 16});
   }
 }
 
-TEST_CASE("what drops samples and heads draws the same everywhere") {
+TEST_CASE("drop_path and drop_head scales are the same in all backends") {
   const std::uint64_t key = random_key(3, "blocks.1");
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64})
     for (const std::uint32_t threshold : {0u, 1u, 20000u, 65535u}) {
@@ -626,7 +626,7 @@ TEST_CASE("cpu adamw leaves no denormal moments") {
   CHECK(to_vector(v) == std::vector<double>(40, 0.0));
 }
 
-TEST_CASE("cpu kernels leave f64 to the reference") {
+TEST_CASE("cpu kernels use the reference for f64") {
   const Array x = array_from(std::vector<double>{1, 2, 3}, {3}, DType::f64, Device::cpu);
   const Out y = empty_like(x), z = empty_like(x);
   cpu_kernels().unary(Unary::exp, 0, x, y);
@@ -634,7 +634,7 @@ TEST_CASE("cpu kernels leave f64 to the reference") {
   CHECK(to_vector(y) == to_vector(z));
 }
 
-TEST_CASE("cpu description names processor, instructions, threads and oneDNN") {
+TEST_CASE("the description of the cpu names processor and instructions and threads and oneDNN") {
   const Threads scope(2);
   CHECK_THAT(cpu_description(), test::contains("2 threads, oneDNN "));
 }

@@ -1,4 +1,4 @@
-// Loops over blocks on several threads.
+// Tests of parallel loops over blocks.
 #include "backends/cpu/parallel.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The blocks that a loop was cut into, in order.
+// Returns the blocks that a loop was split into, in order.
 std::vector<Range> blocks(int threads, std::int64_t n, std::int64_t grain) {
   set_num_threads(threads);
   std::mutex mutex;
@@ -36,7 +36,7 @@ std::vector<Range> blocks(int threads, std::int64_t n, std::int64_t grain) {
 
 }  // namespace
 
-TEST_CASE("parallel_for cuts work into the same blocks on any number of threads") {
+TEST_CASE("parallel_for splits work into the same blocks on any number of threads") {
   const std::vector<Range> expected{{0, 4}, {4, 8}, {8, 10}};
   for (int threads : {1, 2, 3, 7}) CHECK(blocks(threads, 10, 4) == expected);
   CHECK(blocks(2, 0, 4).empty());
@@ -51,14 +51,14 @@ TEST_CASE("parallel_for runs blocks on several threads at once") {
     ++inside;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (inside.load() < 2 && std::chrono::steady_clock::now() < deadline) {
-    }  // each waits for the other
+    }  // each block waits for the other
     if (inside.load() == 2) met = true;
   });
   set_num_threads(0);
   CHECK(met.load());
 }
 
-TEST_CASE("an exception in a block leaves parallel_for") {
+TEST_CASE("parallel_for rethrows an exception of a block") {
   for (int threads : {1, 2}) {
     set_num_threads(threads);
     CHECK_THROWS_AS(cpu::parallel_for(100, 1,
@@ -70,7 +70,7 @@ TEST_CASE("an exception in a block leaves parallel_for") {
   set_num_threads(0);
 }
 
-TEST_CASE("a loop inside a block runs on its thread") {
+TEST_CASE("a loop inside a block runs on the thread of that block") {
   set_num_threads(2);
   std::vector<int> hits(64);
   cpu::parallel_for(8, 1, [&](std::int64_t outer, std::int64_t) {
@@ -88,9 +88,7 @@ TEST_CASE("set_num_threads(0) means all processors") {
   CHECK(num_threads() >= 1);
 }
 
-TEST_CASE(
-    "blocks with partial sums: neither too many nor too small, in eights where there are enough, the last one nearly "
-    "full") {
+TEST_CASE("partial_rows makes a suitable number of blocks with a nearly full last block") {
   for (std::int64_t rows = 0; rows < 40'000; ++rows) {
     const std::int64_t block = cpu::partial_rows(rows), count = (rows + block - 1) / block;
     INFO(rows << " rows in " << count << " blocks of " << block);
@@ -101,6 +99,6 @@ TEST_CASE(
     if (rows < 512) continue;
     REQUIRE(block >= 64);
     REQUIRE(count % 8 == 0);
-    REQUIRE(count * block - rows <= count);  // missing: less than a row a block
+    REQUIRE(count * block - rows <= count);  // the blocks lack less than one row each
   }
 }

@@ -1,4 +1,4 @@
-// Which signals reach which thread: none while oneDNN computes, none but profilers' the workers of the pool.
+// Which signals reach which thread: none reach a thread inside oneDNN, and only a profiler's reach the pool's workers.
 #include "backends/cpu/signals.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ std::set<int> blocked() {
 
 }  // namespace
 
-TEST_CASE("asynchronous signals wait while SignalsWait lives, and the thread's own mask is back after it") {
+TEST_CASE("SignalsWait delays asynchronous signals and restores the thread's signal mask") {
   sigset_t own, former;
   ::sigemptyset(&own);
   ::sigaddset(&own, SIGUSR2);
@@ -54,12 +54,12 @@ TEST_CASE("asynchronous signals wait while SignalsWait lives, and the thread's o
   ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
-TEST_CASE("workers of a thread pool take no signals but a profiler's") {
+TEST_CASE("workers of a thread pool receive only a profiler's signals") {
   const std::set<int> before = blocked();
   const auto caller = std::this_thread::get_id();
   std::atomic<bool> worked{false}, right{true};
   const auto body = [&](std::int64_t) {
-    if (std::this_thread::get_id() == caller) {  // leaves the other blocks to workers
+    if (std::this_thread::get_id() == caller) {  // leaves the other blocks to the workers
       for (int i = 0; i < 10'000 && !worked; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return;
     }
@@ -70,7 +70,7 @@ TEST_CASE("workers of a thread pool take no signals but a profiler's") {
       if (now.contains(s)) right = false;
     worked = true;
   };
-  cpu::ThreadPool& pool = *new cpu::ThreadPool;  // never destroyed
+  cpu::ThreadPool& pool = *new cpu::ThreadPool;  // pools are never destroyed
   REQUIRE(pool.run(4, 3, const_cast<void*>(static_cast<const void*>(&body)),
                    [](void* context, std::int64_t block) { (*static_cast<const decltype(body)*>(context))(block); }));
   CHECK(worked);

@@ -1,5 +1,5 @@
-// The threads that share loops: every block once, whoever comes; nobody waits for a thread that does not come, nor
-// spins for long.
+// Tests of the threads that run loops: each block runs once; no loop waits for a thread that does not come; threads do
+// not spin for long.
 #include "backends/cpu/thread_pool.h"
 
 #include <sys/wait.h>
@@ -44,18 +44,18 @@ double processor_seconds() {
 
 }  // namespace
 
-TEST_CASE("thread pool: each block runs once, in loops of any size on any number of threads") {
+TEST_CASE("thread pool: each block runs once in loops of any size on any number of threads") {
   for (int loop = 0; loop < 3000; ++loop) {
     const std::int64_t blocks = loop % 37;
     const int threads = 1 + loop % 9;
     std::vector<std::atomic<int>> hits(static_cast<std::size_t>(blocks));
     REQUIRE(run(blocks, threads, [&](std::int64_t i) { ++hits[static_cast<std::size_t>(i)]; }));
     REQUIRE(std::ranges::all_of(hits, [](const auto& n) { return n == 1; }));
-    if (loop % 100 == 0) std::this_thread::sleep_for(2 * cpu::ThreadPool::spin_time);  // also when all sleep
+    if (loop % 100 == 0) std::this_thread::sleep_for(2 * cpu::ThreadPool::spin_time);  // by now all threads sleep
   }
 }
 
-TEST_CASE("thread pool: what the loop wrote is seen by its caller, what the caller wrote by the loop") {
+TEST_CASE("thread pool: loop and caller see what the other has written") {
   std::vector<std::int64_t> values(64, 0);
   for (std::int64_t loop = 1; loop <= 500; ++loop) {
     for (std::int64_t& v : values) v += loop;
@@ -64,11 +64,11 @@ TEST_CASE("thread pool: what the loop wrote is seen by its caller, what the call
   }
 }
 
-TEST_CASE("thread pool: the blocks of a thread that does not get on are taken by others") {
+TEST_CASE("thread pool: other threads take the blocks of a stopped thread") {
   std::atomic<int> done{0};
   bool alone = true;
   run(8, 2, [&](std::int64_t i) {
-    // The first of the first share waits until all the others are done, those of its own share among them.
+    // The first block of the first share waits until all other blocks are done, including those of its own share.
     if (i == 0)
       alone = !within(20s, [&] { return done == 7; });
     else
@@ -77,8 +77,7 @@ TEST_CASE("thread pool: the blocks of a thread that does not get on are taken by
   CHECK_FALSE(alone);
 }
 
-TEST_CASE(
-    "thread pool: within a loop, and beside one, a loop is refused, and parallel_for runs it on the calling thread") {
+TEST_CASE("thread pool: a second loop is refused and parallel_for then runs it on the calling thread") {
   set_num_threads(2);
   std::atomic<int> nested{0};
   REQUIRE(run(4, 2, [&](std::int64_t) {
@@ -105,7 +104,7 @@ TEST_CASE(
   set_num_threads(0);
 }
 
-TEST_CASE("thread pool: the first exception leaves, the next loop is whole") {
+TEST_CASE("thread pool: the first exception is rethrown and the next loop runs completely") {
   for (int loop = 0; loop < 200; ++loop) {
     CHECK_THROWS_WITH(run(40, 3,
                           [](std::int64_t i) {
@@ -118,13 +117,13 @@ TEST_CASE("thread pool: the first exception leaves, the next loop is whole") {
   }
 }
 
-TEST_CASE("thread pool: threads that wait sleep") {
+TEST_CASE("thread pool: waiting threads sleep") {
   run(8, 4, [](std::int64_t) {});
   std::this_thread::sleep_for(20ms);
   const double before = processor_seconds();
   std::this_thread::sleep_for(300ms);
   CHECK(processor_seconds() - before < 0.03);
-  // Nor does the caller spin while the last block runs elsewhere.
+  // The caller does not spin either while the last block runs on another thread.
   std::atomic<bool> begun{false};
   const double start = processor_seconds();
   run(2, 2, [&](std::int64_t i) {

@@ -1,4 +1,4 @@
-// What mixtures with bf16 mean: the reference kernels read bf16 exactly, compute in f64 and round once. So their
+// Defines mixtures of f32 and bf16: the reference kernels read bf16 exactly, compute in f64 and round once. So the
 // results are those of the same call on f64 copies, rounded.
 #include <cstdlib>
 #include <filesystem>
@@ -40,8 +40,8 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
   const std::int64_t R = 7, N = 5, K = 9;
   const Array x = random16({R, K}), w = random16({N, K}), b = random({N}), dy = random16({R, N}), dy32 = random({R, N});
   for (const DType out : {DType::f32, DType::bf16}) {
-    // With operands that are bf16 already, rounding them changes nothing; gradients that are not are rounded for
-    // products, not for their sum.
+    // Rounding operands that are already bf16 changes nothing. f32 gradients are rounded for products, but not for
+    // their sum.
     const LinearCall call{.products = Precision::bf16};
     rounds_once("cast", {x}, {{{R, K}, out}},
                 [](const Kernels& k, const auto& in, const Results& y) { k.cast(in[0], y[0]); });
@@ -93,11 +93,11 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
   CHECK(item(sum) == 25);
 }
 
-TEST_CASE("what multiplies in bf16 is a fact of the processor and of oneDNN's leave") {
+TEST_CASE("processor and ONEDNN_MAX_CPU_ISA determine the instructions for bf16 products") {
   const std::string by = bf16_products().instructions;
   CHECK(bf16_products().faster_than_f32 == (by != "f32 instructions"));
   const char* const leave = std::getenv("ONEDNN_MAX_CPU_ISA");
-  if (leave && std::string(leave) == "AVX2") {  // in the second process
+  if (leave && std::string(leave) == "AVX2") {  // in the process that this test starts below
     CHECK(by == "f32 instructions");
     return;
   }
@@ -109,5 +109,5 @@ TEST_CASE("what multiplies in bf16 is a fact of the processor and of oneDNN's le
                : has("AuthenticAMD") && has(" avx512_bf16") ? "AVX-512 bf16"
                                                             : "f32 instructions"));
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX2 '" + self + "' 'what multiplies in bf16*' > /dev/null").c_str()) == 0);
+  CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX2 '" + self + "' 'processor and ONEDNN*' > /dev/null").c_str()) == 0);
 }

@@ -24,7 +24,7 @@ std::size_t files_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-// While one lives, no file of this process grows beyond `bytes`: write() fails as on a full disk.
+// While it lives, no file of this process can grow beyond `bytes`: write() then fails as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -65,7 +65,7 @@ TEST_CASE("a new file has the permissions of the umask", "[core]") {
   CHECK(fs::status(folder / "a").permissions() == fs::perms(0640));
 }
 
-TEST_CASE("a write that fails half way leaves the old file and nothing else", "[core]") {
+TEST_CASE("a write that fails half way leaves the old file and no other file", "[core]") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "a", "old");
   std::string message;
@@ -78,13 +78,13 @@ TEST_CASE("a write that fails half way leaves the old file and nothing else", "[
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a full disk is a one-line error", "[core]") {
+TEST_CASE("a full disk gives an error of one line", "[core]") {
   if (!fs::exists("/dev/full")) PLUMB_SKIP("no /dev/full");
   CHECK(error_of([] { write_file_atomically("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
   CHECK(fs::is_character_file("/dev/full"));
 }
 
-TEST_CASE("a folder in the file's place stays", "[core]") {
+TEST_CASE("a folder is not replaced by a file", "[core]") {
   const TemporaryFolder folder;
   fs::create_directory(folder / "a");
   CHECK_THAT(error_of([&] { write_file_atomically(folder / "a", "x"); }), contains("Is a directory"));
@@ -92,14 +92,14 @@ TEST_CASE("a folder in the file's place stays", "[core]") {
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a folder that is missing is named with the reason", "[core]") {
+TEST_CASE("the error about a missing folder has its name and the reason", "[core]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { write_file_atomically(folder / "no" / "a", "x"); }) ==
         "cannot write " + (folder / "no/a").string() + ": No such file or directory");
   CHECK_THAT(error_of([&] { read_file(folder / "no"); }), contains("cannot read"));
 }
 
-TEST_CASE("a folder that is not writable is named with the reason", "[core]") {
+TEST_CASE("the error about a read-only folder has its name and the reason", "[core]") {
   if (::geteuid() == 0) PLUMB_SKIP("root may write everywhere");
   const TemporaryFolder folder;
   fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
@@ -107,7 +107,7 @@ TEST_CASE("a folder that is not writable is named with the reason", "[core]") {
   fs::permissions(folder.path(), fs::perms::owner_all);
 }
 
-TEST_CASE("a process killed while it writes leaves whole files and recognisable leftovers", "[core]") {
+TEST_CASE("a process killed while it writes leaves complete files and recognisable leftovers", "[core]") {
   const TemporaryFolder folder;
   const std::string old_content(200'000, 'a'), new_content(200'000, 'b');
   for (int round = 0; round < 20; ++round) {

@@ -19,16 +19,17 @@ namespace {
 
 bool is_nan(std::uint16_t bits) { return (bits & 0x7fff) > 0x7f80; }
 
-// What bits say, by the format's definition; beyond the largest, the next number that would be.
+// Returns the value of a bit pattern by the definition of the format. For the pattern of infinity, returns the next
+// number that the format would have.
 double value_of(unsigned bits) {
   const int exponent = static_cast<int>(bits >> 7 & 255), fraction = static_cast<int>(bits & 127);
   const double size = exponent == 0 ? std::ldexp(fraction, -133) : std::ldexp(128 + fraction, exponent - 134);
   return bits >> 15 ? -size : size;
 }
 
-// Long-hand rounding of a number to the nearest, ties to even: the neighbours of |x| by search.
+// Rounds a number to the nearest, ties to even, by searching the two neighbours of |x|.
 std::uint16_t nearest_bits(double x) {
-  unsigned low = 0, high = 0x7f80;  // of |x|; the latter is infinity, and where the number after the largest would be
+  unsigned low = 0, high = 0x7f80;  // bit patterns around |x|; 0x7f80 is infinity
   const double size = std::abs(x);
   if (size >= value_of(high)) low = high;
   while (high - low > 1) (value_of((low + high) / 2) <= size ? low : high) = (low + high) / 2;
@@ -39,13 +40,13 @@ std::uint16_t nearest_bits(double x) {
 
 }  // namespace
 
-TEST_CASE("every bfloat16 is read exactly and comes back") {
+TEST_CASE("every bfloat16 survives the conversion to float and back") {
   for (unsigned i = 0; i < 65536; ++i) {
     const auto bits = static_cast<std::uint16_t>(i);
     const float x = bfloat16::from_bits(bits);
     if (is_nan(bits)) {
       REQUIRE(std::isnan(x));
-      REQUIRE(bfloat16(x).bits == (bits | 0x40));  // quiet, else the same
+      REQUIRE(bfloat16(x).bits == (bits | 0x40));  // made quiet, otherwise the same
     } else {
       REQUIRE((std::isinf(x) ? (bits & 0x7fff) == 0x7f80 : static_cast<double>(x) == value_of(bits)));
       REQUIRE(bfloat16(x).bits == bits);
@@ -64,7 +65,8 @@ TEST_CASE("f32 and f64 round to the nearest bfloat16, ties to even") {
     }
     REQUIRE(bfloat16(x).bits == nearest_bits(x));
   }
-  // Between two neighbours: the middle, and the doubles next to it, which an f32 in between would take for the middle.
+  // Between two neighbours: their middle, and the doubles next to it. Rounding these to f32
+  // first would give the middle.
   for (unsigned bits = 0; bits < 0x7f80; bits += 1 + bits % 7) {
     const double middle = (value_of(bits) + value_of(bits + 1)) / 2;
     for (double x : {middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300), -middle,
@@ -124,7 +126,7 @@ TEST_CASE("arrays of bf16 are made, filled, cast and read") {
              contains("[array] expected f32, f64 or bf16 for floating values, got u8"));
 }
 
-TEST_CASE("precision is f32 unless a scope says otherwise") {
+TEST_CASE("precision is f32 unless a PrecisionScope is open") {
   CHECK(precision() == Precision::f32);
   {
     const PrecisionScope outer(Precision::bf16);

@@ -10,7 +10,7 @@
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("shapes print, index from both ends, and say what is wrong") {
+TEST_CASE("shapes print, index from both ends, and explain errors") {
   const Shape s{64, 65, 192};
   CHECK(to_string(s) == "[64, 65, 192]");
   CHECK(to_string(Shape{}) == "[]");
@@ -42,7 +42,7 @@ TEST_CASE("broadcasting follows NumPy's rules") {
              contains("[add]") && contains("[2, 3] and [4] (axis -1: 3 and 4)"));
 }
 
-TEST_CASE("arrays are handles to one buffer, with a version") {
+TEST_CASE("copies of an array share its buffer and its version") {
   const Array a = array_from(std::vector<double>{1, 2, 3, 4}, {2, 2}, DType::f32, Device::cpu), flat = a.reshaped({4});
   Out(flat).mutable_data<float>()[3] = 7;
   CHECK(to_vector(a) == std::vector<double>{1, 2, 3, 7});
@@ -61,7 +61,7 @@ TEST_CASE("arrays are handles to one buffer, with a version") {
   CHECK(Array({0, 3}, DType::f32, Device::cpu).numel() == 0);
 }
 
-TEST_CASE("draws depend on seed, path, step, purpose and element, and on nothing else") {
+TEST_CASE("draws depend on seed, path, step, purpose and element only") {
   const std::uint64_t key = random_key(1, "blocks.3.attn");
   CHECK(key == random_key(1, "blocks.3.attn"));
   CHECK(key != random_key(2, "blocks.3.attn"));
@@ -75,7 +75,7 @@ TEST_CASE("draws depend on seed, path, step, purpose and element, and on nothing
   CHECK(drop_threshold(1) == 65536);
 }
 
-TEST_CASE("normal draws have the moments and the independence of normal draws") {
+TEST_CASE("normal draws have the moments of a normal distribution and are independent") {
   std::vector<double> v(200'000);
   normal_draws(random_key(0, "w"), v);
   double mean = 0, square = 0, fourth = 0, neighbours = 0;
@@ -92,7 +92,7 @@ TEST_CASE("normal draws have the moments and the independence of normal draws") 
   CHECK(std::abs(neighbours / n) < 0.01);
 }
 
-TEST_CASE("scopes nest, end with their block, and are quoted in errors") {
+TEST_CASE("scopes nest, end with their block, and appear in error messages") {
   CHECK(current_place().empty());
   CHECK(error_of([] { check(false, "[op] expected {}, got {}", 1, 2); }) == "[op] expected 1, got 2");
   {
@@ -110,7 +110,7 @@ TEST_CASE("scopes nest, end with their block, and are quoted in errors") {
   CHECK(random_state().seed == 0);
 }
 
-TEST_CASE("defaults are a scope") {
+TEST_CASE("a DefaultsScope sets dtype and device until it ends") {
   CHECK(defaults().dtype == DType::f32);
   {
     const DefaultsScope f64({DType::f64, Device::reference});

@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// "0110 1000" -> bytes; spaces part the rows of a grid.
+// Turns "0110 1000" into bytes; spaces separate the rows of a grid.
 Bytes bytes(const std::string& text) {
   Bytes b;
   for (char c : text)
@@ -30,7 +30,7 @@ constexpr std::uint64_t key = 0x0123456789abcdefull;
 
 }  // namespace
 
-TEST_CASE("seeds drop squares where they fit, or full rows and columns") {
+TEST_CASE("seeds drop squares that fit, or full rows and columns") {
   const Bytes seeds = bytes("001001 100101 010000 000000 000000");
   CHECK(dropped_by_seeds(DropShape::block, 5, 6, 3, seeds) == bytes("001110 111110 111110 111000 000000"));
   CHECK(dropped_by_seeds(DropShape::cross, 5, 6, 3, seeds) == Bytes(30, 1));
@@ -45,12 +45,12 @@ TEST_CASE("seeds drop squares where they fit, or full rows and columns") {
              contains("expected an odd window, got 2"));
 }
 
-TEST_CASE("plain DropKey draws the numbers it always drew") {
+TEST_CASE("plain DropKey draws the same numbers as in earlier versions") {
   const KeyMask drop = key_mask(0.3, DropShape::plain, 0, DropSharing::per_entry, {}, 20, key);
-  CHECK(row_of(drop, 20, 5, 2, 4) == bytes("00011000100011010000"));  // from a Philox of another language
+  CHECK(row_of(drop, 20, 5, 2, 4) == bytes("00011000100011010000"));  // computed with a Philox in another language
 }
 
-TEST_CASE("a shared mask is the one of head 0 or of query 0") {
+TEST_CASE("a shared mask is the mask of head 0 or of query 0") {
   for (const DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross}) {
     const auto row = [&](DropSharing sharing, std::int64_t sample, std::int64_t head, std::int64_t query) {
       return row_of(key_mask(0.5, shape, 0, sharing, {7, 9}, 65, key), 65, sample, head, query);
@@ -65,9 +65,9 @@ TEST_CASE("a shared mask is the one of head 0 or of query 0") {
   }
 }
 
-TEST_CASE("structured shapes draw seeds at their keys and leave keys off the grid alone") {
+TEST_CASE("the shapes block and cross draw seeds on the grid and never drop other keys") {
   const KeyGrid grid{6, 7};
-  const std::int64_t keys = 45;  // three of them off the grid
+  const std::int64_t keys = 45;  // three of them are not on the grid
   for (const DropShape shape : {DropShape::block, DropShape::cross})
     for (double rate : {0.1, 0.6, 1.0}) {
       const KeyMask drop = key_mask(rate, shape, 3, DropSharing::per_entry, grid, keys, key);
@@ -85,7 +85,7 @@ TEST_CASE("structured shapes draw seeds at their keys and leave keys off the gri
   CHECK(key_mask(0.3, DropShape::cross, 0, DropSharing::per_entry, grid, keys, key).window == 1);
 }
 
-TEST_CASE("DropKey refuses rates, grids and windows that mean nothing") {
+TEST_CASE("DropKey refuses invalid rates, grids and windows") {
   const auto make = [](double rate, DropShape shape, std::int64_t window, KeyGrid grid, std::int64_t keys) {
     return error_of([&] { key_mask(rate, shape, window, DropSharing::per_entry, grid, keys, 1); });
   };
@@ -101,14 +101,14 @@ TEST_CASE("DropKey refuses rates, grids and windows that mean nothing") {
   CHECK_THAT(make(0.1, cross, 1, {65536, 1}, 1 << 17),
              contains("[drop_key] expected sides of the grid below 65536, got 65536 x 1"));
   CHECK_THAT(make(0.1, block, 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, 9),
-             contains("below 65536"));  // whose product is 2^64
+             contains("below 65536"));  // the product of the sides is 2^64
   CHECK_THAT(error_of([] { dropped_by_seeds(cross, std::int64_t{1} << 32, std::int64_t{1} << 32, 1, {}); }),
              contains("below 65536"));
   CHECK_THAT(make(0.1, cross, -1, {2, 6}, 12), contains("got -1"));
   CHECK(key_mask(0, block, 0, DropSharing::per_entry, {}, 9, 1).threshold == 0);
 }
 
-TEST_CASE("DropKey's choices have names") {
+TEST_CASE("DropKey's enums have names") {
   for (const std::string& n : empty_row_names()) CHECK(name(empty_row_named(n)) == n);
   for (const std::string& n : drop_shape_names()) CHECK(name(drop_shape_named(n)) == n);
   for (const std::string& n : drop_sharing_names()) CHECK(name(drop_sharing_named(n)) == n);

@@ -24,7 +24,8 @@ struct Live {
   unsigned char mark;
 };
 
-std::size_t address_space() {  // pages of it that this process has
+// Returns the number of pages of address space that this process has.
+std::size_t address_space() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages;
@@ -39,8 +40,8 @@ bool intact(const Live& l) {
   return true;
 }
 
-// Addresses without pages, as those of a device are to the host: who touches them stops. Keeps account of what a heap
-// asks for.
+// Addresses without pages, like those of a GPU seen from the host: any access crashes. It
+// counts the requests of a heap.
 class Elsewhere : public Memory {
  public:
   std::size_t room = 64 * mib, regions = 0, supplied = 0;
@@ -71,7 +72,7 @@ class Elsewhere : public Memory {
 
 }  // namespace
 
-TEST_CASE("a heap takes from its memory, chunk by chunk, and never touches it") {
+TEST_CASE("a heap takes its memory chunk by chunk and never accesses it") {
   Elsewhere memory;
   {
     Heap heap(memory);
@@ -80,7 +81,7 @@ TEST_CASE("a heap takes from its memory, chunk by chunk, and never touches it") 
     CHECK(memory.regions == 2);
     CHECK(memory.supplied == heap.reserved());
     CHECK(memory.supplied == 24 * mib + 20 * mib);
-    CHECK_THROWS_AS(heap.allocate(30 * mib), std::bad_alloc);  // more than there is room for
+    CHECK_THROWS_AS(heap.allocate(30 * mib), std::bad_alloc);  // more than the memory has
     CHECK(memory.regions == 2);
     CHECK(memory.supplied == 44 * mib);
     heap.release(blocks[2]);
@@ -92,11 +93,11 @@ TEST_CASE("a heap takes from its memory, chunk by chunk, and never touches it") 
   CHECK(memory.regions == 0);
 }
 
-TEST_CASE("a heap's live blocks never overlap, keep their contents, and end as one free piece") {
+TEST_CASE("a heap's live blocks never overlap, keep their contents, and join into one free block") {
   Heap heap(host_memory());
   std::mt19937 random(7);
   const auto below = [&](std::size_t n) { return random() % n; };
-  std::map<std::uintptr_t, Live> live;  // the model: by address
+  std::map<std::uintptr_t, Live> live;  // expected live blocks, by address
   std::size_t asked = 0, peak = 0;
   bool aligned = true, apart = true, kept = true;
   const auto release = [&](auto it) {
@@ -122,7 +123,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and end as o
       const auto it = live.lower_bound(std::next(live.begin(), static_cast<std::ptrdiff_t>(below(live.size())))->first);
       release(it);
     }
-    if (i % 1000 == 999) heap.trim();  // memory under live blocks stays
+    if (i % 1000 == 999) heap.trim();  // must not take memory away from live blocks
   }
   while (!live.empty()) release(live.begin());
   CHECK(aligned);
@@ -138,17 +139,17 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and end as o
   for (int i = 0; i < 1000; ++i) pieces.push_back(heap.allocate(64 * kib));
   for (std::size_t i = 0; i < 1000; i += 2) heap.release(pieces[i]);
   for (std::size_t i = 1; i < 1000; i += 2) heap.release(pieces[i]);
-  heap.release(heap.allocate(64 * mib));  // grown together again
+  heap.release(heap.allocate(64 * mib));  // everything has joined into one block again
   CHECK(heap.system_allocations() == before);
   CHECK(heap.reserved() == 64 * mib);
 }
 
-TEST_CASE("a heap takes the smallest free block that fits and leaves the rest of it free") {
+TEST_CASE("a heap takes the smallest free block that fits and keeps the remainder free") {
   Heap heap(host_memory());
   std::vector<HeapBlock*> held, gaps;
   for (std::size_t n : {300 * kib, 100 * kib, 101 * kib, 200 * kib}) {
     gaps.push_back(heap.allocate(n));
-    held.push_back(heap.allocate(64));  // keeps the gaps apart
+    held.push_back(heap.allocate(64));  // separates the gaps
   }
   std::vector<std::byte*> at;
   for (HeapBlock* b : gaps) {
@@ -167,11 +168,11 @@ TEST_CASE("a heap takes the smallest free block that fits and leaves the rest of
   for (HeapBlock* block : held) heap.release(block);
 }
 
-TEST_CASE("a heap grows by what is missing and gives chunks back from between used blocks") {
+TEST_CASE("a heap grows by the missing chunks and gives back free chunks between used blocks") {
   Heap heap(host_memory());
   HeapBlock* const first = heap.allocate(3 * mib);
   CHECK(heap.reserved() == 4 * mib);
-  HeapBlock* const middle = heap.allocate(20 * mib);  // the first mebibyte of it is there already
+  HeapBlock* const middle = heap.allocate(20 * mib);  // its first mebibyte already has memory
   CHECK(heap.reserved() == 24 * mib);
   HeapBlock* const last = heap.allocate(1 * mib);
   CHECK(heap.reserved() == 24 * mib);
@@ -187,11 +188,11 @@ TEST_CASE("a heap grows by what is missing and gives chunks back from between us
   CHECK(last->data[0] == std::byte{2});
   HeapBlock* const again = heap.allocate(20 * mib);
   CHECK(heap.reserved() == 24 * mib);
-  CHECK(again->data[10 * mib] == std::byte{0});  // fresh: the system had it back
+  CHECK(again->data[10 * mib] == std::byte{0});  // fresh: the system had taken it back
   for (HeapBlock* b : {first, again, last}) heap.release(b);
 }
 
-TEST_CASE("a heap that the system refuses is as before") {
+TEST_CASE("a heap is unchanged after the system refused memory") {
   Heap heap(host_memory());
   HeapBlock* const kept = heap.allocate(3 * mib);
   const std::size_t reserved = heap.reserved();
@@ -226,15 +227,16 @@ TEST_CASE("a heap that the system refuses is as before") {
   CHECK(heap.reserved() == 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose shadows fill the address space
-TEST_CASE("where address space is limited a heap reserves little of it") {
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // the sanitizers' shadow memory fills the address space
+TEST_CASE("a heap reserves small regions if address space is limited") {
   rlimit limit{};
   REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);
   const rlimit some{.rlim_cur = std::size_t{1} << 40, .rlim_max = limit.rlim_max};
   REQUIRE(setrlimit(RLIMIT_AS, &some) == 0);
   Heap heap(host_memory());
   std::vector<HeapBlock*> blocks;
-  for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // one to a region of 32 MiB
+  for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // each takes a region of 32 MiB
   HeapBlock* const large = heap.allocate(100 * mib);                      // larger than the usual region
   REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
   for (HeapBlock* b : blocks) {

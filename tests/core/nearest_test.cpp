@@ -17,12 +17,12 @@ TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") 
   CHECK(edit_distance("ca", "abc") == 3);  // optimal string alignment: no edit inside a swapped pair
 }
 
-TEST_CASE("edit distance takes capitals and underscores as their plain forms") {
+TEST_CASE("edit distance ignores case and takes underscores as hyphens") {
   CHECK(edit_distance("Fashion_MNIST", "fashion-mnist") == 0);
   CHECK(edit_distance("CIFAR10", "cifar-10") == 1);
 }
 
-TEST_CASE("the nearest name is the one that was meant, or none") {
+TEST_CASE("the nearest name is the intended one, or none") {
   const std::vector<std::string> names{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100"};
   CHECK(nearest_name("glyph", names) == "glyphs");
   CHECK(nearest_name("gylphs", names) == "glyphs");
@@ -37,9 +37,9 @@ TEST_CASE("the nearest name is the one that was meant, or none") {
   CHECK(nearest_name("glyphs", {}).empty());
 }
 
-TEST_CASE("of equally near names the first is suggested") { CHECK(nearest_name("abx", {"abc", "abd"}) == "abc"); }
+TEST_CASE("the first of equally near names is suggested") { CHECK(nearest_name("abx", {"abc", "abd"}) == "abc"); }
 
-TEST_CASE("an unknown name gets the nearest one, or at most ten and how many more there are") {
+TEST_CASE("the message about an unknown name has the nearest name, or ten names and the number of the others") {
   std::vector<std::string> names{"post", "pre", "rezero"};
   CHECK(suggest_name("rezro", names) == "did you mean 'rezero'?");
   CHECK(suggest_name("qqqqqqqq", names) == "known: post, pre, rezero");

@@ -5,7 +5,7 @@
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("what is read back is what the array was when it was asked for") {
+TEST_CASE("a readback has the values of the array at the time of the request") {
   const Out a(array_from(std::vector<double>{1.5, -2}, {2}, DType::bf16, Device::cpu));
   const Readback first(a), same = first;
   a.mutable_data<bfloat16>()[0] = bfloat16(7.0f);
@@ -16,13 +16,13 @@ TEST_CASE("what is read back is what the array was when it was asked for") {
   CHECK(Readback(array_from(std::vector<std::int64_t>{}, {0}, Device::cpu)).values().empty());
 }
 
-TEST_CASE("a readback is of few bytes, and of an array") {
+TEST_CASE("a readback refuses many bytes and undefined arrays") {
   CHECK_THAT(error_of([] { Readback{array_from(std::vector<double>(33), {33}, DType::f64, Device::cpu)}; }),
-             contains("[readback] expected at most 256 bytes, got f64 [33], which to_vector() fetches"));
+             contains("[readback] expected at most 256 bytes, got f64 [33]: use to_vector()"));
   CHECK_THAT(error_of([] { Readback{Array()}; }), contains("[readback] expected a tensor, got an undefined tensor"));
 }
 
-TEST_CASE("several arrays come from one buffer, each with its own elements and version") {
+TEST_CASE("arrays_from makes arrays in one buffer that have separate elements and versions") {
   const std::vector<float> x{1, 2, 3};
   const std::vector<std::int64_t> n{4, 5};
   const std::vector<Array> parts = arrays_from(

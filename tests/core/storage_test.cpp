@@ -14,7 +14,7 @@
 
 using namespace plumb;
 
-TEST_CASE("storages are aligned, and counted to 64 bytes") {
+TEST_CASE("storages are aligned, and their sizes count in units of 64 bytes") {
   const MemoryStats start = memory_stats();
   for (std::size_t n : {0u, 1u, 64u, 65u, 4099u, 65535u, 65536u, 3194880u}) {
     const Storage s(n);
@@ -27,7 +27,7 @@ TEST_CASE("storages are aligned, and counted to 64 bytes") {
   CHECK(memory_stats().allocations == start.allocations + 8);
 }
 
-TEST_CASE("the peak of memory in use is that of all storages together") {
+TEST_CASE("the peak of memory use counts all storages together") {
   reset_peak_memory();
   const std::size_t start = memory_stats().in_use;
   {
@@ -39,9 +39,9 @@ TEST_CASE("the peak of memory in use is that of all storages together") {
   CHECK(memory_stats().peak == start);
 }
 
-TEST_CASE("a storage larger than memory is an error that leaves the counts as they were") {
+TEST_CASE("a storage larger than memory throws and leaves the counts unchanged") {
   const MemoryStats start = memory_stats();
-#ifndef PLUMB_ADDRESS_SANITIZER  // which ends the program instead
+#ifndef PLUMB_ADDRESS_SANITIZER  // AddressSanitizer ends the program instead
   CHECK_THROWS_AS(Storage(std::size_t{1} << 60), std::bad_alloc);
   CHECK_THROWS_AS(Array({1ll << 58}, DType::f64, Device::cpu), std::bad_alloc);
 #endif
@@ -52,7 +52,7 @@ TEST_CASE("a storage larger than memory is an error that leaves the counts as th
   CHECK(after.allocations == start.allocations);
 }
 
-TEST_CASE("threads get storages of their own") {
+TEST_CASE("storages of different threads are separate") {
   const std::size_t start = memory_stats().in_use;
   std::vector<int> spoiled(4, 0);
   {
@@ -77,9 +77,9 @@ TEST_CASE("threads get storages of their own") {
   CHECK(memory_stats().in_use == start);
 }
 
-#ifndef PLUMB_ADDRESS_SANITIZER  // which gives every buffer red zones of its own instead
+#ifndef PLUMB_ADDRESS_SANITIZER  // AddressSanitizer puts red zones around every buffer
 
-TEST_CASE("freed buffers are used again, counted, and given back on request") {
+TEST_CASE("freed buffers are reused, counted, and given back on request") {
   for (std::size_t size : {50'000u, 3'000'000u}) {
     INFO(size);
     release_cached_memory();
@@ -106,8 +106,8 @@ TEST_CASE("freed buffers are used again, counted, and given back on request") {
 
 namespace {
 
-// What training does to memory: activations of `width` bytes and their like are kept forward and dropped backward, with
-// short-lived scratch in between, while small storages come and stay (statistics, logs).
+// Imitates the memory use of training: activations of about `width` bytes are kept in the forward pass and freed in the
+// backward pass, with short-lived scratch buffers in between, while small storages (statistics, logs) come and stay.
 struct Pattern {
   std::size_t width, depth;
   std::mt19937 random{3};
@@ -138,7 +138,7 @@ struct Pattern {
 
 }  // namespace
 
-TEST_CASE("memory does not grow while patterns of different shapes take turns") {
+TEST_CASE("memory does not grow while patterns of different shapes alternate") {
   release_cached_memory();
   reset_peak_memory();
   const MemoryStats start = memory_stats();
@@ -151,19 +151,19 @@ TEST_CASE("memory does not grow while patterns of different shapes take turns") 
   const MemoryStats end = memory_stats();
   CHECK(static_cast<double>(end.reserved - start.reserved) <
         1.05 * static_cast<double>(end.peak - start.in_use) + (4 << 20));
-  CHECK(end.reserved <= early + (8 << 20));  // by then nearly all of the small ones are there
+  CHECK(end.reserved <= early + (8 << 20));  // most small storages exist by then
 }
 
 #endif
 
-TEST_CASE("a device's memory is that of all devices that share it") {
+TEST_CASE("devices that share a memory report the same memory use") {
   CHECK(&memory_of(Device::cpu) == &memory_of(Device::reference));
   const Storage reference(6400, Device::reference);
   const std::size_t before = memory_stats().in_use;
   const Storage cpu(6400, Device::cpu);
   CHECK(reference.device == Device::reference);
   CHECK(memory_stats(Device::reference).in_use == before + 6400);
-  // Copies go through it, in the order of the calls.
+  // Copies use this memory, in the order of the calls.
   Memory& memory = memory_of(Device::cpu);
   const float values[] = {1, 2, 3};
   float back[3] = {};

@@ -1,4 +1,5 @@
-// The memory of the device: what goes in comes out, in the order of the calls, and the host gets at it in no other way.
+// Tests of device memory: uploads and copies arrive, in the order of the calls, and host code cannot access it
+// directly.
 #include "core/memory.h"
 
 #include <numeric>
@@ -22,16 +23,16 @@ Array there(const std::vector<float>& values) {
   return array_from(std::span<const float>(values), {static_cast<std::int64_t>(values.size())}, Device::cuda);
 }
 
-// Not for CHECK to print.
+// Compares without CHECK, which would print all elements.
 bool equal_to(const Array& a, const std::vector<float>& values) {
   return to_vector(a) == std::vector<double>(values.begin(), values.end());
 }
 
 }  // namespace
 
-TEST_CASE("uploads of any size arrive, and the host's copy may change at once") {
+TEST_CASE("uploads of any size arrive even if the host's copy changes at once") {
   PLUMB_REQUIRE_CUDA();
-  // 2^21 floats fill half of the staging memory, 5 million more than all of it.
+  // 2^21 floats fill half of the staging memory; 5 million exceed all of it.
   for (const std::size_t n : {0, 1, 31, 4099, 1 << 21, (1 << 21) + 1, 5'000'000}) {
     INFO(n);
     std::vector<float> values = counted(n, 1);
@@ -56,18 +57,18 @@ TEST_CASE("copies happen in the order of the calls") {
   CHECK_FALSE(same_bytes(a, b));
 }
 
-TEST_CASE("memory that was given back is used again at once, in the order of the calls") {
+TEST_CASE("freed memory may be reused at once because work runs in the order of the calls") {
   PLUMB_REQUIRE_CUDA();
   const std::vector<float> kept = counted(100'000, 0);
   for (int i = 0; i < 50; ++i) {
     const Array b(Shape{100'000}, DType::f32, Device::cuda);
-    copy_into(there(kept), b);  // whose source is free from here on
+    copy_into(there(kept), b);  // the source is freed here
     const Array over = there(counted(100'000, 1e6f));
     CHECK(equal_to(b, kept));
   }
 }
 
-TEST_CASE("host code that asks for elements of the device is refused, by name") {
+TEST_CASE("host access to the elements of a device array throws an error that names the caller") {
   PLUMB_REQUIRE_CUDA();
   const Array a = there({1, 2, 3});
   const std::string expected = "[array] expected an array in host memory, got one on cuda in ";
@@ -80,7 +81,7 @@ TEST_CASE("host code that asks for elements of the device is refused, by name") 
   CHECK(on_host(Array()).defined() == false);
 }
 
-TEST_CASE("what the host asks of the device is counted") {
+TEST_CASE("traffic counts the work that the host gives to the device") {
   PLUMB_REQUIRE_CUDA();
   const Array b(Shape{3}, DType::f32, Device::cuda);
   const Traffic before = cuda_memory().traffic();

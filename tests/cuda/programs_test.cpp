@@ -1,4 +1,4 @@
-// Programs on the device, as a user starts them.
+// Runs whole programs on the device, as a user starts them.
 #include "tests/programs/program.h"
 
 #include "nn/gate_check.h"
@@ -9,7 +9,7 @@ using namespace plumb;
 using namespace plumb::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("bin/parity has columns of the device, on the cases in the repository and those of PyTorch and timm") {
+TEST_CASE("bin/parity has a column for the device in the cases of the repository and of PyTorch and timm") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const char* const set = std::getenv("PLUMB_TEST_DATA");
@@ -26,7 +26,7 @@ TEST_CASE("bin/parity has columns of the device, on the cases in the repository 
   }
 }
 
-TEST_CASE("bin/depth_stability on the device: two trials at once, weights, a profile that counts, a report") {
+TEST_CASE("bin/depth_stability on the device runs two trials at once and writes weights and a profile and a report") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words =
@@ -40,15 +40,15 @@ TEST_CASE("bin/depth_stability on the device: two trials at once, weights, a pro
   const Finished one = run(here.path(), program("depth_stability") + " --device cuda --profile --out one" + words);
   INFO(one.err);
   REQUIRE(one.status == 0);
-  CHECK_THAT(slurp(here.path() / "one/profile.txt"), contains("cuda, a step: "));
+  CHECK_THAT(slurp(here.path() / "one/profile.txt"), contains("cuda, per step: "));
   const auto both = rows_of(slurp(here.path() / "two/results.csv")),
              alone = rows_of(slurp(here.path() / "one/results.csv"));
   REQUIRE(both.size() == 2);
   for (std::size_t i = 0; i < 2; ++i)
-    CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream, whoever asks
+    CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream serves both trials
 }
 
-TEST_CASE("examples, bin/cait and bin/passport on the device report what they report on the cpu") {
+TEST_CASE("examples, bin/cait and bin/passport on the device give the same results as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string tiny = " --steps 2 --batch 4 ";
@@ -90,7 +90,7 @@ TEST_CASE("examples, bin/cait and bin/passport on the device report what they re
   }
 }
 
-TEST_CASE("bin/replay of a run on the device that diverged, again there and in f64") {
+TEST_CASE("bin/replay repeats a trial that diverged on the device there and in f64") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words =

@@ -1,4 +1,4 @@
-// Whole studies on the device: what they report is what the cpu's report, however late a step's numbers are read.
+// Runs whole studies on the device: the results are those of the cpu, however late the numbers of a step are read.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -17,9 +17,9 @@ namespace {
 
 const Words small{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
 
-// logs: a line of its own in each step, before it is known how that ends.
+// Runs a study. If `logs`, each step writes a line before its result is known.
 int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
-  Study study("device", "On a device.");
+  Study study("device", "Trains on a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = 2, .gate = nn::GateChoice(trial[gate])}));
@@ -31,7 +31,7 @@ int trains(int argc, const char* const* argv, const AroundStep& around = {}, boo
   });
 }
 
-// The lines of metrics.jsonl, by step and name.
+// Returns the values in metrics.jsonl by step and name.
 std::map<std::pair<int, std::string>, nlohmann::json> metrics(const TemporaryFolder& folder, const std::string& of) {
   std::map<std::pair<int, std::string>, nlohmann::json> all;
   std::istringstream lines(file(folder, of + "/metrics.jsonl"));
@@ -44,7 +44,7 @@ std::map<std::pair<int, std::string>, nlohmann::json> metrics(const TemporaryFol
 
 }  // namespace
 
-TEST_CASE("a study on the device reports what it reports on the cpu") {
+TEST_CASE("a study on the device reports the same values as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv); };
@@ -66,7 +66,7 @@ TEST_CASE("a study on the device reports what it reports on the cpu") {
   }
 }
 
-TEST_CASE("a training that diverges on the device is reported as on the cpu: step, reason, what was traced") {
+TEST_CASE("divergence on the device is reported as on the cpu with the same step and reason and trace") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
@@ -94,13 +94,12 @@ TEST_CASE("a training that diverges on the device is reported as on the cpu: ste
   }
 }
 
-TEST_CASE(
-    "a training whose loss stays above the limit ends on the device as on the cpu, and what was logged meanwhile") {
+TEST_CASE("a trial whose loss stays above the limit ends on the device as on the cpu with the same log") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
   Words given(small.begin(), small.end() - 1);
-  given[5] = "40";  // steps
+  given[5] = "40";  // the value of --steps
   for (const char* const word :
        {"--lr", "0.3", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0.5", "--eval-every", "9", "--out"})
     given.push_back(word);
@@ -110,7 +109,7 @@ TEST_CASE(
     CHECK(e.status == 0);
     CHECK_THAT(e.err, contains("diverged at step"));
   }
-  const auto names = [&](const std::string& of) {  // the lines without their values, in their order
+  const auto names = [&](const std::string& of) {  // the lines without their values, in order
     std::istringstream lines(file(folder, of + "/metrics.jsonl"));
     std::vector<std::string> all;
     for (std::string line; std::getline(lines, line);) {
@@ -125,7 +124,7 @@ TEST_CASE(
   CHECK(names("cuda") == names("cpu"));
 }
 
-TEST_CASE("a study on the device that is interrupted goes on from its checkpoint to the same bits") {
+TEST_CASE("an interrupted study on the device resumes from its checkpoint and gives the same bits") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   int stop_at = -1;

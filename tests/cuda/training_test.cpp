@@ -1,5 +1,5 @@
-// Training on the device is training on the cpu: every method, CaiT, a deep MLP, every optimizer, to the accuracy of
-// f32.
+// Training on the device gives the results of training on the cpu, up to the rounding of f32: every method, CaiT, a
+// deep MLP, every optimizer.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int steps = 10, batch = 8, classes = 10;
 
-// A model is made and called where defaults() say.
+// Creates a model with the dtype and device of defaults().
 using Model = std::function<std::unique_ptr<nn::Layer>()>;
 
 std::vector<double> losses(const Defaults& where, const Model& make, lab::OptimizerKind optimizer,
@@ -41,7 +41,7 @@ std::vector<double> losses(const Defaults& where, const Model& make, lab::Optimi
   return all;
 }
 
-// The largest |a - b| / |b|.
+// Returns the largest |a - b| / |b|.
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
   for (std::size_t i = 0; i < b.size(); ++i) {
@@ -52,14 +52,15 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
   return most;
 }
 
-// Where the cpu's own rounding carries it farther from f64 than 1e-5, ten times that distance is allowed.
+// The losses on the device may differ from those on the cpu by a relative 1e-4. If rounding makes the cpu differ from
+// f64 by more than 1e-5, they may differ by ten times that difference, if this is more.
 void check_training(const std::string& name, const Model& make,
                     lab::OptimizerKind optimizer = lab::OptimizerKind::adamw, double clip_norm = 0) {
   INFO(name);
   const std::vector<double> cpu = losses({DType::f32, Device::cpu}, make, optimizer, clip_norm);
   const double rounding = apart(cpu, losses({DType::f64, Device::reference}, make, optimizer, clip_norm));
   CHECK(std::isfinite(cpu.back()));
-  CHECK(rounding < 1e-3);  // or the comparison says nothing
+  CHECK(rounding < 1e-3);  // otherwise the comparison would be meaningless
   const std::uint64_t before = cuda_memory().traffic().through_host;
   CHECK(apart(losses({DType::f32, Device::cuda}, make, optimizer, clip_norm), cpu) <=
         std::max(1e-4, rounding > 1e-5 ? 10 * rounding : 0));
@@ -91,7 +92,7 @@ TEST_CASE("every method trains as on the cpu") {
   }
 }
 
-TEST_CASE("every way of dropping draws what the cpu draws") {
+TEST_CASE("every way of dropping draws the same masks as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   nn::ViTOptions options = small();
   options.drop_path = {.rate = 0.3};
@@ -121,7 +122,7 @@ TEST_CASE("CaiT and a deep MLP train as on the cpu") {
     });
 }
 
-TEST_CASE("every optimizer, with and without clipping, trains as on the cpu") {
+TEST_CASE("every optimizer trains as on the cpu with and without clipping") {
   PLUMB_REQUIRE_CUDA();
   for (const lab::OptimizerKind optimizer : enum_values<lab::OptimizerKind>())
     for (const double clip_norm : {0.0, 0.1}) check_training(enum_name(optimizer), vit(small()), optimizer, clip_norm);
@@ -129,13 +130,13 @@ TEST_CASE("every optimizer, with and without clipping, trains as on the cpu") {
 
 namespace {
 
-constexpr std::int64_t tokens_of_image = 17;  // of small(): 16 patches, and the class token
+constexpr std::int64_t tokens_of_image = 17;  // of small(): 16 patches and the class token
 
-// What the second training step asks of the device, of a ViT of this depth with LayerScale, DropKey and drop-path,
-// clipping, and its average.
+// The traffic of the second training step of a ViT with this depth, with LayerScale, DropKey, drop-path, clipping and
+// weight averaging.
 struct StepTraffic : Traffic {
-  std::uint64_t bytes_of_passes = 0;  // forward and backward: without the optimizer and the average
-  std::int64_t elements = 0;          // of the parameters
+  std::uint64_t bytes_of_passes = 0;  // forward and backward, without the optimizer and the average
+  std::int64_t elements = 0;          // number of elements of the parameters
 };
 StepTraffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
   const DefaultsScope defaults({DType::f32, Device::cuda});
@@ -175,15 +176,15 @@ StepTraffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
 
 }  // namespace
 
-TEST_CASE("a training step waits for nothing, and has its kernels on the device") {
+TEST_CASE("a training step never waits and runs all kernels on the device") {
   PLUMB_REQUIRE_CUDA();
   const StepTraffic two = traffic_of_a_step(2, batch), three = traffic_of_a_step(3, batch);
   CHECK(two.through_host == 0);
   CHECK(two.synchronizations == 0);
   CHECK(two.downloads == 0);
   CHECK(two.paced == 0);
-  CHECK(two.readbacks == 1);  // loss and norm, which nobody has waited for
-  CHECK(two.uploads == 2);    // the batch, and AdamW's table
+  CHECK(two.readbacks == 1);  // loss and norm, read without waiting
+  CHECK(two.uploads == 2);    // the batch and AdamW's table
   CHECK(two.copies == 0);
   CHECK(two.launches == 93);
   CHECK(three.launches - two.launches == 30);
@@ -206,24 +207,24 @@ TEST_CASE("talking heads draw their masks on the device") {
   CHECK(after.launches > before.launches);
 }
 
-TEST_CASE("a block reads and writes little more than the least that its kernels could") {
+TEST_CASE("a block reads and writes little more than the minimum for its kernels") {
   PLUMB_REQUIRE_CUDA();
-  const std::int64_t images = 32;  // enough that the weights count for little
+  const std::int64_t images = 32;  // enough images that the weights count for little
   const StepTraffic two = traffic_of_a_step(2, images), three = traffic_of_a_step(3, images);
   const std::uint64_t of_block = three.bytes_of_passes - two.bytes_of_passes;
   CHECK(of_block == 7'957'504);
-  // Each parameter in f32: its gradient read for the norm, seven arrays read or written by AdamW, three by the average;
-  // and their tables.
+  // Each f32 parameter: the norm reads its gradient, AdamW reads or writes seven arrays, and the average three. The
+  // tables come on top.
   const auto rest = static_cast<double>(two.bytes - two.bytes_of_passes),
              of_parameters = static_cast<double>(11 * 4 * two.elements);
   CHECK(rest > of_parameters);
   CHECK(rest < 1.05 * of_parameters);
   const double bytes = static_cast<double>(of_block) / static_cast<double>(images * tokens_of_image * small().dim);
   INFO(bytes << " dim bytes a token");
-  CHECK(bytes < 1.3 * 392);  // 392: forward and backward of a block whose passes are each as fused as can be, in f32
+  CHECK(bytes < 1.3 * 392);  // 392: forward and backward of a block in f32 if each pass is fused as far as possible
 }
 
-TEST_CASE("in bf16 a step has its kernels on the device too, and trains as on the cpu") {
+TEST_CASE("a step in bf16 runs all kernels on the device and trains as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const PrecisionScope precision(Precision::bf16);
   const StepTraffic step = traffic_of_a_step(2, batch);
@@ -237,12 +238,12 @@ TEST_CASE("in bf16 a step has its kernels on the device too, and trains as on th
     const std::vector<double> cpu = losses({DType::f32, Device::cpu}, vit(options), lab::OptimizerKind::adamw, 1),
                               cuda = losses({DType::f32, Device::cuda}, vit(options), lab::OptimizerKind::adamw, 1);
     INFO(gate << ": " << apart(cuda, cpu));
-    CHECK(apart({cuda[0]}, {cpu[0]}) < 1e-3);  // roundings of 2^-9, before any step has carried them on
+    CHECK(apart({cuda[0]}, {cpu[0]}) < 1e-3);  // roundings of 2^-9, before any step has amplified them
     CHECK(apart(cuda, cpu) < 2e-2);
   }
 }
 
-TEST_CASE("a step that is not finite is the last that changes anything, and what it was is read later") {
+TEST_CASE("a step that is not finite stops all changes and its numbers can be read later") {
   PLUMB_REQUIRE_CUDA();
   for (const Device device : {Device::cpu, Device::cuda}) {
     const DefaultsScope defaults({DType::f32, device});
@@ -267,7 +268,7 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
       CHECK(second != first);
       const nn::StepReading bad =
           step(full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity(), {DType::f32, device}));
-      const nn::StepReading late = step(good);  // finite, but too late
+      const nn::StepReading late = step(good);  // finite, but after training has stopped
       CHECK(weights() == second);
       CHECK(std::isfinite(one.loss()));
       CHECK(std::isfinite(one.norm()));
@@ -277,7 +278,7 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
   }
 }
 
-TEST_CASE("step() leaves out a step whose gradients are not finite, waits for nothing, and a later call says which") {
+TEST_CASE("step() skips non-finite gradients without waiting and a later call names the step") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});
   for (const lab::OptimizerKind kind : enum_values<lab::OptimizerKind>())
@@ -304,7 +305,8 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
       optimizer->check_finite();
       const std::vector<double> before = weights();
       const nn::NamedTensors state = optimizer->state();
-      // Whichever call comes when the numbers have arrived: with an eager schedule the next step, else check_finite().
+      // The error comes from the first call after the numbers have arrived: the next step with the eager schedule,
+      // otherwise check_finite().
       const auto begin_bad = [&] {
         step(bad);
         CHECK(optimizer->steps_taken() == 2);
@@ -315,36 +317,36 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
                    optimizer->check_finite();
                  }),
                  contains("[optimizer] expected gradients without inf and NaN") &&
-                     contains("got others in step 1; step 1") && contains("the next step is 1 again"));
+                     contains("got others in step 1. Step 1") && contains("the next step is 1 again"));
       CHECK(weights() == before);
       CHECK(optimizer->steps_taken() == 1);
       for (const auto& [key, value] : optimizer->state()) CHECK(value.values() == state.at(key).values());
       begin_bad();
       CHECK_THAT(error_of([&] { optimizer->state(); }), contains("got others in step 1"));
-      // A state that is loaded forgets what was under way.
+      // Loading a state discards the steps that are under way.
       begin_bad();
       optimizer->load_state(state);
       optimizer->check_finite();
-      // Good steps under way before a bad one were made; those after it were not, and are not counted.
+      // Good steps before the bad step are applied and counted. Steps after it are neither applied nor counted.
       CHECK_THAT(error_of([&] {
                    for (const Tensor& images : {good, good, bad, good, good}) step(images);
                    optimizer->check_finite();
                  }),
-                 contains("got others in step 3; step 3"));
+                 contains("got others in step 3. Step 3"));
       CHECK(optimizer->steps_taken() == 3);
-      // A guarded step waits for what step() has under way.
+      // A guarded step waits for the steps that step() has started.
       step(bad);
       CHECK_THAT(error_of([&] { optimizer->step_while_finite(backward(cross_entropy(model(good), labels))); }),
                  contains("got others in step 3"));
       optimizer->load_state(state);
-      step(good);  // goes on as if the others had never been
+      step(good);  // continues as if the discarded steps had never run
       optimizer->check_finite();
       CHECK(weights() != before);
       CHECK(optimizer->steps_taken() == 2);
     }
 }
 
-TEST_CASE("what is kept of the device goes to files and comes back: weights, averages, the optimizer's memory") {
+TEST_CASE("weights and averages and optimizer state on the device can be saved and loaded") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});
   const TemporaryFolder folder;
@@ -369,7 +371,7 @@ TEST_CASE("what is kept of the device goes to files and comes back: weights, ave
   }
   CHECK(parameters[0].value.values() == second);
 
-  // An optimizer that was stored goes on as one that was not.
+  // An optimizer with a restored state continues like the original.
   const Tensor images = random_normal({batch, 3, 16, 16}, 0, "images"),
                labels = integers(std::vector<std::int64_t>(batch, 3), {batch});
   nn::AdamW a(parameters, {.weight_decay = 0.1}), b(others, {.weight_decay = 0.1});
@@ -382,7 +384,7 @@ TEST_CASE("what is kept of the device goes to files and comes back: weights, ave
     CHECK(same_bytes(parameters[i].value.array(), others[i].value.array()));
 }
 
-TEST_CASE("what the host does not look at on the device ends as NaN: labels and indices out of range") {
+TEST_CASE("labels and indices out of range give NaN on the device because the host does not read them") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});
   const Tensor logits = variable(random_normal({4, 5}, 0, "logits"));

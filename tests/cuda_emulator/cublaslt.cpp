@@ -1,4 +1,4 @@
-// Products by three loops, sums in the type of the sums, in blocks as devices make them.
+// Emulates cuBLASLt: products by three loops, with sums in the type of the sums, added in blocks as on a device.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,13 +25,13 @@ struct emulated_layout {
 struct emulated_preference {
   std::size_t workspace = 0;
   std::uint32_t reductions = 7;
-  std::uint32_t alignment[4] = {256, 256, 256, 256};  // of A, B, C, D
+  std::uint32_t alignment[4] = {256, 256, 256, 256};  // A, B, C, D
 };
 
 namespace {
 
 constexpr std::size_t wanted_workspace = 4096;
-constexpr std::int64_t block = 64;  // products that are added up before they go to the sum
+constexpr std::int64_t block = 64;  // number of products that are summed separately before they are added to the total
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "CUDA emulator: cublasLt: %s\n", what);
@@ -45,13 +45,13 @@ cublasStatus_t take(T& target, const void* value, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Whether the call is one that the documentation allows, and this emulator knows.
+// Checks whether the documentation allows the call and the emulator supports it.
 cublasStatus_t examine(const emulated_matmul& op, const emulated_layout& a, const emulated_layout& b,
                        const emulated_layout& c, const emulated_layout& d) {
   const bool f64 = op.compute == CUBLAS_COMPUTE_64F;
   const cudaDataType type = f64 ? CUDA_R_64F : CUDA_R_32F;
   if (op.scale != type) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const bool bf16 = a.type == CUDA_R_16BF;  // operands, with sums and results in f32
+  const bool bf16 = a.type == CUDA_R_16BF;  // bf16 operands, with sums and results in f32
   for (const emulated_layout* m : {&a, &b, &c, &d}) {
     if (m->type != (bf16 && !f64 && (m == &a || m == &b) ? CUDA_R_16BF : type)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (m->leading < m->rows || m->rows <= 0 || m->columns <= 0 || m->count != d.count)
@@ -82,7 +82,7 @@ void compute(const emulated_matmul& op, T alpha, const Operand* a, const emulate
             part += static_cast<T>(a[row * a_row + k * a_column]) * static_cast<T>(b[k * b_row + column * b_column]);
           sum += part;
         }
-        // C is not read where beta is 0: it may hold anything.
+        // If beta is 0, C is not read, so it may hold any values.
         const T before = beta == 0 ? T{0} : beta * c[row + column * cl.leading];
         d[row + column * dl.leading] = alpha * sum + before + (bias ? bias[row] : T{0});
       }
@@ -120,7 +120,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
       return take(operation->bias, value, bytes);
   }
-  fail("an attribute of a product that it does not know");
+  fail("unsupported attribute of a matrix product");
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
                                           std::uint64_t columns, std::int64_t leading) {
@@ -140,7 +140,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
     case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
       return take(layout->stride, value, bytes);
   }
-  fail("an attribute of a matrix that it does not know");
+  fail("unsupported attribute of a matrix layout");
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   *preference = new emulated_preference;
@@ -164,7 +164,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
       return take(preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
   }
-  fail("a preference that it does not know");
+  fail("unsupported matmul preference");
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
@@ -178,7 +178,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *results = {};
   results->workspaceSize = wanted_workspace;
   for (int i = 0; i < 4; ++i)
-    results->algo.data[i] = preference->alignment[i];  // an algorithm that needs all that it was promised
+    results->algo.data[i] = preference->alignment[i];  // the algorithm requires the alignments of the preference
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -195,8 +195,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   const void* const operands[4] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
     if (reinterpret_cast<std::uintptr_t>(operands[i]) % algorithm->data[i] != 0)
-      fail("an operand less aligned than the algorithm was chosen for");
-  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) fail("a workspace that is not aligned to 256 bytes");
+      fail("an operand has a smaller alignment than the algorithm was chosen for");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) fail("the workspace is not aligned to 256 bytes");
   const auto type_bytes = d_layout->type == CUDA_R_64F ? 8 : 4;
   emulator::check_device_memory(a, bytes_of(*a_layout), "cublasLtMatmul: A is not in device memory");
   emulator::check_device_memory(b, bytes_of(*b_layout), "cublasLtMatmul: B is not in device memory");
@@ -206,7 +206,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   if (operation->epilogue == CUBLASLT_EPILOGUE_BIAS)
     emulator::check_device_memory(operation->bias, static_cast<std::size_t>(d_layout->rows * type_bytes),
                                   "cublasLtMatmul: the bias is not in device memory");
-  // What descriptors say counts when the call is made; alpha and beta are the host's.
+  // As with cuBLASLt, descriptors are read when the call is made. alpha and beta are in host memory.
   const emulated_matmul op = *operation;
   const emulated_layout al = *a_layout, bl = *b_layout, cl = *c_layout, dl = *d_layout;
   double factors[2];

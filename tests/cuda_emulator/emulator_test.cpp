@@ -1,4 +1,4 @@
-// What is wrong on a device goes wrong on the emulated one, every time.
+// Errors that may go unnoticed on a real device fail every time on the emulated device.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,13 +12,13 @@
 
 namespace {
 
-// The signal that ends a process which does this, 0 if it ends by itself.
+// Returns the signal that ends a process which calls f, or 0 if the process ends normally.
 template <class F>
 int signal_of(F&& f) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // whoever else looks at them
+    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // remove the handlers of other code
     std::freopen("/dev/null", "w", stderr);
     f();
     _exit(0);
@@ -66,7 +66,7 @@ using emulator::Schedule;
 
 }  // namespace
 
-TEST_CASE("eager runs work when it is submitted, lazy when somebody waits") {
+TEST_CASE("the eager schedule runs work at submission and the lazy one when the host waits") {
   for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
     Device d(schedule);
     int ran = 0;
@@ -80,7 +80,7 @@ TEST_CASE("eager runs work when it is submitted, lazy when somebody waits") {
   }
 }
 
-TEST_CASE("pinned memory that is filled again before its copy is done spoils the copy") {
+TEST_CASE("refilling pinned memory before its copy is done corrupts the copy") {
   for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
     Device d(schedule);
     cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
@@ -89,31 +89,31 @@ TEST_CASE("pinned memory that is filled again before its copy is done spoils the
   }
 }
 
-TEST_CASE("another stream goes on where an event was recorded, and without waiting for it too early") {
+TEST_CASE("a stream that waits for an event runs after it and a stream that does not wait runs too early") {
   Device d(Schedule::lazy);
   int ran = 0, seen = -1;
   emulator::submit(d.stream, [&] { ran = 1; });
   cudaEventRecord(d.event, d.stream);
   emulator::submit(d.stream, [&] { ran = 2; });
-  SECTION("with a wait") {
+  SECTION("with a wait for the event") {
     cudaStreamWaitEvent(d.other, d.event);
     emulator::submit(d.other, [&] { seen = ran; });
     cudaStreamSynchronize(d.other);
     CHECK(seen == 1);
   }
-  SECTION("without") {
+  SECTION("without a wait for the event") {
     emulator::submit(d.other, [&] { seen = ran; });
     cudaStreamSynchronize(d.other);
     CHECK(seen == 0);
   }
-  SECTION("the host waits for no more than the event") {
+  SECTION("the host waits only for the event") {
     cudaEventSynchronize(d.event);
     CHECK(ran == 1);
   }
   cudaDeviceSynchronize();
 }
 
-TEST_CASE("the host cannot read device memory, nor a copy or work go beyond its end") {
+TEST_CASE("reading device memory from the host or accessing bytes after its end stops the process") {
   Device d(Schedule::eager);
   cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
   CHECK(signal_of([&] { std::printf("%f", static_cast<double>(*static_cast<volatile float*>(d.a))); }) != 0);
@@ -122,16 +122,16 @@ TEST_CASE("the host cannot read device memory, nor a copy or work go beyond its 
   CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream); }) ==
         SIGABRT);
   CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[64] = 1; }); }) !=
-        0);  // 256 bytes are its granule
+        0);  // the allocation is rounded up to 256 bytes
   CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[3] = 1; }); }) == 0);
   CHECK(d.first() == 1);
 }
 
-TEST_CASE("threads of a block meet, or the process ends: barriers, shuffles, shared memory") {
+TEST_CASE("a barrier or shuffle that some threads do not reach stops the process") {
   const auto run = [](unsigned threads, std::size_t shared, const std::function<void()>& kernel) {
     emulator::run_grid(dim3{2, 1, 1}, dim3{threads, 1, 1}, shared, kernel);
   };
-  // Each block sums its threads' numbers, with and without the barrier.
+  // Sums the numbers of each block's threads, with or without the barrier.
   const auto sum = [&](bool barrier) {
     int total = 0;
     run(64, 64 * sizeof(int), [&] {
@@ -166,10 +166,10 @@ TEST_CASE("threads of a block meet, or the process ends: barriers, shuffles, sha
   CHECK(signal_of([&] {
           run(32, 64, [] { reinterpret_cast<volatile int*>(emulator::shared_memory())[threadIdx.x] = 1; });
         }) != 0);
-  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // half a warp
+  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // one and a half warps
 }
 
-TEST_CASE("freed memory is gone, and its address refused a second time") {
+TEST_CASE("freed memory is released and freeing its address again is an error") {
   Device d(Schedule::eager);
   void* p = nullptr;
   const std::size_t before = emulator::allocated();

@@ -1,11 +1,11 @@
-// Fibres, warps and barriers.
+// Emulates the threads of a grid: fibres, warps and barriers.
 //
-// Under PLUMB_CUDA_RACES (preset emulated-races) ThreadSanitizer looks at the kernels, and only at them: every fibre is
-// a thread to it, and nothing orders what two of them do but what is told here: all of a grid comes after what was
-// submitted before it and before what comes after, and
-// __syncthreads and __syncwarp, not shuffles, stand between what is on their two sides. Blocks are not ordered among
-// each other, but where one gets the fibres of another, which neighbours never do. (A byte's last few accesses are
-// remembered, not all: most races show, not each.)
+// With PLUMB_CUDA_RACES (preset emulated-races), ThreadSanitizer checks the kernels and no other code. It treats every
+// fibre as a thread. Only the following orders the accesses of two fibres:
+// - A whole grid comes after everything that was submitted before it, and before everything that is submitted after it.
+// - __syncthreads and __syncwarp order the accesses on their two sides; shuffles do not.
+// Blocks are not ordered among each other, except if one block reuses the fibres of another; neighbouring blocks never
+// do. ThreadSanitizer remembers only the last few accesses to a byte, so it finds most races, but not all.
 #include "tests/cuda_emulator/lanes.h"
 
 #include <sys/mman.h>
@@ -25,9 +25,9 @@
 #endif
 #if defined(PLUMB_CUDA_RACES)
 #include <sanitizer/tsan_interface.h>
-// The first race ends the process. Tests that look at how a process ends fork, after fibres were made.
+// The first race ends the process. die_after_fork=0: tests of how a process ends call fork() after fibres were created.
 extern "C" __attribute__((weak)) const char* __tsan_default_options() { return "halt_on_error=1:die_after_fork=0"; }
-// Threads of the CPU's kernels, whose waiting for one another is not compiled for the checker.
+// Suppress reports about the threads of the CPU kernels, whose synchronization is not compiled with ThreadSanitizer.
 extern "C" const char* __tsan_default_suppressions() {
   return "called_from_lib:libdnnl.so\nrace:libdnnl.so\nrace:plumb::cpu::\n";
 }
@@ -39,8 +39,8 @@ namespace {
 enum class Waits { for_nothing, for_warp, for_block, done };
 
 #if defined(__x86_64__)
-// What a call preserves lies on the fibre's stack; a switch exchanges stacks. (swapcontext asks the system each time
-// for the signal mask.)
+// The registers that a call preserves are stored on the fibre's stack, and a switch exchanges the stack pointers.
+// (swapcontext would be slow: it makes a system call each time for the signal mask.)
 struct Context {
   void* stack = nullptr;
 };
@@ -68,7 +68,7 @@ plumb_emulator_switch:
 )");
 void switch_to(Context& from, Context& to) { plumb_emulator_switch(&from.stack, to.stack); }
 void begin(Context& c, char* top, void (*body)()) {
-  void** const stack = reinterpret_cast<void**>(top) - 2;  // as after a call: 16 bytes less 8
+  void** const stack = reinterpret_cast<void**>(top) - 2;  // the alignment after a call: 16 bytes less 8
   *stack = reinterpret_cast<void*>(body);
   c.stack = stack - 6;
 }
@@ -87,17 +87,17 @@ void begin(Context& c, char* top, void (*body)()) {
 #endif
 
 #if defined(PLUMB_CUDA_RACES)
-// What has released comes before what acquires later.
+// Accesses before release() come before accesses after a later acquire().
 struct Edge {
   char address = 0;
   void release() { __tsan_release(&address); }
   void acquire() { __tsan_acquire(&address); }
 };
-using Watched = void*;  // a fibre, to ThreadSanitizer
+using Watched = void*;  // ThreadSanitizer's handle of a fibre
 Watched watched() { return __tsan_get_current_fiber(); }
 Watched new_watched() { return __tsan_create_fiber(0); }
 void now_runs(Watched fibre) { __tsan_switch_to_fiber(fibre, __tsan_switch_to_fiber_no_sync); }
-constexpr std::size_t sets = 3;  // of fibres: a block takes one of those that the block before it did not have
+constexpr std::size_t sets = 3;  // sets of fibres: a block never uses the set of the block before it
 #else
 struct Edge {
   void release() {}
@@ -115,13 +115,14 @@ struct Lane {
   Watched watched;
   Waits waits = Waits::done;
   std::uint64_t hands_over = 0;
-  unsigned barriers = 0, warp_barriers = 0;  // that it has come to
+  unsigned barriers = 0, warp_barriers = 0;  // barriers that the lane has reached so far
 };
 
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 constexpr unsigned most_threads = 1024;
 
-// What orders the threads of a block. A barrier's edge serves the next but one again: nobody is two ahead.
+// The barriers of a block. Each edge is used by every second barrier, which is enough because no thread can be two
+// barriers ahead of another.
 struct Edges {
   Edge barriers[2], warp_barriers[most_threads / 32][2];
 };
@@ -129,7 +130,7 @@ struct Edges {
 struct Grid {
   std::vector<Lane> all[sets] = {};
   std::size_t set = 0;
-  Lane* lanes = nullptr;  // of the block
+  Lane* lanes = nullptr;  // lanes of the current block
   Edges* edges = nullptr;
   Context scheduler;
   Watched host;
@@ -167,7 +168,7 @@ void resume(int i) {
   switch_to(g.scheduler, g.lanes[n].context);
 }
 
-// A fibre serves one thread after another.
+// The body of a fibre, which runs one thread after another.
 void body() {
   Grid& g = grid_state();
   for (;;) {
@@ -185,7 +186,7 @@ void prepare_fibres(std::uint64_t threads) {
     const std::uint64_t more = threads - lanes.size();
     void* const stacks =
         mmap(nullptr, more * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stacks == MAP_FAILED) fail("no memory for the stacks of a block's threads");
+    if (stacks == MAP_FAILED) fail("cannot allocate the stacks of a block's threads");
     for (std::uint64_t i = 0; i < more; ++i) {
       Lane& lane = lanes.emplace_back();
       begin(lane.context, static_cast<char*>(stacks) + (i + 1) * stack_bytes, body);
@@ -194,7 +195,7 @@ void prepare_fibres(std::uint64_t threads) {
   }
 }
 
-// Shared memory of a block, its end at the edge of a page that is out of bounds.
+// Shared memory of a block. It ends at the start of an inaccessible page.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
@@ -202,7 +203,7 @@ class SharedMemory {
     const std::size_t rounded = (bytes + 15) / 16 * 16, inside = (rounded + page - 1) / page * page;
     all_ = inside + page;
     pages_ = static_cast<std::byte*>(mmap(nullptr, all_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (pages_ == MAP_FAILED) fail("no shared memory");
+    if (pages_ == MAP_FAILED) fail("cannot allocate shared memory");
     if (inside > 0) mprotect(pages_, inside, PROT_READ | PROT_WRITE);
     data_ = pages_ + (inside - rounded);
   }
@@ -218,7 +219,7 @@ class SharedMemory {
   std::byte *pages_, *data_;
 };
 
-// Lets the lanes of a warp run until none can. Returns whether any did.
+// Runs the lanes of a warp until none can continue. Returns whether any lane ran.
 bool run_warp(int first, std::vector<int>& order) {
   Grid& g = grid_state();
   bool ran = false;
@@ -232,7 +233,7 @@ bool run_warp(int first, std::vector<int>& order) {
       gone += g.lanes[first + i].waits != Waits::for_warp;
     }
     if (meet == 0) return ran;
-    if (gone > 0) fail("a shuffle or __syncwarp that not all lanes of the warp reach");
+    if (gone > 0) fail("not all lanes of the warp reach a shuffle or __syncwarp");
     for (int i = 0; i < 32; ++i) g.lanes[first + i].waits = Waits::for_nothing;
   }
 }
@@ -253,7 +254,7 @@ void run_block(int threads, std::vector<int>& warps, std::vector<int>& order) {
       done += g.lanes[i].waits == Waits::done;
     }
     if (done == threads) return;
-    if (meet < threads) fail("a __syncthreads that not all threads of the block reach");
+    if (meet < threads) fail("not all threads of the block reach a __syncthreads");
     for (int i = 0; i < threads; ++i) g.lanes[i].waits = Waits::for_nothing;
   }
 }
@@ -263,16 +264,17 @@ void run_block(int threads, std::vector<int>& warps, std::vector<int>& order) {
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > most_threads || threads % 32 != 0 || block.z > 64)
-    fail("a block that is not 1 to 32 whole warps");
+    fail("expected a block of 1 to 32 whole warps");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
-    fail("a grid beyond the device's limits");
-  if (shared_bytes > 232448) fail("more shared memory than a block of the device can have");
+    fail("the grid exceeds the limits of the device");
+  if (shared_bytes > 232448) fail("the shared memory exceeds the device's limit for a block");
   prepare_fibres(threads);
   Grid& g = grid_state();
   gridDim = grid, blockDim = block;
   g.kernel = &kernel;
   g.host = watched();
-  // One for all blocks; of each block its own where what one does must not be taken for what another does.
+  // All blocks share one Block, but under the race checker each block has a separate one, so that accesses of different
+  // blocks are not taken for accesses to the same memory.
   struct Block {
     explicit Block(std::size_t shared_bytes) : shared(shared_bytes) {}
     SharedMemory shared;
@@ -304,7 +306,7 @@ void block_barrier() {
 }
 
 void warp_barrier(unsigned mask) {
-  if (mask != ~0u) fail("a mask that is not that of all lanes");
+  if (mask != ~0u) fail("expected a mask of all lanes");
   Grid& g = grid_state();
   Edge& edge = g.edges->warp_barriers[g.current / 32][g.lanes[g.current].warp_barriers++ % 2];
   edge.release();
@@ -313,13 +315,13 @@ void warp_barrier(unsigned mask) {
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int lane) {
-  if (mask != ~0u) fail("a mask that is not that of all lanes");
+  if (mask != ~0u) fail("expected a mask of all lanes");
   Grid& g = grid_state();
   Lane* const warp = g.lanes + g.current / 32 * 32;
   g.lanes[g.current].hands_over = mine;
   wait(Waits::for_warp);
   const std::uint64_t got = warp[lane].hands_over;
-  wait(Waits::for_warp);  // nobody hands over the next before all have this
+  wait(Waits::for_warp);  // no lane may overwrite its value before all lanes have read it
   return got;
 }
 

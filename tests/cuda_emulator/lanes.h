@@ -1,4 +1,4 @@
-// A grid of threads on the CPU: each thread of a block is a fibre.
+// Runs a grid of threads on the CPU: each thread of a block is a fibre.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,19 @@ struct dim3;
 
 namespace emulator {
 
-// Runs the kernel for every thread of every block, one block after the other. Within a block a warp, drawn at random,
-// runs as far as it can while the others starve, and so do its lanes: an order that a device may take, and the one in
-// which a missing barrier shows. Ends the process with a line that names block and thread where threads that must meet
-// cannot: a barrier that some have passed by, a shuffle in a branch. (Lanes that wait at two different shuffles are
-// taken to have met.)
+// Runs the kernel for every thread of every block, one block after another. Within a block, a randomly chosen warp runs
+// as far as it can while the others wait, and likewise for the lanes of a warp. A device may choose this order, and
+// missing barriers show in it. If threads that must meet cannot (some have passed a barrier, or a shuffle is in a
+// branch), ends the process with a line that names the block and the thread. Lanes that wait at two different shuffles
+// count as having met; this error is not detected.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
 
-// For device code: of the thread that runs.
+// The operations that kernels call for the current thread. exchange() returns the value that lane `lane` of the same
+// warp passes in the same call. shared_memory() is that of the current block: filled with NaN at the start, and
+// followed by an inaccessible page.
 void block_barrier();
 void warp_barrier(unsigned mask);
-std::uint64_t exchange(unsigned mask, std::uint64_t mine,
-                       int lane);  // what `lane` of this warp hands over in the same call
-std::byte* shared_memory();        // of this block, NaN at first, with a page behind it that nobody may touch
+std::uint64_t exchange(unsigned mask, std::uint64_t mine, int lane);
+std::byte* shared_memory();
 
 }  // namespace emulator

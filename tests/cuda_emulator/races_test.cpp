@@ -1,4 +1,4 @@
-// What the race checker (preset emulated-races) must see, and what it must not.
+// Races that the race checker (preset emulated-races) must report, and correct code that it must not report.
 #include <fcntl.h>
 
 #include <cstdlib>
@@ -10,8 +10,8 @@
 
 #if !defined(__SANITIZE_THREAD__)
 
-TEST_CASE("the race checker sees what no barrier orders") {
-  PLUMB_SKIP("no race checker in this build: it is that of the preset emulated-races");
+TEST_CASE("the race checker reports accesses that no barrier orders") {
+  PLUMB_SKIP("this build has no race checker; use the preset emulated-races");
 }
 
 #else
@@ -23,7 +23,7 @@ bool expected = false;
 int seen = 0;
 }  // namespace
 
-// ThreadSanitizer asks these.
+// ThreadSanitizer calls these functions.
 extern "C" const char* __tsan_default_options() {
   return "halt_on_error=0:die_after_fork=0:suppress_equal_addresses=0:exitcode=0";
 }
@@ -33,8 +33,8 @@ extern "C" __attribute__((no_sanitize("thread"))) void __tsan_on_report(void*) {
 
 namespace {
 
-// Whether it finds a race in two blocks of threads that do this to memory[2 threads], the device's, and to that many
-// floats of shared memory.
+// Returns whether the race checker reports a race in two blocks of threads that run `kernel`. memory: 2 * threads
+// floats that all blocks share; shared: 2 * threads floats of each block.
 bool races(void (*kernel)(float* memory, float* shared), unsigned threads = 64) {
   static float memory[2048];
   const std::function<void()> work = [=] { kernel(memory, reinterpret_cast<float*>(emulator::shared_memory())); };
@@ -51,7 +51,7 @@ unsigned number() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 }  // namespace
 
-TEST_CASE("the race checker sees what no barrier orders") {
+TEST_CASE("the race checker reports accesses that no barrier orders") {
   CHECK_FALSE(races([](float* memory, float* shared) {
     shared[threadIdx.x] = 1;
     __syncthreads();
@@ -61,13 +61,13 @@ TEST_CASE("the race checker sees what no barrier orders") {
     shared[threadIdx.x] = 1;
     memory[number()] = shared[63 - threadIdx.x];
   }));
-  // A barrier that stands before what it should stand behind.
+  // A barrier before the write instead of after it.
   CHECK(races([](float* memory, float* shared) {
     __syncthreads();
     shared[threadIdx.x] = 1;
     memory[number()] = shared[63 - threadIdx.x];
   }));
-  // Written again before all have read.
+  // Memory is written again before all threads have read it.
   CHECK(races([](float* memory, float* shared) {
     for (int i = 0; i < 2; ++i) {
       shared[threadIdx.x] = static_cast<float>(i);
@@ -77,7 +77,7 @@ TEST_CASE("the race checker sees what no barrier orders") {
   }));
 }
 
-TEST_CASE("the race checker sees races within a warp, where a shuffle is no barrier") {
+TEST_CASE("the race checker reports races within a warp and does not count a shuffle as a barrier") {
   CHECK_FALSE(races([](float* memory, float* shared) {
     shared[threadIdx.x] = 1;
     __syncwarp();
@@ -87,7 +87,7 @@ TEST_CASE("the race checker sees races within a warp, where a shuffle is no barr
     shared[threadIdx.x] = __shfl_xor_sync(~0u, 1.0f, 1);
     memory[number()] = shared[threadIdx.x ^ 31u];
   }));
-  // A warp's barrier orders nothing among warps.
+  // A barrier of a warp orders nothing between warps.
   CHECK(races([](float* memory, float* shared) {
     shared[threadIdx.x] = 1;
     __syncwarp();
@@ -95,9 +95,9 @@ TEST_CASE("the race checker sees races within a warp, where a shuffle is no barr
   }));
 }
 
-TEST_CASE("the race checker sees blocks that write to one place, and takes their shared memories apart") {
+TEST_CASE("the race checker reports blocks that write to the same address and separates their shared memories") {
   CHECK(races([](float* memory, float*) { memory[threadIdx.x] = 1; }));
-  // What barriers of one block order is nothing to another.
+  // Barriers within a block do not order the accesses of two blocks.
   CHECK(races([](float* memory, float*) {
     if (blockIdx.x == 0) memory[threadIdx.x] = 1;
     __syncthreads();
@@ -116,7 +116,8 @@ TEST_CASE("the race checker sees blocks that write to one place, and takes their
 
 namespace {
 
-// Of its own for each size: of races at one place in the code the first is told.
+// A template, so that each size has code of its own: ThreadSanitizer reports only the first of several races at the
+// same place in the code.
 template <unsigned threads>
 void check_large_block() {
   CHECK(races(
@@ -136,7 +137,7 @@ void check_large_block() {
 
 }  // namespace
 
-TEST_CASE("the race checker knows the threads of large blocks apart") {
+TEST_CASE("the race checker distinguishes the threads of large blocks") {
   check_large_block<256>();
   check_large_block<1024>();
 }

@@ -1,4 +1,5 @@
-// Streams, events, memory. One lock for all: the device does one thing at a time.
+// Emulates streams, events and memory of the CUDA runtime. One lock guards everything: the device does one thing at a
+// time.
 #include "tests/cuda_emulator/runtime.h"
 
 #include <sys/mman.h>
@@ -15,8 +16,8 @@
 #include <utility>
 
 struct emulated_event {
-  emulated_stream* stream = nullptr;  // that has it still to reach; null: reached, or never recorded
-  std::uint64_t recorded = 0;         // how often; only the last counts
+  emulated_stream* stream = nullptr;  // the stream that has not reached the event yet; null: reached, or never recorded
+  std::uint64_t recorded = 0;         // number of recordings; only the last counts
 };
 
 struct emulated_stream {
@@ -33,27 +34,27 @@ namespace {
 
 struct Allocation {
   std::byte* pages;
-  std::size_t page_bytes, bytes;  // without the guard; as asked for
+  std::size_t page_bytes, bytes;  // page_bytes: without the guard page; bytes: as requested
 };
 
 struct State {
-  std::recursive_mutex mutex;  // work may submit
+  std::recursive_mutex mutex;  // recursive, because work may submit work
   Schedule schedule = [] {
     const char* const name = std::getenv("PLUMB_EMULATED_SCHEDULE");
     return name && std::string_view(name) == "lazy" ? Schedule::lazy : Schedule::eager;
   }();
-  std::map<std::byte*, Allocation> memory;  // by the address that was given out
+  std::map<std::byte*, Allocation> memory;  // by the returned address
   std::map<std::byte*, std::size_t> pinned;
   std::set<emulated_stream*> streams;
   std::set<emulated_event*> events;
-  int running = 0;  // depth of work that runs
+  int running = 0;  // nesting depth of the running work
 
   void protect(int how) {
     for (const auto& [address, a] : memory) mprotect(a.pages, a.page_bytes, how);
   }
 };
 
-// Never destroyed: what has static lifetime may give memory back at the very end.
+// Never destroyed, because objects with static lifetime may free memory at the very end.
 State& state() {
   static State& s = *new State;
   return s;
@@ -78,7 +79,7 @@ void finish_all() {
   for (emulated_stream* stream : state().streams) finish(stream);
 }
 
-// Work that is no access to memory.
+// Adds work that does not access memory.
 void enqueue(emulated_stream* stream, std::function<void()> work) {
   stream->pending.push_back(std::move(work));
   if (state().schedule == Schedule::eager) finish(stream);
@@ -95,14 +96,15 @@ void reach(emulated_event* event) {
 
 enum class Place { device, pinned, host };
 
-// Where the bytes lie; what begins in device memory must end in the same allocation.
+// Returns the kind of memory that holds the bytes: device, pinned or other host memory. Ends the process if bytes that
+// begin in device memory go beyond the end of their allocation.
 Place place_of(const void* address, std::size_t bytes) {
   State& s = state();
   auto* const begin = static_cast<std::byte*>(const_cast<void*>(address));
   if (auto next = s.memory.upper_bound(begin); next != s.memory.begin()) {
     const auto& [start, a] = *std::prev(next);
     if (begin < start + a.bytes) {
-      if (begin + bytes > start + a.bytes) fail("a copy goes beyond the end of an allocation");
+      if (begin + bytes > start + a.bytes) fail("a copy exceeds the end of an allocation");
       return Place::device;
     }
   }
@@ -124,7 +126,7 @@ void set_schedule(Schedule schedule) {
 
 void submit(cudaStream_t stream, std::function<void()> work) {
   const std::lock_guard lock(state().mutex);
-  if (!state().streams.contains(stream)) fail("work for a stream that is none (the default stream is not used here)");
+  if (!state().streams.contains(stream)) fail("work for an unknown stream (the default stream is not supported)");
   enqueue(stream, [work = std::move(work)] { run(work); });
 }
 
@@ -167,7 +169,8 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 
-// PLUMB_EMULATED_DEVICES: how many there are; 1 unless said. "driver": none is there to ask.
+// Returns the number of devices: the environment variable PLUMB_EMULATED_DEVICES, or 1. The value "driver" emulates a
+// missing driver.
 cudaError_t cudaGetDeviceCount(int* count) {
   const char* const devices = std::getenv("PLUMB_EMULATED_DEVICES");
   if (devices && std::string_view(devices) == "driver") return cudaErrorInsufficientDriver;
@@ -179,7 +182,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return cudaErrorInvalidDevice;
-  // What kernels are written for: compute capability 9.0.
+  // The device that kernels are written for: compute capability 9.0.
   *properties = {.name = "emulated device",
                  .major = 9,
                  .minor = 0,
@@ -199,14 +202,14 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
   madvise(pages, page_bytes, MADV_HUGEPAGE);
   auto* const first = static_cast<std::byte*>(pages);
-  std::byte* const begin = first + (page_bytes - rounded);  // so that the end meets the guard
+  std::byte* const begin = first + (page_bytes - rounded);  // so that the end meets the guard page
   s.memory[begin] = {first, page_bytes, bytes};
   if (s.running > 0) mprotect(first, page_bytes, PROT_READ | PROT_WRITE);
   *address = begin;
   return cudaSuccess;
 }
 
-// As the device does, waits for all that is under way.
+// Waits for all work under way, as a device does.
 cudaError_t cudaFree(void* address) {
   if (!address) return cudaSuccess;
   State& s = state();
@@ -297,24 +300,25 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-// Reads and writes when its turn comes, host memory as well: pinned memory on a device is read as late, and what is not
-// pinned the driver takes earlier at times. A copy to memory that is not pinned returns when it is done.
+// Reads and writes when its turn comes, also in host memory. On a device, pinned memory may be read as late as that;
+// memory that is not pinned is sometimes read earlier by the driver. A copy to memory that is not pinned returns when
+// it is done.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   const std::lock_guard lock(state().mutex);
   const Place target = place_of(to, bytes), source = place_of(from, bytes);
   const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
   if ((target == Place::device) != to_device || (source == Place::device) != from_device)
-    fail("a copy whose kind does not fit its addresses");
+    fail("the kind of a copy does not match its addresses");
   if (to_device && from_device && static_cast<char*>(to) < static_cast<const char*>(from) + bytes &&
       static_cast<const char*>(from) < static_cast<char*>(to) + bytes)
-    fail("a copy onto itself");
+    fail("source and destination of a copy overlap");
   submit(stream, [=] { std::memcpy(to, from, bytes); });
   if (target == Place::host) finish(stream);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock(state().mutex);
-  if (place_of(to, bytes) != Place::device) fail("memset of what is not device memory");
+  if (place_of(to, bytes) != Place::device) fail("memset of memory that is not device memory");
   submit(stream, [=] { std::memset(to, byte, bytes); });
   return cudaSuccess;
 }

@@ -1,4 +1,4 @@
-// Of the emulated device, for what runs on it and for tests.
+// Control of the emulated device, for the emulator and for tests.
 #pragma once
 
 #include <functional>
@@ -7,20 +7,20 @@
 
 namespace emulator {
 
-// When work that a stream got runs: at once, or only when somebody waits for it. On a device it is any time in between,
-// so a program that is right under both waits where it must. Taken from the environment variable
-// PLUMB_EMULATED_SCHEDULE (eager or lazy) at first: eager.
+// When the work of a stream runs: at once (eager), or only when the host waits for it (lazy). A device may run it at
+// any time in between, so a program that is correct under both schedules waits wherever it must. The initial schedule
+// comes from the environment variable PLUMB_EMULATED_SCHEDULE (eager or lazy); the default is eager.
 enum class Schedule { eager, lazy };
 Schedule schedule();
-void set_schedule(Schedule schedule);  // finishes what was begun under the other
+void set_schedule(Schedule schedule);  // first finishes the work submitted so far
 
-// Work for a stream, which may touch device memory while it runs.
+// Submits work to a stream. The work may access device memory while it runs.
 void submit(cudaStream_t stream, std::function<void()> work);
 
-// Ends the process with a line that has `what`, unless these bytes lie in one allocation of device memory.
+// Ends the process with the message `what`, unless these bytes lie in one allocation of device memory.
 void check_device_memory(const void* address, std::size_t bytes, const char* what);
 
-// Bytes that cudaMalloc gave and cudaFree has not taken.
+// Returns the bytes that were allocated by cudaMalloc and not freed by cudaFree.
 std::size_t allocated();
 
 }  // namespace emulator

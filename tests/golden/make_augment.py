@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes augment.safetensors: what timm's operations of RandAugment, and Pillow's resizing, make of two small images.
+"""Writes augment.safetensors: the results of timm's RandAugment operations and of Pillow's resizing for two small images.
 
 Usage: make_augment.py      Needs: pip install numpy pillow safetensors, and pip install --no-deps timm
 """
@@ -14,13 +14,13 @@ from safetensors.numpy import save_file
 
 here = os.path.dirname(os.path.abspath(__file__))
 
-# The one file, without the package, which would ask for PyTorch.
+# Loads only this file of timm, because the whole package requires PyTorch.
 path = importlib.util.find_spec("timm").submodule_search_locations[0]
 spec = importlib.util.spec_from_file_location("auto_augment", os.path.join(path, "data", "auto_augment.py"))
 timm = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(timm)
 
-OURS = {  # of timm's list rand-m9-mstd0.5-inc1, in its order
+OURS = {  # timm's list rand-m9-mstd0.5-inc1, in its order
     "AutoContrast": "auto_contrast", "Equalize": "equalize", "Invert": "invert", "Rotate": "rotate",
     "PosterizeIncreasing": "posterize", "SolarizeIncreasing": "solarize", "SolarizeAdd": "solarize_add",
     "ColorIncreasing": "colour", "ContrastIncreasing": "contrast", "BrightnessIncreasing": "brightness",
@@ -37,7 +37,7 @@ def planes(image):
 
 
 def image_of(channels, height, width, seed):
-    """A gradient with an edge, noise, and values at both ends."""
+    """Returns a gradient with an edge, noise, and values at both ends."""
     rng = np.random.RandomState(seed)
     y, x = np.mgrid[:height, :width]
     base = np.stack([40 + 7 * x + 3 * y, 200 - 5 * x, 30 + 9 * y][:channels], -1) + 60 * (x > width // 2)[..., None]
@@ -53,9 +53,9 @@ for kind, image in (("colour", image_of(3, 20, 24, 1)), ("grey", image_of(1, 17,
     for name, ours in OURS.items():
         for level in (0, 3, 9, 10):
             if name == "PosterizeIncreasing" and level == 10:
-                continue  # to no bits: black under earlier versions of Pillow, refused by later ones
+                continue  # posterizing to 0 bits: black in earlier versions of Pillow, refused by later ones
             for sign in (1, -1):
-                random.random = lambda: 0.25 if sign > 0 else 0.75  # timm turns over above a half
+                random.random = lambda: 0.25 if sign > 0 else 0.75  # timm inverts the sign above one half
                 level_to_arg = timm.LEVEL_TO_ARG[name]
                 arguments = level_to_arg(level, {}) if level_to_arg else ()
                 for resample, word in ((Image.BILINEAR, "bilinear"), (Image.BICUBIC, "bicubic")):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/cases: small problems with PyTorch's answers in float64, for bin/parity on a clone that has nothing else.
+"""Writes tests/golden/cases: small problems with PyTorch's answers in float64, so that bin/parity runs without PyTorch.
 
 Usage: make_cases.py OUT_DIR      Needs: pip install torch safetensors
 
-One .safetensors file a case; metadata "case" is JSON (kind and settings); tensors in.*, param.*, out.*, cot.y, grad.*, as tests/parity/case.h says.
-Stacks of every residual method, in particular of those for which nobody else has an implementation to compare with, and LAMB.
+There is one .safetensors file for each case. Its metadata "case" is JSON (kind and settings); its tensors are in.*, param.*, out.*, cot.y and
+grad.*, as described in tests/parity/case.h. The cases are stacks of every residual method, especially those that no other library
+implements, and LAMB.
 """
 import json
 import math
@@ -20,7 +21,7 @@ DIM, HEADS, DEPTH, TOKENS, EPS = 4, 2, 3, 2, 1e-6
 
 
 class Weights:
-    """Parameters that come into being when they are first asked for, off every special value."""
+    """Parameters that are made when they are first used, with values that are not special (such as 0 or 1)."""
 
     def __init__(self):
         self.values = {}
@@ -178,7 +179,7 @@ def stack_case(folder, method):
 
 
 def attention_case(folder, policy, size=1.0):
-    """size 100: saturated rows, whose scores get next to no gradient."""
+    """With size 100, the rows are saturated: the gradients of their scores are almost 0."""
     q, k, v = (torch.randn(1, 2, 3, 2).mul(s).requires_grad_() for s in (size, size, 1.0))
     keep = torch.rand(1, 2, 3, 3) > 0.4
     keep[0, 1, 2] = False  # a row that lost every key
@@ -196,7 +197,7 @@ def attention_case(folder, policy, size=1.0):
 
 
 def lamb_case(folder, steps=6):
-    """You et al. 2020 as timm has it: bias-corrected Adam direction plus decay, times |p| / |u|; parameters that do not decay keep ratio 1."""
+    """LAMB (You et al. 2020) as in timm: bias-corrected Adam direction plus decay, times |p| / |u|; parameters without decay keep ratio 1."""
     values = {"weight": torch.randn(3, 2), "gamma": torch.randn(3)}
     decay, (beta1, beta2), eps = {"weight": 0.1, "gamma": 0.0}, (0.9, 0.95), 1e-6
     tensors = {f"param.{k}": v.clone() for k, v in values.items()}
@@ -214,7 +215,7 @@ def lamb_case(folder, steps=6):
 
 
 def tables():
-    """Factors by number of blocks N (Fixup and GPT-2 count 2N branches), schedules, and masks that seeds drop."""
+    """Factors by number of blocks N (Fixup and GPT-2 count 2N branches), schedules, and the masks that seeds drop."""
     rows = [
         dict(blocks=n, layerscale_init=eps, deepnorm_alpha=(2 * n) ** 0.25, deepnorm_beta=(8 * n) ** -0.25, t_fixup_encoder=0.67 * n**-0.25,
              t_fixup_decoder=(9 * n) ** -0.25, fixup_fc1=(2 * n) ** -0.5, fixup_qkv=(2 * n) ** (-1 / 6), gpt2_residual=(2 * n) ** -0.5,
@@ -223,7 +224,7 @@ def tables():
     ]
     key = dict(rate=0.2, blocks=3, constant=[0.2, 0.2, 0.2], decreasing=[0.2, 0.1, 0.0], increasing=[0.0, 0.1, 0.2], dec_open=[0.2, 0.4 / 3, 0.2 / 3])
     path = dict(rate=0.3, blocks=4, uniform=[0.3] * 4, linear=[0.0, 0.1, 0.2, 0.3])
-    # A seed in the middle, and one at the border: too near for a block, not for a cross.
+    # One seed is in the middle. The other is at the border: there a block does not fit, but a cross does.
     mask = dict(height=3, width=4, window=3, seeds=[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]],
                 block=[[1, 1, 1, 0]] * 3, cross=[[1, 1, 1, 1]] * 3)
     stripe = dict(height=3, width=4, window=1, seeds=[[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder.
+"""Writes dtypes.safetensors, a file with one tensor of each dtype.
 
 Usage: make_golden.py      Needs: pip install torch safetensors
 """
@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 here = os.path.dirname(os.path.abspath(__file__))
 
-# One tensor of each dtype that Plumb reads; values in tests/nn/safetensors_test.cpp.
+# One tensor of each dtype that Plumb reads. tests/nn/safetensors_test.cpp expects these values.
 inf = float("inf")
 save_file(
     {

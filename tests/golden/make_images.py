@@ -1,4 +1,4 @@
-"""Makes tests/golden/images/*: small pictures as files, and what Pillow reads from them and makes of them for evaluation.
+"""Writes tests/golden/images/*: small pictures, and the pixels that Pillow reads from them and prepares for evaluation.
 
 Usage: python3 make_images.py      (Pillow 13, NumPy, safetensors)
 """
@@ -13,8 +13,8 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-GREY, RGB, PALETTE, GREY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6  # PNG's colour types
-KINDS = {  # those that a PNG can have, but for 16-bit grey, which Pillow clips to 255
+GREY, RGB, PALETTE, GREY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6  # the colour types of PNG
+KINDS = {  # all kinds of PNG except 16-bit grey, which Pillow clips to 255
     **{f"grey {bits}": (GREY, 1, bits) for bits in (1, 2, 4, 8)},
     **{f"rgb {bits}": (RGB, 3, bits) for bits in (8, 16)},
     **{f"palette {bits}": (PALETTE, 1, bits) for bits in (1, 2, 4, 8)},
@@ -24,7 +24,7 @@ KINDS = {  # those that a PNG can have, but for 16-bit grey, which Pillow clips 
 
 
 def some_pixels(count, seed):
-    """The bytes of tests/lab/data/data_files.h, which the test draws its pictures from."""
+    """Returns the bytes of tests/lab/data/data_files.h, from which the test draws its pictures."""
     return bytes(((i + seed) * 2654435761 >> 13) & 255 for i in range(count))
 
 
@@ -33,14 +33,14 @@ def png_chunk(name, data):
 
 
 def drawn_png(colour_type, channels, bits, transparent=False, height=13, width=21):
-    """A PNG file: the picture that tests/lab/data/png_test.cpp draws."""
+    """Returns a PNG file with the picture that tests/lab/data/png_test.cpp draws."""
     row = (width * channels * bits + 7) // 8
     pixels = some_pixels(height * row, 1)
-    colours = min(2**bits, 200)  # fewer than a picture of 8 bits uses
+    colours = min(2**bits, 200)  # fewer than an 8-bit picture uses
     chunks = png_chunk(b"IHDR", b"".join(n.to_bytes(4, "big") for n in (width, height)) + bytes([bits, colour_type, 0, 0, 0]))
     if colour_type == PALETTE:
         chunks += png_chunk(b"PLTE", some_pixels(3 * colours, 2))
-    if transparent:  # the first pixel's value, or of each colour
+    if transparent:  # the value of the first pixel, or one for each colour
         first = [pixels[2 * i] * 256 + pixels[2 * i + 1] if bits == 16 else pixels[i] >> (8 - bits) for i in range(channels)]
         chunks += png_chunk(b"tRNS", some_pixels(colours, 3) if colour_type == PALETTE else b"".join(v.to_bytes(2, "big") for v in first))
     lines = b"".join(b"\0" + pixels[y * row : (y + 1) * row] for y in range(height))
@@ -66,13 +66,13 @@ image.save(here / "colours.jpg", quality=90)
 image.save(here / "progressive.jpg", quality=80, progressive=True, subsampling=0)
 grey.save(here / "grey.jpg", quality=85)
 image.convert("CMYK").save(here / "cmyk.jpg")
-with open(here / "gamma.png", "wb") as file:  # Pillow takes values as they are
+with open(here / "gamma.png", "wb") as file:  # Pillow ignores the gamma value
     plain = (here / "colours.png").read_bytes()
     file.write(plain[:33] + png_chunk(b"gAMA", (100000).to_bytes(4, "big")) + plain[33:])
 
 
 def evaluated(picture, side, crop):
-    """torchvision's Resize (bicubic) and CenterCrop, with timm's crop_pct."""
+    """Applies torchvision's Resize (bicubic) and CenterCrop, with timm's crop_pct."""
     to = math.floor(side / crop)
     w, h = picture.size
     w, h = (to, int(to * h / w)) if w <= h else (int(to * w / h), to)

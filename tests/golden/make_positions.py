@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes positions.safetensors: what timm makes of position embeddings for another size of image.
+"""Writes positions.safetensors: position embeddings that timm has resized for another image size.
 
 Usage: make_positions.py      Needs: pip install torch timm safetensors
 """

@@ -1,5 +1,5 @@
-// Who may include whom: backends -> core and what they share; autograd -> core; nn -> autograd, core; experiments -> nn
-// and below; nobody includes experiments or tests.
+// Checks which layer may include which: backends include core and shared backend code; autograd includes core; nn
+// includes autograd and core; experiments include nn and the layers below. No layer includes experiments or tests.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -19,13 +19,13 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"backends/reference", {"core", "backends/reference"}},
     {"backends/cpu", {"core", "backends", "backends/cpu"}},
     {"backends/cuda",
-     {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},  // the emulator: launch.h alone, see below
+     {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},  // emulator: only launch.h, see below
     {"nn", {"core", "autograd", "nn"}},
     {"experiments", {"core", "autograd", "nn", "experiments"}},
 };
 
-// "nn/gates/pre.cpp" -> "nn"; backends are layers of their own, and what lies beside them, "backends", is shared. ""
-// for a path outside them.
+// The layer of a file: "nn" for "nn/gates/pre.cpp". Each backend is a layer; shared files directly in backends/ are the
+// layer "backends". Returns "" for other paths.
 std::string layer_of(const std::string& path) {
   for (const auto& [layer, may] : allowed)
     if (path.starts_with(layer + "/")) return layer;
@@ -33,7 +33,7 @@ std::string layer_of(const std::string& path) {
   return path.starts_with("backends/") || path.starts_with("tests/") ? path.substr(0, path.find('/', 9)) : "";
 }
 
-// The files that a source includes in quotes.
+// The files that a source file includes in quotes.
 std::vector<std::string> includes_of(const fs::path& file) {
   std::vector<std::string> found;
   std::ifstream in(file);
@@ -60,20 +60,20 @@ std::vector<Violation> violations(const fs::path& root) {
   return found;
 }
 
-// The rooms of the laboratory, lowest first: a room includes only rooms below it. Files that lie loose in it are for
-// all.
+// The folders of experiments/lab ("rooms") in order, lowest first: a room includes only itself and rooms below it.
+// Files outside the rooms may be included by all.
 const std::vector<std::string> rooms{"data", "record", "cli",     "plot",   "options", "stats",
                                      "run",  "train",  "signals", "report", "study"};
 const std::string lab = "experiments/lab/";
 
-// "experiments/lab/data/idx.h" -> "data"; "" for a loose file, and for one outside the laboratory.
+// The room of a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file outside the rooms.
 std::string room_of(const std::string& path) {
   if (!path.starts_with(lab)) return "";
   const std::size_t end = path.find('/', lab.size());
   return end == path.npos ? "" : path.substr(lab.size(), end - lab.size());
 }
 
-// Includes of a higher room, and files in rooms that have no place in the order (with an empty include).
+// The includes of a higher room. A file in an unknown room is returned with an empty include.
 std::vector<Violation> room_violations(const fs::path& root) {
   const auto height = [](const std::string& room) { return std::ranges::find(rooms, room) - rooms.begin(); };
   std::vector<Violation> found;
@@ -88,7 +88,7 @@ std::vector<Violation> room_violations(const fs::path& root) {
   return found;
 }
 
-// Files that mention a text in an #include line.
+// The files that have a text in an #include line.
 std::set<std::string> users_of(const fs::path& root, const std::string& header) {
   std::set<std::string> found;
   for (const auto& [layer, may] : allowed)
@@ -103,12 +103,12 @@ std::set<std::string> users_of(const fs::path& root, const std::string& header) 
 
 }  // namespace
 
-TEST_CASE("every include points down the layers") {
+TEST_CASE("every include points to the same or a lower layer") {
   for (const Violation& v : violations(PLUMB_SOURCE_DIR)) FAIL_CHECK(v.file << " includes " << v.include);
   SUCCEED();
 }
 
-TEST_CASE("the cuda backend knows of the emulator where threads start and meet, and nowhere else") {
+TEST_CASE("only two files of the cuda backend depend on the emulator") {
   CHECK(users_of(PLUMB_SOURCE_DIR, "tests/cuda_emulator") == std::set<std::string>{"backends/cuda/launch.h"});
   std::set<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / "backends/cuda")) {
@@ -119,9 +119,10 @@ TEST_CASE("the cuda backend knows of the emulator where threads start and meet, 
   CHECK(found == std::set<std::string>{"launch.h", "warp.cuh"});
 }
 
-TEST_CASE("every include of the laboratory points down its rooms, and each room is known") {
+TEST_CASE("every include in experiments/lab points to the same or a lower room and every room is known") {
   for (const Violation& v : room_violations(PLUMB_SOURCE_DIR))
-    FAIL_CHECK(v.file << (v.include.empty() ? " is in a room without a place in the order" : " includes " + v.include));
+    FAIL_CHECK(
+        v.file << (v.include.empty() ? " is in a room that is missing in the list `rooms`" : " includes " + v.include));
   std::size_t loose = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / lab))
     loose += entry.is_regular_file();
@@ -130,7 +131,7 @@ TEST_CASE("every include of the laboratory points down its rooms, and each room 
     CHECK(fs::is_directory(fs::path(PLUMB_SOURCE_DIR) / "tests/lab" / room));
 }
 
-TEST_CASE("the check sees a room that includes a higher one, and a room that it does not know") {
+TEST_CASE("the check finds an include of a higher room and an unknown room") {
   const fs::path root = fs::path(PLUMB_BINARY_DIR) / "tests" / "layering_rooms";
   fs::remove_all(root);
   for (const char* room : {"data", "report", "attic"}) fs::create_directories(root / lab / room);
@@ -146,7 +147,7 @@ TEST_CASE("the check sees a room that includes a higher one, and a room that it 
   CHECK(files == std::vector<std::string>{lab + "attic/lost.h", lab + "data/bad.h", lab + "loose.h"});
 }
 
-TEST_CASE("the check sees an include that points up") {
+TEST_CASE("the check finds an include of a higher layer") {
   const fs::path root = fs::path(PLUMB_BINARY_DIR) / "tests" / "layering";
   fs::remove_all(root);
   for (const auto& [layer, may] : allowed) fs::create_directories(root / layer);

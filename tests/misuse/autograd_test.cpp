@@ -1,4 +1,4 @@
-// Mistakes with gradients: hooks, ops of one's own, cotangents, graphs that are gone, tensors changed in place.
+// Mistakes with gradients: hooks, custom ops, cotangents, deleted graphs, tensors changed in place.
 #include <stdexcept>
 
 #include "autograd/autograd.h"
@@ -13,7 +13,7 @@ constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::r
 
 Tensor x_2_3() { return variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})); }
 
-// An op of one's own, whose backward function returns `gradients`.
+// A custom op whose backward function returns `gradients`.
 Tensor own_op(const Tensor& x, const Tensors& gradients) {
   return record("own", (x * 2.0).array(), {x}, [gradients](const Tensor&) { return gradients; });
 }
@@ -26,7 +26,7 @@ Tensor given_up() {
 }
 
 const char* const undefined =
-    "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
+    "expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)";
 
 }  // namespace
 
@@ -48,20 +48,20 @@ TEST_CASE("misuse: a gradient hook that returns a tensor on another device") {
   CHECK_REFUSED(grad(sum(h), x), "[on_gradient] expected f32 [2, 3], got f32 [2, 3] on reference");
 }
 
-TEST_CASE("misuse: a gradient hook that changes the gradient in place, which another tensor shares") {
+TEST_CASE("misuse: a gradient hook that changes a shared gradient in place") {
   const Tensor a = x_2_3(), b = x_2_3();
   const Handle hook =
       a.on_gradient([](const Tensor& g) { return copy_into(zeros_like(g).array(), g.array()), Tensor(); });
-  CHECK_REFUSED(backward(sum(a + b)), "[on_gradient] expected the hook to leave the gradient f32 [2, 3] as it is");
+  CHECK_REFUSED(backward(sum(a + b)), "[on_gradient] expected the hook to leave the gradient f32 [2, 3] unchanged");
 }
 
-TEST_CASE("misuse: a hook without a function, or on a constant") {
+TEST_CASE("misuse: a hook without a function or on a constant") {
   CHECK_REFUSED(x_2_3().on_gradient({}), "[on_gradient] expected a function to call, got an empty one");
   CHECK_REFUSED(ones({2}).on_gradient([](const Tensor& g) { return g; }),
                 "requires a gradient, got a constant f32 [2]");
 }
 
-TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
+TEST_CASE("misuse: a hook that throws leaves the engine unchanged") {
   const Tensor x = x_2_3();
   Handle hook = x.on_gradient([](const Tensor&) -> Tensor { throw Error("the hook's own"); });
   CHECK_REFUSED(backward(sum(x * x)), "the hook's own");
@@ -71,14 +71,14 @@ TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
   CHECK(backward(sum(x * x)).find(x).values() == std::vector<double>{2, 4, 6, 8, 10, 12});
 }
 
-TEST_CASE("misuse: an op of one's own that returns too few or too many gradients") {
+TEST_CASE("misuse: a custom op that returns too few or too many gradients") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(backward(sum(own_op(x, {}))),
                 "[own] expected a backward function that returns as many gradients as the op has inputs, 1, got 0");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}), ones({2, 3})}))), "as the op has inputs, 1, got 2");
 }
 
-TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or device") {
+TEST_CASE("misuse: a custom op whose gradient has another shape or dtype or device") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(backward(sum(own_op(x, {ones({3, 2})}))),
                 "[own] expected a backward function whose gradient 0 has the shape [2, 3] of its input");
@@ -88,7 +88,7 @@ TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, reference)}))), "got f32 on reference");
 }
 
-TEST_CASE("misuse: an op of one's own that records nothing, or integers") {
+TEST_CASE("misuse: a custom op that records nothing or integers") {
   const Tensor x = x_2_3();
   const auto identity = [](const Tensor& dy) { return Tensors{dy}; };
   CHECK_REFUSED(record("own", Array(), {x}, identity),
@@ -97,40 +97,42 @@ TEST_CASE("misuse: an op of one's own that records nothing, or integers") {
                 "[own] expected a floating result to record, got i64 [1]");
 }
 
-TEST_CASE("misuse: a composed definition of another shape than its op, differentiated twice") {
+TEST_CASE("misuse: a composed definition with another shape than its op is differentiated twice") {
   const Tensor x = x_2_3();
   const auto op = [](const Tensor& in) {
     return record_fused(
         "own", (in * 2.0).array(), {in}, [](const Tensor& dy) { return Tensors{dy * 2.0}; },
         through([](const Tensors& i) { return sum(i[0], {0}) * 2.0; }, {in}));
   };
-  CHECK_REFUSED(grad(sum(op(x)), x, {.create_graph = true}),
-                "[through] expected a composed definition that gives f32 [2, 3] as the op does, got f32 [3]");
+  CHECK_REFUSED(
+      grad(sum(op(x)), x, {.create_graph = true}),
+      "[through] expected a composed definition whose result is f32 [2, 3], like the result of the op, got f32 [3]");
 }
 
 TEST_CASE("misuse: an array with the node of another tensor") {
   const Tensor x = x_2_3();
   const Tensor mixed(zeros({5}).array(), x.node());
-  CHECK_REFUSED(mixed * 2.0,
-                "[multiply] expected a tensor with the node that was made for it, got f32 [5] with that of f32 [2, 3]");
+  CHECK_REFUSED(
+      mixed * 2.0,
+      "[multiply] expected a tensor with the node that was made for it, got f32 [5] with the node of f32 [2, 3]");
 }
 
-TEST_CASE("misuse: backward of what is not a scalar, is a constant, or holds integers") {
+TEST_CASE("misuse: backward of a non-scalar or a constant or integers") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(backward(x * 2.0), "[backward] expected a scalar loss, got shape [2, 3]");
   CHECK_REFUSED(backward(sum(x.detach())), "[backward] expected a loss that depends on a variable, got a constant");
   CHECK_REFUSED(backward(integers({1}, {})), "[backward] expected a loss that depends on a variable, got a constant");
-  // Why, and nothing that is not so.
+  // The message gives the reasons that apply, and no others.
   const std::string constant = test::refusal([] { (void)backward(sum(ones({2, 3}))); });
   CHECK(constant ==
         "[backward] expected a loss that depends on a variable, got a constant: it was computed from no variable() and "
         "no parameter that is "
         "not frozen, or within NoGrad");
   const NoGrad no_grad;
-  CHECK_REFUSED(backward(sum(x)), "got a constant: nothing is recorded while NoGrad is open");
+  CHECK_REFUSED(backward(sum(x)), "got a constant: ops are not recorded while a NoGrad lives");
 }
 
-TEST_CASE("misuse: a loss that was given up, differentiated again") {
+TEST_CASE("misuse: a loss is differentiated after its graph was given up") {
   const Tensor loss = given_up();
   CHECK_REFUSED(backward(loss), std::string("[backward] ") + undefined);
   CHECK_REFUSED(grad(loss, x_2_3()), std::string("[grad] ") + undefined);
@@ -138,7 +140,7 @@ TEST_CASE("misuse: a loss that was given up, differentiated again") {
   CHECK_REFUSED(backward(std::move(again)), std::string("[backward] ") + undefined);
 }
 
-TEST_CASE("misuse: a loss that was given up, read") {
+TEST_CASE("misuse: a loss is read after its graph was given up") {
   const Tensor loss = given_up();
   CHECK_REFUSED(loss.values(), std::string("[values] ") + undefined);
   CHECK_REFUSED(loss.item(), std::string("[item] ") + undefined);
@@ -204,7 +206,7 @@ TEST_CASE("misuse: an undefined tensor as an operand of any op names the op") {
   refused("gated_residual", [&] { return gated_residual(none, x); });
 }
 
-TEST_CASE("misuse: a graph that was given up, differentiated through a part of it") {
+TEST_CASE("misuse: a part of a graph is differentiated after the graph was given up") {
   const Tensor x = x_2_3(), h = x * x;
   (void)backward(sum(h));
   CHECK_REFUSED(grad(sum(h), x), "got one that an earlier backward(std::move(loss)) has consumed");
@@ -215,19 +217,19 @@ TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
   CHECK_REFUSED(grad(sum(first), x),
                 "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no "
                 "variable() and no parameter that is "
-                "not frozen, or within NoGrad (from a grad() without .create_graph = true?");
+                "not frozen, or within NoGrad (if y is a result of grad(), set .create_graph = true there");
   CHECK_REFUSED(grad(sum(x), ones({2})),
                 "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
 }
 
-TEST_CASE("misuse: a gradient towards a constant") {
+TEST_CASE("misuse: a gradient with respect to a constant") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(grad(sum(x), x.detach()), "[grad] expected tensors that require a gradient, got a constant f32 [2, 3]");
   CHECK_REFUSED(grad(sum(x), Tensor()), "got a constant an undefined tensor");
 }
 
-TEST_CASE("misuse: a cotangent of another shape, dtype or device, or none") {
+TEST_CASE("misuse: a cotangent that is missing or has another shape or dtype or device") {
   const Tensor x = x_2_3(), y = x * 2.0;
   CHECK_REFUSED(grad(y, x), "[grad] expected a scalar or a cotangent of shape [2, 3], got neither");
   CHECK_REFUSED(grad(y, x, {.cotangent = ones({3, 2})}),
@@ -240,17 +242,17 @@ TEST_CASE("misuse: a cotangent of another shape, dtype or device, or none") {
 TEST_CASE("misuse: an operand changed in place between forward and backward") {
   const Tensor x = x_2_3(), w = x_2_3(), y = sum(x * w);
   copy_into(zeros({2, 3}).array(), w.array());
-  CHECK_REFUSED(backward(y), "got one changed in place since (an optimizer step between forward and backward?)");
+  CHECK_REFUSED(backward(y), "got one that was changed in place (by an optimizer step between forward and backward?)");
 }
 
 TEST_CASE("misuse: a result changed in place between forward and backward") {
   const Tensor x = x_2_3(), y = exp(x);
   copy_into(zeros({2, 3}).array(), y.array());
   CHECK_REFUSED(backward(sum(y)),
-                "[exp] expected its result [2, 3] as it was in the forward pass, got one changed in place since");
+                "[exp] expected its result [2, 3] as it was in the forward pass, got one that was changed in place");
 }
 
-TEST_CASE("misuse: a mask, labels or an index changed in place between forward and backward") {
+TEST_CASE("misuse: a mask or labels or an index changed in place between forward and backward") {
   const Tensor x = x_2_3();
   const Tensor mask(array_from(std::vector<std::uint8_t>{1, 0, 1}, {3}, Device::cpu)),
       rows = ones({2}), keep(mask.array().reshaped({1, 1, 1, 3}));
@@ -278,14 +280,14 @@ TEST_CASE("misuse: a mask, labels or an index changed in place between forward a
   CHECK_REFUSED(backward(sum(row)), "changed in place");
 }
 
-TEST_CASE("misuse: checkpoint() of nothing, or of a function that returns nothing") {
+TEST_CASE("misuse: checkpoint() without a function or with a function that returns nothing") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(checkpoint({}, {x}), "[checkpoint] expected a function to run, got an empty one");
   CHECK_REFUSED(checkpoint([](const Tensors&) { return Tensor(); }, {x}),
                 "[checkpoint] expected a function that returns a tensor, got an undefined one");
 }
 
-TEST_CASE("misuse: checkpoint() of a function that computes something else the second time") {
+TEST_CASE("misuse: checkpoint() with a function that gives another result the second time") {
   const Tensor x = x_2_3();
   int calls = 0;
   const Tensor y = checkpoint([&calls](const Tensors& in) { return calls++ == 0 ? in[0] * 2.0 : sum(in[0]); }, {x});
@@ -293,7 +295,7 @@ TEST_CASE("misuse: checkpoint() of a function that computes something else the s
                 "[checkpoint] expected a function that computes f32 [2, 3] again, as in the forward pass, got f32 []");
 }
 
-TEST_CASE("misuse: a gradient under a name that is not there") {
+TEST_CASE("misuse: a gradient under an unknown name") {
   const Tensor x = x_2_3();
   x.node()->name = "blocks.0.gamma";
   const Gradients g = backward(sum(x));
@@ -305,11 +307,11 @@ TEST_CASE("misuse: a gradient under a name that two variables have") {
   const Tensor a = x_2_3(), b = x_2_3();
   a.node()->name = b.node()->name = "w";
   const Gradients g = backward(sum(a * b));
-  CHECK_REFUSED(g["w"], "[gradients] expected one parameter of the name, got several \"w\": ask with find(variable)");
+  CHECK_REFUSED(g["w"], "[gradients] expected one parameter of this name, got several \"w\": use find(variable)");
   CHECK(g.find(b).values() == a.values());
 }
 
-TEST_CASE("misuse: gradients put together by hand") {
+TEST_CASE("misuse: gradients that the user assembled") {
   const Tensor x = x_2_3();
   x.node()->name = "w";
   CHECK_REFUSED(Gradients(zeros({}), {{x.node(), ones({3})}}),
@@ -327,7 +329,7 @@ TEST_CASE("misuse: elements read as another type") {
                 "i64 array to be read with data<std::int64_t>(), got data<float>()");
 }
 
-TEST_CASE("misuse: a variable of integers, or of nothing") {
+TEST_CASE("misuse: a variable made of integers or of an undefined tensor") {
   CHECK_REFUSED(variable(integers({1}, {1})), "[variable] expected f32 or f64, got i64");
   CHECK_REFUSED(variable(Tensor()), "[variable] expected a value, got an undefined one");
 }
@@ -335,10 +337,8 @@ TEST_CASE("misuse: a variable of integers, or of nothing") {
 TEST_CASE("misuse: random draws without an open RandomScope") {
   const Tensor x = ones({1, 1, 4, 2});
   CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
-  // The op knows no modes.
-  CHECK_REFUSED(
-      dropout(x, 0.5),
-      "for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
+  // The op does not depend on training or evaluation mode.
+  CHECK_REFUSED(dropout(x, 0.5), "or use nn::Dropout, which eval() on the model turns off");
   CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");
   CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}),
@@ -351,7 +351,7 @@ TEST_CASE("misuse: random draws without an open RandomScope") {
   CHECK_NOTHROW(dropout(x, 0.5));
 }
 
-TEST_CASE("misuse: negative extents, and values that do not fill their shape") {
+TEST_CASE("misuse: negative extents and values that do not fill their shape") {
   CHECK_REFUSED(zeros({2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
   CHECK_REFUSED(random_normal({-3}, 0, "x"), "[shape] expected extents of at least 0, got -3 on axis 0");
   CHECK_REFUSED(reshape(ones({4}), {2, -2}), "[reshape] expected extents of at least 0, or one of -1, got [2, -2]");

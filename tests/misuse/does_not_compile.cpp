@@ -1,5 +1,5 @@
-// Mistakes that the compiler refuses: each line that ends in "refused: TEXT" must be an error whose message holds TEXT,
-// and without these lines the file compiles. Run by does_not_compile.sh.
+// Mistakes that the compiler refuses. Each line that ends in "refused: TEXT" must be an error whose message contains
+// TEXT; without these lines the file must compile. does_not_compile.sh runs the check.
 #include "autograd/autograd.h"
 #include "core/profile.h"
 #include "core/thread_share.h"
@@ -30,7 +30,7 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
 }
 
 // clang-format off
-// A comment stands on the line of its mistake.
+// Each comment must stay on the line of its mistake.
 #ifdef WITH_MISTAKES
 struct ByValue : nn::Gate {
   Tensor combine(Tensor skip, Tensor branch) const { return skip + branch; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Usage: does_not_compile.sh COMPILER [FLAG ...]      the file beside this one: good lines compile, and each mistake is an error on its own line
+# Checks does_not_compile.cpp: the lines without mistakes compile, and each mistake is an error on its line. Usage:
+# does_not_compile.sh COMPILER [FLAG ...]
 set -euo pipefail
 source="$(dirname "$0")/does_not_compile.cpp"
 compile() { LC_ALL=C "$@" -std=c++20 -fsyntax-only -Werror "$source" 2>&1; }
@@ -12,21 +13,21 @@ if bad=$(compile "$@" -DWITH_MISTAKES); then
   echo "expected errors, got none" >&2
   exit 1
 fi
-bad=$(grep -vF '// refused: ' <<<"$bad")  # the lines that messages quote
+bad=$(grep -vF '// refused: ' <<<"$bad")  # removes source lines that messages quote
 failed=0
 while IFS=: read -r line text; do
   expected=${text##*// refused: }
-  # The compiler names the line in the error itself, or in "required from here" below an error of a template.
+  # The compiler names the line in the error, or in "required from here" below an error of a template.
   if ! grep -qF "does_not_compile.cpp:$line:" <<<"$bad"; then
-    echo "line $line compiles:$text" >&2
+    echo "line $line should not compile, but it does:$text" >&2
     failed=1
   elif ! grep -qF "$expected" <<<"$bad"; then
-    echo "line $line: no message says \"$expected\"" >&2
+    echo "line $line: expected a message with \"$expected\", got none" >&2
     failed=1
   fi
 done < <(grep -n '// refused: ' "$source")
 if grep -q 'unique_ptr.h.*error' <<<"$bad"; then
-  echo "an error from inside unique_ptr.h" >&2
+  echo "expected errors in the code of Plumb, got one in unique_ptr.h" >&2
   failed=1
 fi
 if [ $failed = 1 ]; then printf '%s\n' "$bad" >&2; fi

@@ -28,7 +28,7 @@ TEST_CASE("misuse: evaluation of an empty set") {
   CHECK_REFUSED(lab::evaluate(zero_logits, none, as_it_is).loss,
                 "[evaluate] expected at least one image, got an empty set");
 }
-TEST_CASE("misuse: evaluation in batches of none") {
+TEST_CASE("misuse: evaluation in empty batches") {
   CHECK_REFUSED(lab::evaluate(zero_logits, two_pixels(), as_it_is, 0).loss,
                 "[evaluate] expected a batch of at least 1, got 0");
   CHECK_REFUSED(lab::evaluate(zero_logits, two_pixels(), as_it_is, -8).loss,
@@ -39,7 +39,7 @@ TEST_CASE("misuse: evaluation of a model with another number of classes") {
   CHECK_REFUSED(lab::evaluate(five, two_pixels(), as_it_is).loss,
                 "[evaluate] expected logits [2, 3] for images [2, 1, 1, 1], got [2, 5]");
 }
-TEST_CASE("misuse: evaluation of a model that returns images, or nothing") {
+TEST_CASE("misuse: evaluation of a model that returns images or nothing") {
   nn::Conv2d layer({.in = 1, .out = 3, .kernel = 1});
   nn::initialize(layer, 0);
   CHECK_REFUSED(lab::evaluate(layer, two_pixels(), as_it_is).loss,
@@ -47,7 +47,7 @@ TEST_CASE("misuse: evaluation of a model that returns images, or nothing") {
   CHECK_REFUSED(lab::evaluate([](const Tensor&) { return Tensor(); }, two_pixels(), as_it_is).loss,
                 "got an undefined tensor");
 }
-TEST_CASE("misuse: evaluation of no function") {
+TEST_CASE("misuse: evaluation of an empty function") {
   CHECK_REFUSED(lab::evaluate(std::function<Tensor(const Tensor&)>(), two_pixels(), as_it_is).loss,
                 "[evaluate] expected a function from images");
 }

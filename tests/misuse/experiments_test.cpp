@@ -1,5 +1,4 @@
-// Mistakes with experiment programs: command lines, data, output folders. The programs run within the test, as main
-// would call them.
+// Mistakes with experiment programs: command lines, data, output folders. The programs run within the test.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +25,7 @@ namespace {
 
 const Words tiny{"--gates", "pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress"};
 
-// Ended with this status and one line that holds `text`, and wrote no result.
+// Checks that a call ended with this status and one line that contains `text`, and wrote no result.
 void check_refused(const Ended& e, int status, const std::string& text) {
   INFO("stdout: " << e.out << "stderr: " << e.err);
   CHECK(e.status == status);
@@ -43,7 +42,7 @@ void refused(const Words& arguments, int status, const std::string& text, const 
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
-// Refused, and its --dry-run with the same words.
+// Checks that the call and its --dry-run are refused with the same text.
 void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int status, const std::string& text,
                       const Main& main = depth_stability) {
   check_refused(call(folder.path(), main, arguments), status, text);
@@ -56,7 +55,7 @@ int own_experiment(int argc, const char* const* argv) {
 
 }  // namespace
 
-TEST_CASE("misuse: numbers that are none, or out of range") {
+TEST_CASE("misuse: values that are not numbers or are out of range") {
   refused({"--steps", "many"}, 2, "--steps expects an integer in [1, 4294967295], got 'many'");
   refused({"--steps", "1e3"}, 2, "--steps expects an integer");
   refused({"--steps", "-5"}, 2, "--steps");
@@ -77,7 +76,7 @@ TEST_CASE("misuse: sizes beyond any machine") {
   refused({"--dim", "1099511627776"}, 2, "--dim", passport);
   refused({"--width", "1099511627776"}, 2, "--width", deep_mlp);
 }
-TEST_CASE("misuse: unknown names, with the nearest or ten of many") {
+TEST_CASE("misuse: unknown names are answered with the nearest name or ten of many") {
   refused({"--gates", "layer_scale"}, 2, "unknown gate 'layer_scale'; did you mean 'layerscale'?");
   const TemporaryFolder folder;
   const Ended many = call(folder.path(), depth_stability, {"--gates", "qqqqqqqqqqqq"});
@@ -89,21 +88,21 @@ TEST_CASE("misuse: unknown names, with the nearest or ten of many") {
   refused({"--preset", "quik"}, 2, "did you mean 'quick'?");
   refused({"--gate", "pre"}, 2, "did you mean --gates?");
 }
-TEST_CASE("misuse: a gate twice, an empty list, two words for a list") {
+TEST_CASE("misuse: a repeated gate and an empty list and a list in two words") {
   refused({"--gates", "pre,pre"}, 2, "pre is given twice");
   refused({"--gates", "pre,"}, 2, "unknown gate ''");
   refused({"--gates", ""}, 2, "--gates expects a list, got nothing");
-  refused({"--depths", "6", "12"}, 2, "a list takes commas: --depths 6,12");
+  refused({"--depths", "6", "12"}, 2, "--depths 6,12");
   refused({"--steps", "3", "--steps", "4"}, 2, "--steps is given twice");
   refused({"--steps"}, 2, "--steps expects a value");
 }
-TEST_CASE("misuse: options that do not go together") {
+TEST_CASE("misuse: options that exclude each other") {
   refused({"--dim", "63"}, 2, "--dim 63 is not a multiple of --heads 2");
   refused({"--patch", "5"}, 2, "--patch 5 does not divide the image side 32");
   refused({"--warmup", "10", "--steps", "5"}, 2, "--warmup 10 is longer than --steps 5");
   refused({"--resume", "--overwrite", "--out", "a"}, 2, "--resume and --overwrite exclude each other");
   refused({"--resume"}, 2, "--resume needs --out DIR");
-  refused({"--profile", "--steps", "2"}, 2, "--profile is about steps 3 to 7");
+  refused({"--profile", "--steps", "2"}, 2, "--profile times the steps 3 to 7");
   refused({"--drop-key", "0.3", "--drop-key-shape", "block", "--drop-key-window", "9"}, 2, "window");
 }
 TEST_CASE("misuse: a batch larger than the data") {
@@ -115,7 +114,7 @@ TEST_CASE("misuse: a batch larger than the data") {
                    "6400 training images of glyphs that --validation-split 0.5 leaves");
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
-TEST_CASE("misuse: a data set that needs files and gets none") {
+TEST_CASE("misuse: a data set without its files") {
   const TemporaryFolder folder;
   std::ofstream(folder / "file") << "x";
   fs::create_directory(folder / "empty");
@@ -124,10 +123,10 @@ TEST_CASE("misuse: a data set that needs files and gets none") {
     refused_also_dry(folder, {"--data", "mnist", "--data-dir", "nowhere"}, 1, "nowhere: no such folder", main);
   }
   refused_also_dry(folder, {"--data", "mnist", "--data-dir", "file"}, 1, "file: expected a folder, got a file");
-  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: holds none of cifar-10's files");
+  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: expected files of cifar-10");
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
-TEST_CASE("misuse: data files that are cut off, empty, of another format, or unreadable") {
+TEST_CASE("misuse: data files that are cut off or empty or unreadable or of another format") {
   const TemporaryFolder folder;
   const auto write = [&](const char* file, const std::string& bytes) {
     std::ofstream(folder / file, std::ios::binary) << bytes;
@@ -144,7 +143,7 @@ TEST_CASE("misuse: data files that are cut off, empty, of another format, or unr
   write("train-images-idx3-ubyte", "");
   refused_also_dry(folder, words, 1, "the file is empty");
   write("train-images-idx3-ubyte", labels);
-  refused_also_dry(folder, words, 1, "is it a file of labels?");
+  refused_also_dry(folder, words, 1, "file of labels?");
   write("train-images-idx3-ubyte", images + std::string(2 * 28 * 28, '\0'));
   write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x02\x01\x0b", 10));
   refused_also_dry(folder, words, 1, "expected labels in 0..9, got 11 for image 1");
@@ -152,16 +151,16 @@ TEST_CASE("misuse: data files that are cut off, empty, of another format, or unr
   fs::create_directory(folder / "train-labels-idx1-ubyte");
   refused_also_dry(folder, words, 1, "train-labels-idx1-ubyte");
 }
-TEST_CASE("misuse: shares to validate on that leave nothing") {
+TEST_CASE("misuse: validation shares that leave no images") {
   refused({"--validation-split", "1"}, 2, "--validation-split expects a number in [0, 1)");
   refused({"--validation-split", "-0.1"}, 2, "--validation-split");
   refused({"--validation-split", "half"}, 2, "--validation-split");
   const TemporaryFolder folder;
   refused_also_dry(folder, {"--validation-split", "1e-9"}, 1,
-                   "[split] expected a share that leaves images on both sides");
+                   "[split] expected a share that leaves images in both parts");
   CHECK_REFUSED(split(open_data("glyphs", "").train, 2), "[split] expected a share above 0 and below 1, got 2");
 }
-TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") {
+TEST_CASE("misuse: an output folder that is a file or below a file or not a run folder") {
   const TemporaryFolder folder;
   std::ofstream(folder / "file") << "x";
   fs::create_directory(folder / "mine");
@@ -169,29 +168,29 @@ TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") 
   refused_also_dry(folder, with(tiny, {"--out", "file"}), 2, "--out file is not a folder");
   refused_also_dry(folder, with(tiny, {"--out", "file/a"}), 1, "cannot create file/a");
   refused_also_dry(folder, with(tiny, {"--out", "mine"}), 2, "mine is not empty");
-  refused_also_dry(folder, with(tiny, {"--out", "mine", "--overwrite"}), 2, "not a run's folder");
-  refused_also_dry(folder, with(tiny, {"--out", "mine", "--resume"}), 2, "not a run's folder");
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--overwrite"}), 2, "not a run folder");
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--resume"}), 2, "not a run folder");
   CHECK(fs::exists(folder / "mine/thesis.tex"));
   std::ofstream(folder / "runs") << "x";
   refused_also_dry(folder, tiny, 1, "runs");
 }
-TEST_CASE("misuse: to resume with other settings, another experiment, or spoiled files") {
+TEST_CASE("misuse: resuming with other settings or another experiment or damaged files") {
   const TemporaryFolder folder;
   const Words run = with(tiny, {"--out", "a"});
   REQUIRE(call(folder.path(), depth_stability, run).status == 0);
-  refused_also_dry(folder, run, 2, "a is not empty; --resume finishes the run it holds");
+  refused_also_dry(folder, run, 2, "a is not empty; --resume");
   refused_also_dry(folder, with(run, {"--resume", "--weight-decay", "0.1"}), 2,
                    "has other settings: weight_decay is 0.05 there and 0.1 here");
   refused_also_dry(folder, with(run, {"--resume", "--validation-split", "0.1"}), 2,
                    "validation_split is 0.0 there and 0.1 here");
-  refused_also_dry(folder, {"--resume", "--out", "a"}, 2, "is of depth_stability, not of passport", passport);
+  refused_also_dry(folder, {"--resume", "--out", "a"}, 2, "belongs to depth_stability, not to passport", passport);
   std::ofstream(folder / "a/extra.txt") << "x";
-  refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt, which no run wrote");
+  refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt");
   fs::remove(folder / "a/extra.txt");
   std::ofstream(folder / "a/run.json") << "{";
-  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a run");
+  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a study");
 }
-TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
+TEST_CASE("misuse: a custom experiment resumed with a damaged ledger") {
   const TemporaryFolder folder;
   const Words run{"--out", "a", "--steps", "1", "--no-progress"};
   REQUIRE(call(folder.path(), own_experiment, run).status == 0);
@@ -208,7 +207,7 @@ TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
     CHECK(read_file(folder / "a/results.csv").starts_with("seed,status,steps,seconds,loss\n0,ok,"));
   }
 }
-TEST_CASE("misuse: configurations that are missing, malformed, or of another program") {
+TEST_CASE("misuse: configurations that are missing or malformed or of another program") {
   const TemporaryFolder folder;
   const auto refuse = [&](const std::string& content, const std::string& text) {
     std::ofstream(folder / "c.json") << content;
@@ -221,9 +220,9 @@ TEST_CASE("misuse: configurations that are missing, malformed, or of another pro
   refuse("{\"stepz\": 3}", "did you mean \"steps\"?");
   refuse("{\"steps\": \"x\"}", "steps");
   refuse("{\"steps\": 3, \"steps\": 4}", "\"steps\" is given twice");
-  refuse("{\"resume\": true}", "belongs on the command line");
+  refuse("{\"resume\": true}", "as --resume");
 }
-TEST_CASE("misuse: values of a run that cannot be logged") {
+TEST_CASE("misuse: values of a trial that cannot be logged") {
   const TemporaryFolder folder;
   const auto fails = [&](const std::function<void(Run&)>& body, const std::string& text) {
     const Ended e = call(folder.path(),
@@ -239,9 +238,9 @@ TEST_CASE("misuse: values of a run that cannot be logged") {
   fails([](Run& r) { r.log({{"seed", 1}}); }, "[log] expected a name other than seed");
   fails([](Run& r) { r.log({{"a,b", 1}}); }, "without comma, quote and line end");
   fails([](Run& r) { r.log({{"", 1}}); }, "[log] expected a name");
-  fails([](Run&) { throw 1; }, "not an exception");
+  fails([](Run&) { throw 1; }, "not a std::exception");
 }
-TEST_CASE("misuse: a gate that fails ends its trial, not the sweep") {
+TEST_CASE("misuse: a failing gate ends its trial but not the sweep") {
   struct OneToken : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(skip + branch, 1, 0, 1); }
   };

@@ -1,4 +1,4 @@
-// Mistakes with gates: registration, names, and gates that do not do what a block needs.
+// Mistakes with gates: registration, names, and gates that break the rules of a block.
 #include "autograd/autograd.h"
 #include "nn/gate_check.h"
 #include "nn/gates/methods.h"
@@ -24,7 +24,7 @@ nn::Method method() {
   return {.name = "mine", .build = nn::gate_per_branch<G>};
 }
 
-// One pass of a stack with this gate.
+// One forward and backward pass of a stack with this gate.
 template <class G>
 Tensor pass(nn::Norm norm = nn::Norm::pre) {
   nn::Method m = method<G>();
@@ -34,7 +34,7 @@ Tensor pass(nn::Norm norm = nn::Norm::pre) {
   return stack(random_normal({2, 5, 8}, 0, "x"));
 }
 
-// The detail of the one rule that fails.
+// Runs the conformance check on the gate and returns the detail of the only rule that fails.
 template <class G>
 std::string only_failure() {
   nn::Method m = method<G>();
@@ -54,21 +54,21 @@ std::string only_failure() {
 
 }  // namespace
 
-TEST_CASE("misuse: a gate under a name that is taken") {
+TEST_CASE("misuse: a gate under a name that exists") {
   CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\"");
 }
 TEST_CASE("misuse: a gate without a name") {
   CHECK_REFUSED(nn::register_gate<Plain>(""), "lower-case letters, digits and underscores, got \"\"");
 }
 TEST_CASE("misuse: a gate named all") { CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\""); }
-TEST_CASE("misuse: a gate under a name with spaces, capitals or dots") {
+TEST_CASE("misuse: a gate under a name with spaces or capitals or dots") {
   for (const char* name : {"my gate", "MyGate", "my.gate", "my-gate"})
     CHECK_REFUSED(nn::register_gate<Plain>(name), "lower-case letters");
 }
 TEST_CASE("misuse: a method that builds nothing") {
   CHECK_REFUSED(nn::register_method("builds_nothing", {}),
-                "expected a method that builds gates for \"builds_nothing\", got none");
-  CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a method that builds gates");
+                "expected a Method with a build function for \"builds_nothing\", got one without");
+  CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a Method with a build function");
 }
 TEST_CASE("misuse: a mistyped gate in code") {
   CHECK_REFUSED(nn::GateChoice("layer_scale"), "did you mean 'layerscale'?");
@@ -90,7 +90,8 @@ TEST_CASE("misuse: a gate that returns another dtype") {
   struct Doubles : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return cast(skip + branch, DType::f64); }
   };
-  CHECK_REFUSED(pass<Doubles>(), "[gate] expected combine to return the stream's dtype f32, got f64; cast()");
+  CHECK_REFUSED(pass<Doubles>(),
+                "[gate] expected combine to return the stream's dtype f32, got f64; convert the result with cast()");
   CHECK_REFUSED(pass<Doubles>(nn::Norm::none), "expected combine to return the stream's dtype f32, got f64");
 }
 TEST_CASE("misuse: a gate that returns nothing") {
@@ -100,13 +101,13 @@ TEST_CASE("misuse: a gate that returns nothing") {
   CHECK_REFUSED(pass<Nothing>(), "expected combine to return a stream of shape [2, 5, 8], got an undefined tensor");
   CHECK_REFUSED(pass<Nothing>(nn::Norm::post), "got an undefined tensor");
 }
-TEST_CASE("misuse: a gate whose own junction leaves no stream") {
+TEST_CASE("misuse: a gate whose residual sum leaves no stream") {
   struct Lost : Plain {
     void join(nn::Stream& s, const Tensor&, const Tensor&, const nn::Layer*) const override { s.x = {}; }
   };
   CHECK_REFUSED(pass<Lost>(), "got an undefined tensor");
 }
-TEST_CASE("misuse: a gate of another width") {
+TEST_CASE("misuse: a gate with another width") {
   struct Narrow : nn::ScaleGate {
     Narrow() { scale_ = parameter("gamma", {3}, nn::Init::constant(1), Role::gate); }
   };
@@ -119,21 +120,21 @@ TEST_CASE("misuse: a gate that forgets child()") {
   };
   CHECK(only_failure<Forgetful>().find("register this module in its parent with child()") != std::string::npos);
 }
-TEST_CASE("misuse: a gate that makes its variable past parameter()") {
+TEST_CASE("misuse: a gate that creates its variable without parameter()") {
   struct Variable : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
     Tensor a = variable(ones({1}));
   };
-  CHECK(only_failure<Variable>().find("make tensors with parameter()") != std::string::npos);
+  CHECK(only_failure<Variable>().find("Make tensors with parameter()") != std::string::npos);
 }
 TEST_CASE("misuse: a gate whose weights decay") {
   struct Decaying : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
     Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::weight);
   };
-  CHECK(only_failure<Decaying>().find("give it Role::gate") != std::string::npos);
+  CHECK(only_failure<Decaying>().find("register it with Role::gate") != std::string::npos);
 }
-TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
+TEST_CASE("misuse: a parameter that is registered twice or has a dot in its name") {
   struct Twice : Plain {
     Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::gate),
            b = parameter("a", {1}, nn::Init::constant(1), Role::gate);
@@ -144,10 +145,10 @@ TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
   CHECK_REFUSED(stack_of(method<Twice>()), "expected a new name in Gate, got \"a\" again");
   CHECK_REFUSED(stack_of(method<Dotted>()), "expected a parameter name without dots, got \"a.b\"");
 }
-TEST_CASE("misuse: a method whose gates are not handed over") {
+TEST_CASE("misuse: a method whose gates are not passed on") {
   static Plain outside;
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine", .build = [](const nn::GateContext&) { return nn::BlockGates{}; }}),
-                "to build a gate for each branch, got none");
+                "to build a gate for each branch, got null");
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
                                         [](const nn::GateContext&) {
@@ -155,7 +156,7 @@ TEST_CASE("misuse: a method whose gates are not handed over") {
                                           gates.attn = gates.mlp = &outside;
                                           return gates;
                                         }}),
-                "to hand over its gates in BlockGates::modules");
+                "to list its gates in BlockGates::modules");
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
                                         [](const nn::GateContext&) {
@@ -163,9 +164,9 @@ TEST_CASE("misuse: a method whose gates are not handed over") {
                                           gates.modules.emplace_back("none", nullptr);
                                           return gates;
                                         }}),
-                "got null under \"none\"");
+                "got null for \"none\"");
 }
-TEST_CASE("misuse: a method without a norm where its block has one") {
+TEST_CASE("misuse: a method without a norm in a block with a norm") {
   nn::Method none = method<Plain>(), null = method<Plain>();
   none.norm_layer = nullptr;
   null.norm_layer = [](std::int64_t, double) { return std::unique_ptr<nn::Layer>(); };
@@ -180,15 +181,17 @@ TEST_CASE("misuse: constants of methods out of range") {
   CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))),
                 "[layerscale] expected init to be a finite number, got nan");
 }
-TEST_CASE("misuse: constants of methods that are not there, or not written as they must be") {
-  CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"), "[layerscale] expected one of its constants (init), got \"eps\"");
-  CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method declares none");
+TEST_CASE("misuse: constants of methods that are unknown or malformed") {
+  CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"),
+                "[layerscale] expected a constant of the method (init), got \"eps\"");
+  CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method has no constants");
   for (const char* text : {"layerscale:", "layerscale:init", "layerscale:init=", "layerscale:init=1e", "layerscale:=1",
                            "layerscale:init=0.1 "})
-    CHECK_REFUSED(nn::GateChoice(text), "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got ");
-  CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init again");
+    CHECK_REFUSED(nn::GateChoice(text),
+                  "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or by_depth, got ");
+  CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init twice");
   CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"),
-                "[mix_ln] expected post_share to be a number in [0, 1], got none");
+                "[mix_ln] expected post_share to be a number in [0, 1], got by_depth");
   CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer in [1, 1024], got 2.5");
   CHECK_REFUSED(nn::GateChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
   nn::Method none = method<Plain>(), twice = none, outside = none, chosen = nn::methods::layerscale(0.5);
@@ -196,8 +199,8 @@ TEST_CASE("misuse: constants of methods that are not there, or not written as th
   twice.constants = {{.name = "a"}, {.name = "a"}};
   outside.constants = {{.name = "a", .standard = 2, .most = 1}};
   CHECK_REFUSED(nn::register_method("mine", none),
-                "names of constants of letters, digits and underscores for \"mine\", got \"a b\"");
-  CHECK_REFUSED(nn::register_method("mine", twice), "each constant of \"mine\" once, got \"a\" again");
+                "constants of \"mine\" with names of letters, digits and underscores, got \"a b\"");
+  CHECK_REFUSED(nn::register_method("mine", twice), "each constant of \"mine\" once, got \"a\" twice");
   CHECK_REFUSED(nn::register_method("mine", outside), "[mine] expected a to be a number of at most 1, got 2");
   CHECK_REFUSED(nn::register_method("mine", chosen), "expected the constants of \"mine\" at their standard values");
   struct Asks : Plain {
@@ -208,21 +211,21 @@ TEST_CASE("misuse: constants of methods that are not there, or not written as th
   empty.constants = {{.name = "T"}};
   CHECK_REFUSED(stack_of(empty), "expected a value of the constant \"T\", got none");
 }
-TEST_CASE("misuse: a gate of zeros before a last layer of zeros") {
+TEST_CASE("misuse: a gate of zeros with a last layer of zeros") {
   struct Dead : nn::AlphaGate {
     Dead() : AlphaGate(0) {}
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
-  CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient; start the gate at another value");
+  CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient. Start the gate at another value");
 }
-TEST_CASE("misuse: stacks of sizes that do not go together") {
+TEST_CASE("misuse: stacks with sizes that do not fit") {
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}),
                 "a width that is a multiple of the heads, got dim 8 and 3 heads");
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 0, .hidden = 32, .depth = 1}), "got dim 8 and 0 heads");
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 0}), "expected a depth of at least 1, got 0");
   CHECK_REFUSED(nn::ViT({.image = 32, .patch = 5}), "5");
 }
-TEST_CASE("misuse: the weights of another method, another width, no weights at all") {
+TEST_CASE("misuse: weights of another method or another width or none") {
   const test::TemporaryFolder folder;
   const nn::ViTOptions tiny{
       .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};

@@ -1,5 +1,6 @@
-// What a user may get wrong: each case runs in a process of its own (CTest starts one a case) and must end in one error
-// that says what was expected, what came and what to do. A signal, an "internal error" or silence fails it.
+// Support for tests of user mistakes. Each case runs in a separate process (CTest starts one per case) and must end
+// with one error that says what was expected, what was given and what to do. A signal, an "internal error" or no error
+// fails the case.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@
 
 namespace plumb::test {
 
-// The message of the error that `f` throws; "" and a failed check if it throws none, or one that blames Plumb.
+// Returns the message of the error that `f` throws. Fails the check and returns "" if `f` throws nothing or blames
+// Plumb.
 inline std::string refusal(const std::function<void()>& f) {
   try {
     f();
@@ -28,7 +30,7 @@ inline std::string refusal(const std::function<void()>& f) {
 
 }  // namespace plumb::test
 
-// Refused with a message that holds `text`.
+// Checks that the statement is refused with a message that contains `text`.
 #define CHECK_REFUSED(statement, text)                                                    \
   do {                                                                                    \
     const std::string refused_message = plumb::test::refusal([&] { (void)(statement); }); \

@@ -1,4 +1,4 @@
-// Mistakes with modules: initial values, registration, hooks, dropping.
+// Mistakes with modules: initial values, registration, hooks, dropout.
 #include <limits>
 #include <memory>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// Two linears, side by side; made without initialize().
+// Two linear layers, side by side, that are created without initialize().
 struct Two : nn::Layer {
   Two() : Layer("Two") {
     child("a", a);
@@ -24,7 +24,7 @@ struct Two : nn::Layer {
   nn::Linear a{{.in = 2, .out = 2}}, b{{.in = 2, .out = 2}};
 };
 
-// Lets a test register what it likes.
+// A module with which a test can register anything.
 struct Open : nn::Layer {
   Open() : Layer("Open") {}
   explicit Open(std::function<Tensor(const Tensor&)> function) : Layer("Open"), f(std::move(function)) {}
@@ -53,7 +53,7 @@ TEST_CASE("misuse: a model used without initialize()") {
   CHECK(two.a.weight().values() != two.b.weight().values());
 }
 
-TEST_CASE("misuse: a part of a model used before initialize()") {
+TEST_CASE("misuse: a submodule used before initialize()") {
   Two two;
   CHECK_REFUSED(two.a(ones({1, 2})), "[Two.a] expected initialised parameters, got weight");
 }
@@ -63,7 +63,7 @@ TEST_CASE("misuse: a module added after initialize()") {
   Open model([&](const Tensor& x) { return two(x); });
   CHECK_NOTHROW(model.training());
   nn::initialize(model, 0);
-  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // it was not registered
+  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // not registered
   model.child("two", two);
   CHECK_REFUSED(model(ones({1, 2})), "[Open] expected initialised parameters, got two.a.weight");
   nn::initialize(model, 0);
@@ -83,7 +83,7 @@ TEST_CASE("misuse: an Init that was changed and never filled in") {
   CHECK_REFUSED(changed(ones({1})), "[Open] expected initialised parameters, got scale as it was declared");
 }
 
-TEST_CASE("misuse: weights that are loaded need no initialize(), and what they leave out does") {
+TEST_CASE("misuse: loaded weights need no initialize() but missing ones do") {
   const test::TemporaryFolder folder;
   Two saved;
   nn::initialize(saved, 3);
@@ -100,7 +100,7 @@ TEST_CASE("misuse: weights that are loaded need no initialize(), and what they l
   CHECK_REFUSED(bigger(ones({1, 2})), "got c.weight as it was declared");
 }
 
-TEST_CASE("misuse: a name given twice, with a dot, or empty") {
+TEST_CASE("misuse: a name that is repeated or empty or has a dot") {
   Open model;
   nn::Linear a({.in = 1, .out = 1}), b({.in = 1, .out = 1});
   model.child("a", a);
@@ -118,9 +118,9 @@ TEST_CASE("misuse: a module registered twice") {
   nn::Linear a({.in = 1, .out = 1});
   model.child("a", a);
   CHECK_REFUSED(model.child("b", a),
-                "[module] expected a module without a parent for Open.b, got one that is Open.a already: a module is "
-                "registered once");
-  // Two of one type, that share a module under one name.
+                "[module] expected a module without a parent for Open.b, got one that is Open.a already: register a "
+                "module once");
+  // Two modules of one type share a module under one name.
   struct Shares : nn::Module {
     explicit Shares(nn::Linear& l) : Module("Shares") { child("l", l); }
   };
@@ -147,8 +147,7 @@ TEST_CASE("misuse: a local variable registered as a child") {
     model.child("fc", local);
   }
   const char* const message =
-      "[module] expected child \"fc\" of Open to live as long as its parent, got one that is destroyed: register "
-      "members";
+      "[module] expected child \"fc\" of Open to live as long as its parent, got a destroyed module: register members";
   CHECK_REFUSED(model.parameters(), message);
   CHECK_REFUSED(model(ones({1})), message);
   CHECK_REFUSED(model.eval(), message);
@@ -166,7 +165,7 @@ TEST_CASE("misuse: a parent that is destroyed before its child leaves it a root"
   CHECK_NOTHROW(next.child("fc", child));
 }
 
-TEST_CASE("misuse: a parameter that starts as nothing or as integers") {
+TEST_CASE("misuse: a parameter that starts undefined or as integers") {
   Open model;
   CHECK_REFUSED(model.parameter("w", Tensor(), nn::Role::weight),
                 "[module] expected initial values in f32 or f64 for Open.w, got an undefined tensor");
@@ -179,10 +178,10 @@ TEST_CASE("misuse: a parameter made of a constant") {
                 "[parameter] expected a variable for w, got f32 [2]");
 }
 
-TEST_CASE("misuse: factors and initial values that are not finite") {
+TEST_CASE("misuse: non-finite factors and initial values") {
   Open model;
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number),
-                "[module] expected finite factors of at least 0 for Open.w, got nan of the rate");
+                "[module] expected finite factors of at least 0 for Open.w, got nan for the learning rate");
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, -1),
                 "of at least 0 for Open.w, got -1");
   CHECK_REFUSED(nn::Init::constant(not_a_number), "[init] expected a finite constant, got nan");
@@ -192,26 +191,28 @@ TEST_CASE("misuse: factors and initial values that are not finite") {
 
 TEST_CASE("misuse: a layer that returns nothing") {
   const Open model([](const Tensor&) { return Tensor(); });
-  CHECK_REFUSED(model(ones({1})), "[layer] expected forward() of Open to return a tensor, got an undefined one");
+  CHECK_REFUSED(model(ones({1})), "[layer] expected forward() of Open to return a tensor, got an undefined tensor");
 }
 
-TEST_CASE("misuse: a forward hook that returns another shape, dtype or device") {
+TEST_CASE("misuse: a forward hook that returns another shape or dtype or device") {
   const Open model;
   Handle hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return mean(y); });
   CHECK_REFUSED(model(ones({2, 3})),
-                "[on_forward] expected a hook that returns f32 [2, 3], as it got, or an undefined tensor, got f32 []");
+                "[on_forward] expected a hook that returns f32 [2, 3], like the tensor it replaces, or an undefined "
+                "tensor, got f32 []");
   hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return cast(y, DType::f64); });
   CHECK_REFUSED(model(ones({2, 3})), "got f64 [2, 3]");
   hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return ones(y.shape(), reference); });
   CHECK_REFUSED(model(ones({2, 3})), "got f32 [2, 3] on reference");
 }
 
-TEST_CASE("misuse: an input hook that returns another dtype, or a shape that the layer does not take") {
+TEST_CASE("misuse: an input hook that returns another dtype or an unfit shape") {
   nn::Linear model({.in = 3, .out = 2});
   nn::initialize(model, 0);
   Handle hook = model.on_input([](const nn::Layer&, const Tensor& x) { return cast(x, DType::f64); });
   CHECK_REFUSED(model(ones({2, 3})),
-                "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, "
+                "[on_input] expected a hook that returns f32 [2, 3], of any shape, like the tensor it replaces, or an "
+                "undefined tensor, "
                 "got f64 [2, 3]");
   hook = model.on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 1, 0, 2); });
   CHECK_REFUSED(model(ones({2, 3})), "[linear] expected input [.., 3] for weight [2, 3], got [2, 2]");
@@ -226,13 +227,11 @@ TEST_CASE("misuse: hooks and observers without a function") {
   CHECK_REFUSED(vit.blocks()[0]->observe({}), "[observe] expected a function to call, got an empty one");
 }
 
-TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
+TEST_CASE("misuse: dropout layers in training mode without an open RandomScope") {
   const Tensor x = ones({2, 4, 4});
   nn::Dropout dropout(0.5);
   const nn::Dropout none(0);
-  CHECK_REFUSED(
-      dropout(x),
-      "[dropout] expected an open RandomScope, got none, so that each step would draw the same: open one a step");
+  CHECK_REFUSED(dropout(x), "[dropout] expected an open RandomScope, got none");
   CHECK_NOTHROW(none(x));
   nn::DropPath path(0.5);
   CHECK_REFUSED(path(x), "[drop_path] expected an open RandomScope, got none");
@@ -249,7 +248,7 @@ TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
   CHECK_NOTHROW((path(x), attention(x), keys(x)));
 }
 
-TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a frozen parameter") {
+TEST_CASE("misuse: a fully frozen model and a gradient of a frozen parameter") {
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
   model.freeze();
@@ -261,12 +260,12 @@ TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a fro
                 "requires a gradient, got a frozen parameter");
 }
 
-TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averages") {
+TEST_CASE("misuse: an EmaScope inside an EmaScope and updates of swapped averages") {
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
   nn::Ema ema(model, {});
   const nn::EmaScope outer(ema);
   CHECK_REFUSED(nn::EmaScope(ema),
                 "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
-  CHECK_REFUSED(ema.update(), "[ema] expected update() with the weights in place");
+  CHECK_REFUSED(ema.update(), "[ema] expected update() while the weights are in place");
 }

@@ -1,4 +1,4 @@
-// Mistakes with optimizers: gradients that are not theirs, rates, state.
+// Mistakes with optimizers: gradients of other variables, learning rates, state.
 #include <limits>
 #include <tuple>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// w and gate, of which the loss is a linear function.
+// Two parameters, w and gate; the loss is a linear function of them.
 struct Model : nn::Module {
   Model() : Module("Model") {}
   Tensor w = parameter("w", tensor({1, 2, 3}, {3}), Role::weight),
@@ -27,14 +27,14 @@ nn::Parameter of(const Tensor& value, const std::string& name = "p") {
 
 }  // namespace
 
-TEST_CASE("misuse: a tensor that was not registered never trains: its gradient is refused, by name") {
+TEST_CASE("misuse: the gradient of an unregistered tensor is refused by name") {
   Model model;
   const Tensor scale = variable(ones({3}));
   scale.node()->name = "scale";
   nn::AdamW optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(model.loss() + sum(scale))),
-                "[optimizer] expected gradients of its own parameters alone, got 1 of others, which would never train: "
-                "scale [3]; register what belongs");
+                "[optimizer] expected gradients of its own parameters only, got 1 of other variables, which would "
+                "never train: scale [3]; register them");
   CHECK(optimizer.steps_taken() == 0);
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
   CHECK_NOTHROW(optimizer.step_own(backward(model.loss() + sum(scale))));
@@ -50,18 +50,18 @@ TEST_CASE("misuse: a tensor without a name that was made in a forward pass") {
                 "a variable without a name [2, 2] made in Model.fc");
 }
 
-TEST_CASE("misuse: a module that was not registered") {
+TEST_CASE("misuse: an unregistered module") {
   Model model, forgotten;
   nn::Sgd optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(model.loss() + forgotten.loss())),
-                "got 2 of others, which would never train: w [3], gate [1]; register");
+                "got 2 of other variables, which would never train: w [3], gate [1]; register");
 }
 
 TEST_CASE("misuse: a parameter on which the loss does not depend") {
   Model model;
   nn::Sgd optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(sum(model.w))),
-                "[optimizer] expected a gradient for gate [1], got none: the loss does not depend on it");
+                "[optimizer] expected a gradient for gate [1], got none: the loss does not depend on the parameter");
   CHECK_REFUSED(optimizer.step_own(backward(sum(model.w))), "[optimizer] expected a gradient for gate [1], got none");
 }
 
@@ -71,9 +71,9 @@ TEST_CASE("misuse: a parameter unfrozen after the loss was computed") {
   nn::Sgd optimizer(model.parameters(), {});
   const Gradients g = backward(model.loss());
   model.freeze(false);
-  CHECK_REFUSED(
-      optimizer.step(g),
-      "expected a gradient for gate [1], got none: the loss does not depend on it, or it was frozen when the loss was");
+  CHECK_REFUSED(optimizer.step(g),
+                "expected a gradient for gate [1], got none: the loss does not depend on the parameter, or the "
+                "parameter was frozen");
 }
 
 TEST_CASE("misuse: a gradient hook that returns another shape never reaches an optimizer") {
@@ -94,21 +94,21 @@ TEST_CASE("misuse: two gradients of one variable") {
   nn::Sgd optimizer(model.parameters(), {});
   const Gradients g(zeros({}),
                     {{model.w.node(), ones({3})}, {model.w.node(), ones({3})}, {model.gate.node(), ones({1})}});
-  CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient a variable, got two of w [3]");
+  CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient per variable, got two of w [3]");
 }
 
-TEST_CASE("misuse: no parameters, one twice, or a constant") {
+TEST_CASE("misuse: no parameters or a repeated parameter or a constant") {
   Model model;
   auto twice = model.parameters();
   twice.push_back(twice[0]);
   CHECK_REFUSED(nn::Sgd({}, {}), "[optimizer] expected at least one parameter, got none");
   struct Forgetful : nn::Module {
-    Forgetful() : Module("Forgetful") {}  // no child("fc", fc)
+    Forgetful() : Module("Forgetful") {}  // without child("fc", fc)
     nn::Linear fc{{.in = 2, .out = 2}};
   };
   CHECK_REFUSED(nn::AdamW(Forgetful().parameters(), {}),
-                "that it registers with parameter(), and those of the members that it registers with child()");
-  CHECK_REFUSED(nn::Sgd(twice, {}), "[optimizer] expected each parameter once, got one as w and as w");
+                "register the parameters of a module with parameter(), and its member modules with child()");
+  CHECK_REFUSED(nn::Sgd(twice, {}), "[optimizer] expected each parameter once, got the same one as w and w");
   auto constant = model.parameters();
   constant[0].value = ones({3});
   CHECK_REFUSED(nn::Sgd(constant, {}), "[optimizer] expected variables, got a constant f32 [3] as w");
@@ -118,11 +118,11 @@ TEST_CASE("misuse: parameters of two devices or dtypes in one optimizer") {
   const Tensor here = variable(ones({2})), there = variable(ones({2}, reference)), wide = variable(ones({2}, f64));
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(there, "b")}, {}),
                 "[optimizer] expected parameters of one dtype on one device, got a in f32 on cpu and b in f32 on "
-                "reference: make an optimizer for each");
+                "reference: make a separate optimizer for each");
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(wide, "b")}, {}), "got a in f32 on cpu and b in f64 on cpu");
 }
 
-TEST_CASE("misuse: factors that are not finite, or negative, set after the optimizer was made") {
+TEST_CASE("misuse: non-finite or negative factors that are set after the optimizer was created") {
   Model model;
   nn::AdamW optimizer(model.parameters(), {});
   for (const auto& [lr, decay, eps] : {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0),
@@ -130,17 +130,17 @@ TEST_CASE("misuse: factors that are not finite, or negative, set after the optim
     nn::Parameter& p = model.own("w");
     p.lr_factor = lr, p.decay_factor = decay, p.eps_factor = eps;
     CHECK_REFUSED(optimizer.step(backward(model.loss())),
-                  "[optimizer] expected finite factors for w: of the rate and the decay at least 0, of eps above 0");
+                  "[optimizer] expected finite factors for w: at least 0 for learning rate and decay, above 0 for eps");
     CHECK_REFUSED(nn::Sgd(model.parameters(), {}), "[optimizer] expected finite factors for w");
   }
   CHECK(optimizer.steps_taken() == 0);
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
 }
 
-TEST_CASE("misuse: a learning rate that is not finite, negative, or not a function") {
+TEST_CASE("misuse: a learning rate that is non-finite or negative or not a function") {
   Model model;
   for (const double rate : {not_a_number, -1.0, 1 / 0.0}) {
-    const char* refused = "[learning_rate] expected a finite rate of at least 0, got ";
+    const char* refused = "[learning_rate] expected a finite learning rate of at least 0, got ";
     CHECK_REFUSED(nn::AdamW(model.parameters(), {.lr = rate}), refused);
     CHECK_REFUSED(nn::Lamb(model.parameters(), {.lr = rate}), refused);
     CHECK_REFUSED(nn::Sgd(model.parameters(), {.lr = rate}), refused);
@@ -162,7 +162,7 @@ TEST_CASE("misuse: options out of bounds") {
                 "[adamw] expected beta1 and beta2 in [0, 1), got nan");
   CHECK_REFUSED(nn::AdamW(model.parameters(), {.eps = 0}), "[adamw] expected an eps above 0, got 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.nesterov = true}),
-                "[sgd] expected momentum above 0 for Nesterov's form, got 0");
+                "[sgd] expected a momentum above 0 with nesterov, got 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.clip_norm = not_a_number}),
                 "[optimizer] expected a finite weight decay and clip norm of at least 0, got 0 and nan");
 }
@@ -174,20 +174,20 @@ TEST_CASE("misuse: the state of another optimizer") {
   CHECK_REFUSED(sgd.load_state(adamw.state()), "2 missing: gate.velocity, w.velocity; 4 unexpected: gate.moment1");
 }
 
-TEST_CASE("misuse: state of other shapes, with negative counts or undefined tensors") {
+TEST_CASE("misuse: state with other shapes or negative counts or undefined tensors") {
   Model model;
   nn::AdamW optimizer(model.parameters(), {});
   nn::NamedTensors state = optimizer.state();
   state["w.moment1"] = zeros({4});
-  CHECK_REFUSED(optimizer.load_state(state), "1 that do not fit: w.moment1 (expected f32 [3], got f32 [4])");
+  CHECK_REFUSED(optimizer.load_state(state), "1 of another shape or dtype: w.moment1 (expected f32 [3], got f32 [4])");
   state["w.moment1"] = Tensor();
   CHECK_REFUSED(optimizer.load_state(state), "w.moment1 (expected f32 [3], got an undefined tensor)");
   state["w.moment1"] = zeros({3});
   state["steps"] = integers({-3}, {});
-  CHECK_REFUSED(optimizer.load_state(state), "expected \"steps\" of at least 0, got -3");
+  CHECK_REFUSED(optimizer.load_state(state), "expected \"steps\" to be at least 0, got -3");
   state["steps"] = integers({3}, {});
   state["w.steps"] = integers({-1}, {});
-  CHECK_REFUSED(optimizer.load_state(state), "expected \"w.steps\" of at least 0, got -1");
+  CHECK_REFUSED(optimizer.load_state(state), "expected \"w.steps\" to be at least 0, got -1");
 }
 
 TEST_CASE("misuse: half of a frozen parameter's state") {

@@ -4,7 +4,7 @@
 
 using namespace plumb;
 
-// x[0] = y would change a handle that is gone at once (does_not_compile.cpp).
+// x[0] = y would change a temporary handle that is destroyed at once (see does_not_compile.cpp).
 static_assert(!std::is_assignable_v<Tensor, Tensor> && !std::is_assignable_v<Tensor, const Tensor&>);
 static_assert(std::is_assignable_v<Tensor&, Tensor> && std::is_assignable_v<Tensor&, const Tensor&>);
 static_assert(std::is_nothrow_move_constructible_v<Tensor> && std::is_copy_constructible_v<Tensor>);

@@ -1,4 +1,4 @@
-// Mistakes with files of weights.
+// Mistakes with weights files.
 #include <fstream>
 
 #include "nn/nn.h"
@@ -14,7 +14,7 @@ nn::ViTOptions options(const char* gate = "layerscale", std::int64_t dim = 8) {
   return {.image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .gate = gate};
 }
 
-// The weights of a model under names that `rename` makes.
+// The weights of a model, with names changed by `rename`.
 void save_renamed(const std::filesystem::path& file, const nn::KeyMap& map, const std::string& prefix) {
   const nn::ViT model(options());
   nn::TensorFile renamed;
@@ -40,13 +40,13 @@ TEST_CASE("misuse: a file that torch.save made") {
                 "expected a safetensors file, got a pickle (from torch.save?");
 }
 
-TEST_CASE("misuse: timm's weights without the map of names") {
+TEST_CASE("misuse: timm's weights without the name map") {
   const TemporaryFolder folder;
   save_renamed(folder / "timm", nn::timm_vit(), "");
   nn::ViT model(options());
-  CHECK_REFUSED(nn::load_weights(model, folder / "timm"), "names of timm's? pass nn::timm_vit()");
+  CHECK_REFUSED(nn::load_weights(model, folder / "timm"), "if these are timm's names, pass nn::timm_vit()");
   nn::ViT plain(options("pre"));
-  CHECK_REFUSED(nn::load_weights(plain, folder / "timm"), "names of timm's? pass nn::timm_vit()");
+  CHECK_REFUSED(nn::load_weights(plain, folder / "timm"), "if these are timm's names, pass nn::timm_vit()");
   nn::load_weights(model, folder / "timm", nn::timm_vit());
 }
 
@@ -54,33 +54,33 @@ TEST_CASE("misuse: weights of a model within a model") {
   const TemporaryFolder folder;
   save_renamed(folder / "inner", {}, "model.");
   nn::ViT model(options());
-  CHECK_REFUSED(nn::load_weights(model, folder / "inner"), "all begin with \"model.\": take it off");
+  CHECK_REFUSED(nn::load_weights(model, folder / "inner"), "all names begin with \"model.\": remove it");
 }
 
-TEST_CASE("misuse: both allowances, and nothing matches") {
+TEST_CASE("misuse: both allowances and no matching name") {
   const TemporaryFolder folder;
   save_renamed(folder / "inner", {}, "model.");
   nn::ViT model(options());
   const nn::Strictness anything{.allow_missing = true, .allow_unexpected = true};
   CHECK_REFUSED(nn::load_weights(model, folder / "inner", {}, anything),
-                "nothing would be loaded; all begin with \"model.\"");
+                "nothing would be loaded; all names begin with \"model.\"");
   nn::write_safetensors(folder / "other", {.tensors = {{"a", zeros({2})}, {"b", zeros({3})}}, .metadata = {}});
   CHECK_REFUSED(nn::load_weights(model, folder / "other", {}, anything),
                 "got 2 others (a, b): nothing would be loaded");
 }
 
-TEST_CASE("misuse: weights of another model name ten and count the rest") {
+TEST_CASE("misuse: weights of another model give an error with ten names and a count") {
   const TemporaryFolder folder;
   nn::save_weights(nn::ViT(options("pre", 16)), folder / "w");
   nn::ViT model(options());
   const std::string message = refusal([&] { nn::load_weights(model, folder / "w"); });
   CHECK(message.find("12 missing: blocks.0.gate1.gamma, ") != std::string::npos);
   CHECK(message.find(" and 2 more; ") != std::string::npos);
-  CHECK(message.find("that do not fit: ") != std::string::npos);
+  CHECK(message.find("of another shape or dtype: ") != std::string::npos);
   CHECK(message.size() < 2000);
 }
 
-TEST_CASE("misuse: names that other programs write are recognised, and the remedy is named") {
+TEST_CASE("misuse: names of other programs are recognised and the error names the remedy") {
   const TemporaryFolder folder;
   nn::ViT model(options());
   const nn::NamedTensors timm = nn::weights(model, nn::timm_vit());
@@ -90,7 +90,7 @@ TEST_CASE("misuse: names that other programs write are recognised, and the remed
     nn::write_safetensors(folder / "w", file);
     INFO(remedy);
     CHECK(refusal([&] { nn::load_weights(model, folder / "w", nn::timm_vit()); }).find(remedy) != std::string::npos);
-    // The programs' way: the card that names and shapes tell, then the weights.
+    // As the programs do it: first the card from names and shapes, then the weights.
     CHECK(refusal([&] {
             const auto made = nn::make_model(nn::card_of(file, "w", 2));
             nn::load_pretrained(*made, file, "w");
@@ -105,43 +105,42 @@ TEST_CASE("misuse: names that other programs write are recognised, and the remed
       to[name] = value;
     };
   };
-  refused(prefixed("module."), "names begin with \"module.\", from DistributedDataParallel: take it off");
-  refused(prefixed("_orig_mod."), "names begin with \"_orig_mod.\", from torch.compile: take it off");
+  refused(prefixed("module."), "names begin with \"module.\", a prefix of DistributedDataParallel: remove it");
+  refused(prefixed("_orig_mod."), "names begin with \"_orig_mod.\", a prefix of torch.compile: remove it");
   refused(prefixed("module._orig_mod."),
-          "names begin with \"module._orig_mod.\", from DistributedDataParallel: take it off");
+          "names begin with \"module._orig_mod.\", a prefix of DistributedDataParallel: remove it");
   refused(replaced("blocks.", "blocks.0."),
-          "the blocks are in chunks, as in DINOv2: rename blocks.0.0.* to blocks.0.*, likewise the others");
+          "the blocks are in chunks, as in DINOv2: rename blocks.0.0.* to blocks.0.*, and the other blocks likewise");
   refused(replaced("gamma", "weight"),
-          "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma");
-  refused(prefixed("model_ema."), "names begin with \"model_ema.\", of averaged weights: take it off");
+          "the file names LayerScale ls1.weight and ls2.weight: rename them to ls1.gamma and ls2.gamma");
+  refused(prefixed("model_ema."), "names begin with \"model_ema.\", the prefix of averaged weights: remove it");
   for (const char* average : {"model_ema.", "state_dict_ema."})
     refused(
         [&](nn::NamedTensors& to, const std::string& name, const Tensor& value) {
           const std::string plain = std::string(average).substr(0, std::string(average).find("_ema")) + ".";
           to[plain + name] = value, to[average + name] = value;
         },
-        fmt::format("the file has averaged weights under \"{}\" beside others: keep one of them", average));
+        fmt::format("the file has averaged weights under \"{}\" and other weights: keep only one of the two", average));
 }
 
-TEST_CASE("misuse: weights with LayerScale into a model without, and the reverse") {
+TEST_CASE("misuse: weights with LayerScale in a model without it and the reverse") {
   const TemporaryFolder folder;
   nn::ViT with(options()), without(options("pre")), rezero(options("rezero_ln"));
   nn::save_weights(with, folder / "with", nn::timm_vit());
   nn::save_weights(without, folder / "without", nn::timm_vit());
   nn::save_weights(rezero, folder / "rezero", nn::timm_vit(), nn::metadata_of(*nn::card_of(rezero)));
   CHECK_REFUSED(nn::load_weights(without, folder / "with", nn::timm_vit()),
-                "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate "
+                "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"} (--gate "
                 "layerscale)");
-  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()),
-                "make it with their method, {.gate = \"pre\"} (--gate pre)");
+  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()), "such as {.gate = \"pre\"} (--gate pre)");
   CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");
   CHECK_REFUSED(nn::load_pretrained(with, nn::read_safetensors(folder / "without"), "w"), "(--gate pre)");
-  CHECK_REFUSED(
-      nn::load_pretrained(without, nn::read_safetensors(folder / "rezero"), "w"),
-      "the file is of the method rezero_ln, the model of pre: make it with {.gate = \"rezero_ln\"} (--gate rezero_ln)");
+  CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "rezero"), "w"),
+                "the file has the method rezero_ln, the model has pre: make the model with {.gate = \"rezero_ln\"} "
+                "(--gate rezero_ln)");
 }
 
-TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
+TEST_CASE("misuse: LayerScale weights in a CaiT with another method") {
   const TemporaryFolder folder;
   const auto cait = [](const char* gate) {
     return nn::CaiT({.image = 8, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = gate});
@@ -152,20 +151,20 @@ TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
     nn::save_weights(with, folder / "with", map);
     nn::save_weights(without, folder / "without", map);
     CHECK_REFUSED(nn::load_weights(without, folder / "with", map),
-                  "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"}");
+                  "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"}");
     CHECK_REFUSED(nn::load_weights(with, folder / "without", map),
-                  "the model has LayerScale, and these weights have not");
+                  "the model has LayerScale, but these weights do not");
     CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");
     CHECK_REFUSED(nn::load_pretrained(with, nn::read_safetensors(folder / "without"), "w"), "(--gate pre)");
   }
 }
 
-TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
+TEST_CASE("misuse: a missing file and a folder and an empty file and a truncated file") {
   const TemporaryFolder folder;
   nn::ViT model(options());
-  CHECK_REFUSED(nn::load_weights(model, folder / "none"), "expected a safetensors file, got nothing there");
+  CHECK_REFUSED(nn::load_weights(model, folder / "none"), "expected a safetensors file, got nothing at this path");
   CHECK_REFUSED(nn::load_weights(model, folder.path()),
-                "expected a safetensors file, got something that is not a file");
+                "expected a safetensors file, got something that is not a regular file");
   write(folder / "empty", "");
   CHECK_REFUSED(nn::load_weights(model, folder / "empty"), "of at least 8 bytes, got 0");
   nn::save_weights(model, folder / "w");
@@ -173,16 +172,16 @@ TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
   CHECK_REFUSED(nn::load_weights(model, folder / "w"), "the file is cut off");
 }
 
-TEST_CASE("misuse: a map of names that is not one to one") {
+TEST_CASE("misuse: a name map that is not one to one") {
   const TemporaryFolder folder;
   const nn::ViT model(options());
   CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "gamma"}}),
-                "expected as many * on both sides");
+                "expected the same number of * on both sides");
   CHECK_REFUSED(nn::save_weights(model, folder / "w",
                                  {{"blocks.*.gate1.gamma", "blocks.*.g"}, {"blocks.*.gate2.gamma", "blocks.*.g"}}),
-                "got another");
+                "got a second one");
 }
 
-TEST_CASE("misuse: saving where nothing can be written") {
+TEST_CASE("misuse: saving to a place that cannot be written") {
   CHECK_REFUSED(nn::save_weights(nn::ViT(options()), "/nonexistent/folder/w"), "/nonexistent/folder");
 }

@@ -1,4 +1,5 @@
-// Whole models in a bf16 run: how far they are from f32, what stays f32, and that watching them changes nothing.
+// Whole models with products in bf16: their difference from f32, the values that stay f32, and observers, which change
+// nothing.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -14,7 +15,7 @@ using namespace plumb;
 namespace {
 
 struct Model {
-  DefaultsScope scope;  // parameters are made where the defaults say
+  DefaultsScope scope;  // decides where the parameters are made
   nn::ViT vit;
   Tensor images, labels;
 
@@ -40,7 +41,7 @@ struct Model {
   }
 };
 
-// Of all gradients as one vector: |a - b| / |b|.
+// a - b| / |b|, with all gradients as one vector.
 double distance(const Gradients& a, const Gradients& b) {
   double difference = 0, norm = 0;
   for (const Gradients::Entry& e : b.entries()) {
@@ -63,7 +64,7 @@ Gradients step_in(Precision precision, const Model& m) {
 
 }  // namespace
 
-TEST_CASE("a model in bf16 is close to the one in f32 - every gate kind") {
+TEST_CASE("a model in bf16 is close to the same model in f32 for every kind of gate") {
   for (const char* gate :
        {"layerscale", "pre", "post", "rezero", "fixup", "sub_ln", "deepnorm", "value_residual", "residual_dual"}) {
     const Model m(gate);
@@ -72,18 +73,18 @@ TEST_CASE("a model in bf16 is close to the one in f32 - every gate kind") {
     CHECK(bf16.loss() == Approx(f32.loss()).epsilon(2e-3));
     CHECK(distance(bf16, f32) < 3e-2);
     if (std::string(gate) != "rezero" && std::string(gate) != "fixup")
-      CHECK(distance(bf16, f32) > 1e-5);  // it does round
+      CHECK(distance(bf16, f32) > 1e-5);  // the results are rounded
   }
 }
 
-TEST_CASE("cpu and reference agree on a model in bf16") {
+TEST_CASE("backends cpu and reference agree on a model in bf16") {
   const Model cpu("layerscale"), reference("layerscale", {DType::f32, Device::reference});
   const Gradients a = step_in(Precision::bf16, cpu), b = step_in(Precision::bf16, reference);
   CHECK(a.loss() == Approx(b.loss()).epsilon(1e-3));
   CHECK(distance(a, b) < 1.5e-2);
 }
 
-TEST_CASE("a bf16 run keeps the stream, the gradients and the logits in f32") {
+TEST_CASE("a trial in bf16 keeps the stream and the gradients and the logits in f32") {
   const PrecisionScope scope(Precision::bf16);
   Model m(nn::methods::layerscale(1e-6));
   std::vector<Handle> handles;
@@ -94,7 +95,7 @@ TEST_CASE("a bf16 run keeps the stream, the gradients and the logits in f32") {
       CHECK(j.stream.dtype() == DType::f32);
       CHECK(j.branch_value.dtype() == DType::f32);
       CHECK(j.output.dtype() == DType::f32);
-      CHECK(j.output.values() != j.stream.values());  // 1e-6 of a branch is not lost
+      CHECK(j.output.values() != j.stream.values());  // a contribution of 1e-6 times the branch is not lost
     }));
   const Gradients g = m.step();
   CHECK(seen == 6);
@@ -103,7 +104,7 @@ TEST_CASE("a bf16 run keeps the stream, the gradients and the logits in f32") {
   CHECK(m.vit(m.images).dtype() == DType::f32);
 }
 
-TEST_CASE("watching a model changes no bit of its gradients") {
+TEST_CASE("observers and hooks change no bit of a model's gradients") {
   for (Precision precision : {Precision::f32, Precision::bf16}) {
     const PrecisionScope scope(precision);
     Model m("layerscale");
@@ -112,7 +113,7 @@ TEST_CASE("watching a model changes no bit of its gradients") {
     for (const auto& block : m.vit.stack().blocks()) {
       handles.push_back(block->observe([](const nn::Junction&) {}));
       if (precision == Precision::bf16)
-        continue;  // a hooked layer hands on f32, so the derivative of GELU is not rounded
+        continue;  // a hooked layer returns f32, so the derivative of GELU is not rounded
       handles.push_back(
           block->attn().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
       handles.push_back(
@@ -123,7 +124,7 @@ TEST_CASE("watching a model changes no bit of its gradients") {
   }
 }
 
-TEST_CASE("an observed block calls a hook on its last layer once, and its output is what it is unobserved") {
+TEST_CASE("an observer changes neither the output of a block nor the number of calls of a hook on its last layer") {
   for (const char* gate : {"layerscale", "b2t"}) {
     Model m(gate);
     nn::Block& block = *m.vit.stack().blocks()[0];
@@ -148,7 +149,7 @@ TEST_CASE("an observed block calls a hook on its last layer once, and its output
   }
 }
 
-TEST_CASE("a branch of one's own that forgets its norm or its junction is told") {
+TEST_CASE("a custom branch that forgets its norm or its residual sum gets an error") {
   struct Forgetful : nn::Branch {
     Forgetful(bool enters) : Branch("Forgetful"), enters_(enters), a_({.in = 8, .out = 8}), b_({.in = 8, .out = 8}) {
       child("a", a_), child("b", b_);
@@ -164,12 +165,12 @@ TEST_CASE("a branch of one's own that forgets its norm or its junction is told")
   };
   const Tensor x = random_normal({2, 3, 8}, 0, "x");
   CHECK_THAT(test::error_of([&] { Forgetful(true)(x, {}); }),
-             test::contains("[branch] expected Forgetful's forward() to begin with enter() and to end with "
-                            "leave(), which bring its norm and junction, got one without leave()"));
+             test::contains("[branch] expected forward() of Forgetful to begin with enter() and to end with leave(), "
+                            "which add norm and residual sum, got one without leave()"));
   CHECK_THAT(test::error_of([&] { Forgetful(false)(x, {}); }), test::contains("without enter()"));
 }
 
-TEST_CASE("a checkpoint is made again in the precision of its forward pass") {
+TEST_CASE("a checkpoint is computed again in the precision of its forward pass") {
   Model m("layerscale");
   const auto gradients = [&](bool outside) {
     std::optional<PrecisionScope> scope;
@@ -183,7 +184,7 @@ TEST_CASE("a checkpoint is made again in the precision of its forward pass") {
   CHECK(same_bits(gradients(true), gradients(false)));
 }
 
-TEST_CASE("checkpointed blocks in bf16 have the same bits") {
+TEST_CASE("checkpointed blocks in bf16 give the same bits as blocks without checkpoints") {
   const PrecisionScope scope(Precision::bf16);
   Model m("layerscale");
   const Gradients plain = m.step();
@@ -191,7 +192,7 @@ TEST_CASE("checkpointed blocks in bf16 have the same bits") {
   CHECK(same_bits(m.step(), plain));
 }
 
-TEST_CASE("derivatives of order two exist in bf16, near those of f32") {
+TEST_CASE("second derivatives exist in bf16 and are close to those of f32") {
   const auto second = [](Precision precision) {
     const PrecisionScope scope(precision);
     const Tensor x = variable(random_normal({2, 5, 12}, 0, "x")), w = variable(random_normal({36, 12}, 0, "w")),
@@ -205,7 +206,7 @@ TEST_CASE("derivatives of order two exist in bf16, near those of f32") {
   CHECK(test::relative_error(a, b) < 5e-2);
 }
 
-TEST_CASE("a block of a step is ten kernel calls, five forward and five backward") {
+TEST_CASE("each block of a training step makes ten kernel calls: five forward and five backward") {
   const auto calls = [](std::int64_t depth, Precision precision) {
     const PrecisionScope scope(precision);
     const Model m("layerscale", {}, depth);

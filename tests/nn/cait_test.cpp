@@ -1,4 +1,4 @@
-// Talking heads, class attention, CaiT and its presets; CaiT against timm.
+// Talking heads, class attention, CaiT and its presets.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ void set(const Tensor& parameter, const Tensor& value) {
   copy_into(reshape(value, parameter.shape()).array(), parameter.array());
 }
 
-// Moves every parameter off its special value, so that no term of a gradient is hidden by a 0 or a 1.
+// Moves every parameter away from its initial value, so that no term of a gradient is hidden by a 0 or a 1.
 void shake(nn::Module& m, double scale = 0.5) {
   for (const nn::Parameter& p : m.parameters())
     set(p.value, p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale);
@@ -47,7 +47,7 @@ nn::CaiTOptions tiny() {
 
 }  // namespace
 
-TEST_CASE("CaiT's parameters: names, shapes, and what decays") {
+TEST_CASE("CaiT's parameters have the expected names, shapes and decay") {
   nn::CaiT model(tiny());
   std::vector<std::string> lines;
   for (const nn::Parameter& p : model.parameters())
@@ -82,7 +82,7 @@ TEST_CASE("CaiT's parameters: names, shapes, and what decays") {
   CHECK(lines == expected);
 }
 
-TEST_CASE("LayerScale's initial value is the same in both stages of CaiT, by depth or as given") {
+TEST_CASE("LayerScale starts at the same value in both stages of CaiT, given or from the depth") {
   const auto gammas = [](const nn::CaiTOptions& o) {
     std::set<double> values;
     nn::CaiT model(o);
@@ -101,10 +101,11 @@ TEST_CASE("LayerScale's initial value is the same in both stages of CaiT, by dep
   o.gate = nn::methods::layerscale(0.2);
   CHECK(gammas(o) == std::set<double>{0.3});
   o.init.reset();
-  CHECK(gammas(o) == std::set<double>{0.2, 1e-5});  // of stage 1 alone; stage 2 goes by depth
+  CHECK(gammas(o) ==
+        std::set<double>{0.2, 1e-5});  // the value 0.2 is for stage 1 only; stage 2 uses the value from the depth
 }
 
-TEST_CASE("a recipe's base is of every weight in both stages of CaiT and of its head") {
+TEST_CASE("a recipe's base applies to all weights of CaiT: both stages and the head") {
   const auto deviation_of = [](const Tensor& t) { return std::sqrt(mean(t * t).item()); };
   const auto weights = [&](std::optional<nn::Recipe> recipe) {
     nn::CaiTOptions o{.image = 16, .patch = 8, .classes = 50, .dim = 24, .depth = 1, .heads = 3};
@@ -120,15 +121,17 @@ TEST_CASE("a recipe's base is of every weight in both stages of CaiT and of its 
     CHECK(plain.contains(name));
   for (const auto& [name, deviation] : plain) {
     CAPTURE(name);
-    if (name.find("proj_") != std::string::npos) continue;  // mixes of heads
+    if (name.find("proj_") != std::string::npos) continue;  // mixes over heads
     CHECK(deviation == Approx(0.02).epsilon(0.15));
-    CHECK(scaled.at(name) == Approx(0.08).epsilon(0.15));  // sqrt(384 / 24) = 4 times as much
+    CHECK(scaled.at(name) == Approx(0.08).epsilon(0.15));  // sqrt(384 / 24) = 4 times as large
   }
   CHECK(nn::weight_init(nn::Base::scaled_normal, 384).description() ==
         nn::weight_init(nn::Base::truncated_normal, 384).description());
 }
 
-TEST_CASE("talking heads that start from the identity are plain attention in every residual method, drops included") {
+TEST_CASE(
+    "talking heads that start from the identity equal plain attention in every residual method with and without "
+    "dropping") {
   const DefaultsScope f64(reference_f64);
   const RandomScope random({.seed = 3, .step = 2});
   const Tensor x = random_normal({2, 5, 12}, 1, "x");
@@ -155,11 +158,11 @@ TEST_CASE("talking heads that start from the identity are plain attention in eve
   }
 }
 
-TEST_CASE("talking heads as CaiT starts them: near-uniform rows, which do not sum to 1") {
+TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not sum to 1") {
   const DefaultsScope f64(reference_f64);
   const std::int64_t D = 12, H = 3;
   const Tensor x = random_normal({2, 7, D}, 1, "x");
-  // Scores far from uniform, values read out as they are, no second mix.
+  // Scores far from uniform, an identity as the output projection, and no second mix.
   const auto spread = [&](nn::HeadMixInit mix) {
     nn::TalkingHeadsAttention attention({.dim = D, .heads = H}, mix);
     initialize(attention, 5);
@@ -172,7 +175,7 @@ TEST_CASE("talking heads as CaiT starts them: near-uniform rows, which do not su
   CHECK(spread(nn::HeadMixInit::identity) > 0.5);
   CHECK(spread(nn::HeadMixInit::truncated_normal) < 0.2);
 
-  // With values of 1 everywhere, what a query collects is the sum of its row of A'.
+  // If all values are 1, each query collects the sum of its row of mixed probabilities.
   nn::TalkingHeadsAttention attention({.dim = D, .heads = H});
   initialize(attention, 5);
   set(named(attention, "qkv.weight"), zeros({3 * D, D}));
@@ -185,7 +188,7 @@ TEST_CASE("talking heads as CaiT starts them: near-uniform rows, which do not su
   CHECK(largest(rows) > 1e-4);
 }
 
-TEST_CASE("the bias of the first mix gets a gradient of 0, up to rounding") {
+TEST_CASE("the bias of the first mix gets gradient 0 up to rounding") {
   const DefaultsScope f64(reference_f64);
   nn::CaiT model(tiny());
   shake(model);
@@ -198,7 +201,7 @@ TEST_CASE("the bias of the first mix gets a gradient of 0, up to rounding") {
   }
 }
 
-TEST_CASE("class attention is the attention of one query over class token and patches") {
+TEST_CASE("class attention equals the attention of one query over class token and patches") {
   const DefaultsScope f64(reference_f64);
   const std::int64_t B = 2, T = 5, D = 8, H = 2, E = D / H;
   nn::ClassAttention attention({.dim = D, .heads = H});
@@ -219,21 +222,21 @@ TEST_CASE("class attention is the attention of one query over class token and pa
   CHECK(relative_error(attention(u), expected) < 1e-13);
 }
 
-TEST_CASE("a block of stage 2 updates the class token alone, which reads the patches through keys and values") {
+TEST_CASE("a block of stage 2 updates only the class token, which reads the patches through keys and values") {
   const DefaultsScope f64(reference_f64);
   nn::CaiT model(tiny());
   shake(model);
   const Tensor patches = variable(random_normal({3, 4, 8}, 2, "patches"));
-  // Every block reads the patches as stage 1 left them.
+  // Every block reads the patches that stage 1 returned.
   Tensor cls = broadcast_to(named(model, "cls_token"), {3, 1, 8});
   for (const auto& block : model.blocks_token_only()) cls = (*block)(patches, cls);
   const Tensor token = model.class_token(patches);
   CHECK(token.values() == cls.values());
-  // No order among patches: their positions were added before stage 1.
+  // The order of the patches does not matter, because their positions were added before stage 1.
   const Tensor turned = concat({slice(patches, 1, 2, 4), slice(patches, 1, 0, 2)}, 1);
   CHECK(relative_error(model.class_token(turned), token) < 1e-13);
   CHECK(largest(grad(sum(token * token), patches)) > 1e-6);
-  // norm1 sees class token and patches, each on its own.
+  // norm1 normalises the class token and each patch separately.
   const nn::LayerScaleBlockClassAttn& block = *model.blocks_token_only()[0];
   const Tensor c = random_normal({3, 1, 8}, 5, "c");
   CHECK(relative_error(block(patches * 3 + 2, c), block(patches, c)) < 1e-5);
@@ -244,7 +247,7 @@ TEST_CASE("a block of stage 2 updates the class token alone, which reads the pat
   CHECK(largest(grad(sum(blind * blind), patches)) == 0);
 }
 
-TEST_CASE("CaiT's stage 1 drops heads, and only while it trains") {
+TEST_CASE("CaiT's stage 1 drops heads in training only") {
   const DefaultsScope f64(reference_f64);
   nn::CaiTOptions o = tiny();
   const Tensor images = random_normal({6, 2, 8, 8}, 1, "images");
@@ -259,7 +262,7 @@ TEST_CASE("CaiT's stage 1 drops heads, and only while it trains") {
   CHECK(dropping(images).values() == plain(images).values());
 }
 
-TEST_CASE("talking heads report what DropKey drops as plain attention does") {
+TEST_CASE("talking heads and plain attention report the same DropKey statistics") {
   struct Root : nn::Module {
     explicit Root(std::unique_ptr<nn::Branch> branch) : Module("Root"), attn(std::move(branch)) {
       child("attn", *attn);
@@ -279,8 +282,8 @@ TEST_CASE("talking heads report what DropKey drops as plain attention does") {
   CHECK(talking.attention().drop_key_statistics(3, 4).drop_ratio == 0);
 }
 
-// Towards their inputs; those of the parameters are compared with timm's above.
-TEST_CASE("gradients of talking heads, class attention and its block are right to order two") {
+// Gradients with respect to the inputs.
+TEST_CASE("first and second gradients of talking heads and class attention and its block are correct") {
   const DefaultsScope f64(reference_f64);
   const Tensor x = random_normal({2, 4, 6}, 1, "x");
   nn::TalkingHeadsAttention talking({.dim = 6, .heads = 3});
@@ -295,7 +298,7 @@ TEST_CASE("gradients of talking heads, class attention and its block are right t
 
 namespace {
 
-struct MeanOfTokens : nn::Layer {  // in the place of class attention: [B, 1 + T, D] -> [B, 1, D]
+struct MeanOfTokens : nn::Layer {  // replaces class attention: [B, 1 + T, D] -> [B, 1, D]
   nn::Linear out;
   explicit MeanOfTokens(const nn::AttentionOptions& o) : Layer("MeanOfTokens"), out({.in = o.dim, .out = o.dim}) {
     child("out", out);
@@ -305,8 +308,7 @@ struct MeanOfTokens : nn::Layer {  // in the place of class attention: [B, 1 + T
 
 }  // namespace
 
-TEST_CASE(
-    "a block of class attention takes what timm's takes: biases, dropouts, stochastic depth, parts of one's own") {
+TEST_CASE("a class attention block has timm's options: biases, dropouts, stochastic depth and custom parts") {
   const DefaultsScope f64(reference_f64);
   const nn::ClassBlockOptions plain{.dim = 6, .heads = 2, .hidden = 8, .init = 0.5};
   nn::ClassBlockOptions dropping = plain;
@@ -319,7 +321,7 @@ TEST_CASE(
     const std::vector<double> y = b(patches, c).values(), skip = c.values(), without = a(patches, c).values();
     CHECK(y != without);
     CHECK(b(patches, c).values() == y);
-    // A sample passes as it is where both branches are dropped: a quarter of them.
+    // If both branches of a sample are dropped, which happens to a quarter of the samples, the sample does not change.
     int passed = 0;
     for (std::size_t i = 0; i < y.size(); i += 6) passed += std::equal(&y[i], &y[i] + 6, &skip[i]);
     CHECK((passed > 0 && passed < 8));
@@ -348,7 +350,7 @@ TEST_CASE(
   CHECK(std::ranges::find(names, "norm1.bias") == names.end());
 }
 
-TEST_CASE("dropout inside and after an MLP and after attention, in a block as well") {
+TEST_CASE("dropout acts inside an MLP, after it and after attention, also within a block") {
   const DefaultsScope f64(reference_f64);
   const Tensor x = random_normal({4, 5, 6}, 1, "x");
   nn::Mlp plain({.dim = 6, .hidden = 8}), dropping({.dim = 6, .hidden = 8, .drop = 0.5});
@@ -363,7 +365,7 @@ TEST_CASE("dropout inside and after an MLP and after attention, in a block as we
     CHECK(zeros(y) == Approx(0.5).margin(0.18));
     CHECK(zeros(z) == Approx(0.5).margin(0.18));
     check_gradients([&](const Tensors& in) { return dropping(in[0]) + attention(in[0]); }, {x}, {.order = 2});
-    // With a junction behind it the sum is the same as without: nothing is fused past the dropout.
+    // With a residual sum the result is the same as with a separate sum: nothing is fused across the dropout.
     Tensor gate = tensor({0.5}, {1});
     const nn::ResidualAdd add{.skip = x, .gate = gate, .row_scale = {}, .path = {}};
     const nn::BranchCall call{.add = &add};
@@ -373,7 +375,7 @@ TEST_CASE("dropout inside and after an MLP and after attention, in a block as we
   CHECK(dropping(x).values() == plain(x).values());
 }
 
-TEST_CASE("CaiT takes every residual method in stage 1, and recomputing blocks changes nothing") {
+TEST_CASE("CaiT works with every residual method in stage 1 and checkpointed blocks change nothing") {
   const Tensor images = random_normal({2, 2, 8, 8}, 1, "images"), labels = integers({1, 4}, {2});
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
@@ -393,7 +395,7 @@ TEST_CASE("CaiT takes every residual method in stage 1, and recomputing blocks c
 }
 
 // timm 1.0.31: sum(p.numel() for p in timm.create_model("cait_" + name).parameters())
-TEST_CASE("presets have as many parameters as timm's models") {
+TEST_CASE("presets have the same number of parameters as timm's models") {
   struct Known {
     const char* size;
     std::int64_t image, count;
@@ -402,14 +404,15 @@ TEST_CASE("presets have as many parameters as timm's models") {
                          Known{"xxs36", 384, 17372680}, Known{"xs24", 384, 26670088}, Known{"s24", 224, 46916200},
                          Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352}, Known{"m48", 448, 356460520}}) {
     nn::CaiTOptions o = nn::options_of(nn::cait_preset(fmt::format("cait-timm-{}", k.size)), {.image = k.image});
-    const std::int64_t blocks = std::exchange(o.depth, 1);  // they are alike: the others are counted, not built
+    const std::int64_t blocks =
+        std::exchange(o.depth, 1);  // all blocks are equal, so one is built and the others are counted
     nn::CaiT model(o);
     INFO(k.size);
     CHECK(model.parameter_count() + (blocks - 1) * model.blocks()[0]->parameter_count() == k.count);
   }
 }
 
-TEST_CASE("presets: the published constants, and where paper and timm differ") {
+TEST_CASE("presets hold the published constants and the constants in which paper and timm differ") {
   const auto value = [](const std::string& preset, const std::string& constant) {
     return nn::cait_preset(preset).at(constant).value;
   };
@@ -458,8 +461,9 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
                                          {"eval_crop", 1.0}})
     CHECK(timm.at(constant).value == wanted);
   for (const std::int64_t depth : {19, 23, 25, 35})
-    CHECK_THAT(nn::layerscale_init_source(depth), contains("ours between the published depths"));
-  for (const std::int64_t depth : {6, 18, 24, 36, 48}) CHECK_THAT(nn::layerscale_init_source(depth), !contains("ours"));
+    CHECK_THAT(nn::layerscale_init_source(depth), contains("our value between the published depths"));
+  for (const std::int64_t depth : {6, 18, 24, 36, 48})
+    CHECK_THAT(nn::layerscale_init_source(depth), !contains("our value"));
   const nn::Constant derived = nn::cait_preset("cait-paper-xs48").at("drop_path");
   CHECK(derived.value == Approx(0.15));
   CHECK(derived.source.starts_with("rule: "));
@@ -474,8 +478,7 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
 TEST_CASE("errors of CaiT and its parts say what was expected") {
   nn::CaiTOptions o = tiny();
   o.depth_token_only = 0;
-  CHECK_THAT(error_of([&] { nn::CaiT{o}; }),
-             contains("[cait] expected at least one block for the class token to read the patches, got 0"));
+  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[cait] expected a depth_token_only of at least 1 block, got 0"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }),
              contains("[talking_heads] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }),
@@ -497,7 +500,7 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
   CHECK_THAT(error_of([&] {
                attention(zeros({2, 3, 4}));
              }),
-             contains("[class_attention] expected [B, 1 + T, 8], the class token first, got [2, 3, 4]"));
+             contains("[class_attention] expected an input [B, 1 + T, 8] with the class token first, got [2, 3, 4]"));
   nn::LayerScaleBlockClassAttn block({.dim = 8, .heads = 2, .hidden = 16});
   CHECK_THAT(
       error_of([&] {

@@ -1,4 +1,4 @@
-// Conv2d, BatchNorm2d and DyT: shapes, initial values, running statistics, what optimizers see.
+// Conv2d, BatchNorm2d and DyT: shapes, initial values, running statistics, and the parameters that optimizers train.
 #include <cmath>
 
 #include "autograd/checkpoint.h"
@@ -11,7 +11,7 @@ using namespace plumb::test;
 
 namespace {
 
-struct ResidualBranch : nn::Layer {  // the start of a convolutional network
+struct ResidualBranch : nn::Layer {  // the first layers of a convolutional network
   nn::Conv2d conv{{.in = 3, .out = 8, .kernel = 3, .stride = 2, .padding = 1, .bias = false}};
   nn::BatchNorm2d norm{8};
 
@@ -27,7 +27,7 @@ Tensor images(std::uint64_t seed) { return random_normal({4, 3, 8, 6}, seed, "im
 
 }  // namespace
 
-TEST_CASE("Conv2d strides and pads, with a weight of He's size, or of another declared one") {
+TEST_CASE("Conv2d has strides and padding and starts from He's distribution or another declared one") {
   nn::Conv2d conv({.in = 16, .out = 64, .kernel = 3, .stride = 2, .padding = 1});
   nn::initialize(conv, 0);
   CHECK(conv(zeros({2, 16, 9, 8})).shape() == Shape{2, 64, 5, 4});
@@ -49,7 +49,7 @@ TEST_CASE("Conv2d strides and pads, with a weight of He's size, or of another de
              contains("[init] expected a weight [out, in] or [out, in, kh, kw] for he_normal, got b [3]"));
 }
 
-TEST_CASE("BatchNorm2d moves its running statistics by a tenth, and uses them in evaluation") {
+TEST_CASE("BatchNorm2d moves its running statistics by a tenth and uses them in evaluation") {
   nn::BatchNorm2d norm(3);
   const Tensor x = images(1);
   const BatchStatistics batch = batch_statistics(x);
@@ -62,14 +62,14 @@ TEST_CASE("BatchNorm2d moves its running statistics by a tenth, and uses them in
 
   norm.eval();
   CHECK(relative_error(norm(x), batch_norm2d(x, {mean, variance}, ones({3}), zeros({3}), 1e-5)) < 1e-6);
-  CHECK(relative_error(norm.own("running_mean").value.values(), mean.values()) < 1e-6);  // as it was
+  CHECK(relative_error(norm.own("running_mean").value.values(), mean.values()) < 1e-6);  // unchanged
   norm.train();
   norm(x);
   CHECK(relative_error(norm.own("running_mean").value.values(), (mean * 0.9 + batch.mean * 0.1).values()) < 1e-6);
   CHECK_THAT(error_of([&] {
                norm(ones({1, 3, 1, 1}));
              }),
-             contains("more than one value a channel in training, got images [1, 3, 1, 1]"));
+             contains("more than one value per channel in training, got images [1, 3, 1, 1]"));
   CHECK(error_of([] { nn::BatchNorm2d bad(0); }) == "[batch_norm2d] expected at least one channel, got 0");
   CHECK_THAT(error_of([] { nn::BatchNorm2d bad(-3); }), contains("at least one channel"));
   for (const double eps : {0.0, -1e-5, std::nan("")})
@@ -86,7 +86,7 @@ TEST_CASE("running statistics move once for a checkpointed forward pass") {
     CHECK(twice.norm.own(name).value.values() == once.norm.own(name).value.values());
 }
 
-TEST_CASE("a convolutional network trains, and its running statistics are no optimizer's business") {
+TEST_CASE("a convolutional network trains and optimizers do not touch its running statistics") {
   ResidualBranch net;
   nn::AdamW optimizer(net.parameters(), {.lr = 1e-2});
   std::vector<std::string> trained;

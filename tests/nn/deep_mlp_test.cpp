@@ -37,7 +37,7 @@ TEST_CASE("each deep MLP computes its formula") {
   for (const std::string& method : nn::deep_mlp_methods()) {
     INFO(method);
     nn::DeepMlp model(small(method));
-    model.each_parameter([](const std::string& name, nn::Parameter& p) {  // a fresh alpha would hide its layer
+    model.each_parameter([](const std::string& name, nn::Parameter& p) {  // an alpha of 0 would hide its layer
       if (name.ends_with("alpha") || name.starts_with("norm"))
         copy_into((random_normal(p.value.shape(), 1, name) + 0.5).array(), p.value.array());
     });
@@ -62,7 +62,7 @@ TEST_CASE("each deep MLP computes its formula") {
   }
 }
 
-TEST_CASE("ReZero's hidden layers are the identity at the start, and their weights get no gradient in the first step") {
+TEST_CASE("ReZero's hidden layers start as the identity and their weights get no gradient in the first step") {
   const nn::DeepMlp model({.inputs = 20, .width = 16, .depth = 8, .classes = 3, .method = "rezero"});
   const Tensor x = random_normal({4, 16}, 0, "x");
   CHECK(model.hidden(x).values() == x.values());
@@ -77,7 +77,7 @@ TEST_CASE("ReZero's hidden layers are the identity at the start, and their weigh
   }
 }
 
-TEST_CASE("the deep MLPs share their first and last layers, and only layer_norm has a norm, one") {
+TEST_CASE("the deep MLPs share their first and last layers and only layer_norm has a norm") {
   const nn::DeepMlp rezero(small("rezero"));
   for (const std::string& method : nn::deep_mlp_methods()) {
     const nn::DeepMlp model(small(method));
@@ -93,7 +93,8 @@ TEST_CASE("the deep MLPs start from the distributions that they declare") {
     INFO(method);
     const nn::DeepMlp model({.inputs = 400, .width = 200, .depth = 2, .classes = 100, .method = method});
     const double gain = method == "residual" ? 0.5 : std::sqrt(2.0);
-    CHECK(deviation_of(value_of(model, "first.weight")) == Approx(std::sqrt(2.0 / 400)).epsilon(0.02));  // He
+    CHECK(deviation_of(value_of(model, "first.weight")) ==
+          Approx(std::sqrt(2.0 / 400)).epsilon(0.02));  // He's distribution
     CHECK(deviation_of(value_of(model, "hidden.1.linear.weight")) == Approx(gain / std::sqrt(200.0)).epsilon(0.02));
     for (const auto& [name, bound] :
          {std::pair("last.weight", 1 / std::sqrt(200.0)), std::pair("hidden.0.linear.bias", 1 / std::sqrt(200.0)),
@@ -108,7 +109,7 @@ TEST_CASE("the deep MLPs start from the distributions that they declare") {
   }
 }
 
-TEST_CASE("Xavier's normal and the uniform init follow their formulas, and refuse what has none") {
+TEST_CASE("Xavier's normal and the uniform init follow their formulas and reject wrong arguments") {
   struct Two : nn::Module {
     Two() : Module("Two") { nn::initialize(*this, 0); }
     Tensor wide = parameter("wide", {100, 300}, nn::Init::xavier_normal(3), Role::weight);
@@ -122,7 +123,7 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas, and refus
   CHECK(largest > 0.49);
   const double deviation = deviation_of(two.wide);
   for (double v : two.wide.values()) beyond_two += std::abs(v) > 2 * deviation;
-  CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));  // normal, not uniform
+  CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));  // as for a normal distribution, not a uniform one
   CHECK(nn::Init::xavier_normal(2).description() == "xavier_normal * 2");
   CHECK(nn::Init::uniform(0.5).description() == "uniform(0.5)");
   CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }),
@@ -130,9 +131,9 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas, and refus
   CHECK_THAT(error_of([] { nn::Init::uniform(-1); }), contains("[init] expected a finite bound above 0, got -1"));
 }
 
-TEST_CASE("a deep MLP refuses what it cannot be built from or run on") {
+TEST_CASE("a deep MLP rejects wrong options and inputs") {
   CHECK_THAT(error_of([] { nn::DeepMlp model({.method = "rezeno"}); }),
-             contains("[deep_mlp] expected a method of vanilla, residual, layer_norm, rezero, got \"rezeno\""));
+             contains("[deep_mlp] expected one of the methods vanilla, residual, layer_norm, rezero, got \"rezeno\""));
   CHECK_THAT(error_of([] { nn::DeepMlp model({.depth = 0}); }),
              contains("expected positive inputs, width, depth and classes, got 3072, 256, 0 and 10"));
   const nn::DeepMlp model(small("vanilla"));

@@ -1,4 +1,4 @@
-// Which runs give the same bits: the same number of threads, or, under strict determinism, any.
+// Training steps give the same bits on the same number of threads and, under strict determinism, on any number.
 #include <array>
 #include <cstring>
 #include <functional>
@@ -21,7 +21,7 @@ struct Strict {
   ~Strict() { set_strict_determinism(false); }
 };
 
-// The weights after two steps, with products large enough to be shared among threads.
+// The weights after two steps, with products large enough to be split over threads.
 std::vector<Array> trained(Precision products) {
   const PrecisionScope scope(products);
   nn::ViT model({.image = 32,
@@ -55,14 +55,14 @@ bool same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {
 
 }  // namespace
 
-TEST_CASE("a step run again on as many threads has the same bits") {
+TEST_CASE("a repeated step on the same number of threads gives the same bits") {
   for (Precision products : {Precision::f32, Precision::bf16}) {
     const Threads threads(2);
     CHECK(same_bits(trained(products), trained(products)));
   }
 }
 
-TEST_CASE("strict determinism: the same bits on any number of threads") {
+TEST_CASE("strict determinism gives the same bits on any number of threads") {
   const Strict strict(true);
   for (Precision products : {Precision::f32, Precision::bf16}) {
     std::vector<Array> first;
@@ -76,8 +76,8 @@ TEST_CASE("strict determinism: the same bits on any number of threads") {
   }
 }
 
-// Shapes whose bits do depend on the number of threads otherwise.
-TEST_CASE("strict determinism: weight gradients and products of matmul()") {
+// Without strict determinism, the bits of these shapes depend on the number of threads.
+TEST_CASE("strict determinism covers weight gradients and products of matmul()") {
   const Strict strict(true);
   const auto on_any_number = [](const std::function<std::vector<double>()>& f) {
     std::vector<double> first;

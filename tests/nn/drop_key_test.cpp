@@ -1,4 +1,4 @@
-// What DropKey is expected to drop, and what it drops.
+// DropKey: the expected and the actual drops.
 #include "nn/drop_key.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ nn::AttentionOptions layer_options(DropShape shape, DropSharing sharing = DropSh
 
 }  // namespace
 
-TEST_CASE("the expected ratio is what draws drop on average, within four standard errors") {
+TEST_CASE("the expected drop ratio is the average over draws, within four standard errors") {
   for (DropShape shape : shapes)
     for (std::int64_t window : {1, 3})
       for (double rate : {0.05, 0.3, 0.8})
@@ -58,14 +58,15 @@ TEST_CASE("the expected ratio is what draws drop on average, within four standar
         }
 }
 
-TEST_CASE("a block drops an interior key as often as wished and border keys less, a cross all alike at window 1") {
+TEST_CASE(
+    "a block drops interior keys at its rate and border keys less often, a cross of window 1 drops all keys alike") {
   const KeyGrid grid{5, 6};
   const nn::DropKey block{.rate = 0.3, .shape = DropShape::block};
   const std::vector<double> p = nn::key_drop_probabilities(block, 31, grid);
   REQUIRE(p.size() == 31);
   CHECK(p[0] == 0);
   const auto at = [&](std::size_t i, std::size_t j) { return p[1 + i * 6 + j]; };
-  CHECK(at(2, 2) == Approx(0.3).epsilon(1e-3));  // rounding of the seed rate to 16 bits
+  CHECK(at(2, 2) == Approx(0.3).epsilon(1e-3));  // the seed rate is rounded to 16 bits
   CHECK(at(0, 0) == Approx(1 - std::pow(0.7, 1.0 / 9)).epsilon(1e-3));
   CHECK(at(0, 5) == at(0, 0));
   CHECK(at(4, 2) == Approx(1 - std::pow(0.7, 3.0 / 9)).epsilon(1e-3));
@@ -73,7 +74,7 @@ TEST_CASE("a block drops an interior key as often as wished and border keys less
   for (double each : nn::key_drop_probabilities({.rate = 0.3, .shape = DropShape::cross}, 30, grid))
     CHECK(each == Approx(0.3).epsilon(2e-3));
   for (double each : nn::key_drop_probabilities({.rate = 0.3}, 30)) CHECK(each == drop_threshold(0.3) / 65536.0);
-  // Key by key against draws.
+  // Compares the probability of each key with draws.
   for (const nn::DropKey& o : {block, nn::DropKey{.rate = 0.3, .shape = DropShape::cross, .window = 3}}) {
     const KeyMask drop = key_mask(o.rate, o.shape, o.window, o.sharing, grid, 31, 5);
     std::vector<double> count(31);
@@ -88,32 +89,33 @@ TEST_CASE("a block drops an interior key as often as wished and border keys less
   }
 }
 
-TEST_CASE("the probability of an empty row is exact where it can be, else an estimate with its error") {
+TEST_CASE("the probability of an empty row is exact if possible, else an estimate with its standard error") {
   for (DropSharing sharing : sharings) {
     const nn::Estimate e = nn::empty_row_probability({.rate = 0.75, .sharing = sharing}, 5);
     CHECK(e.probability == Approx(std::pow(0.75, 5)));
     CHECK(e.standard_error == 0);
   }
   for (DropShape shape : {DropShape::block, DropShape::cross}) {
-    const nn::Estimate e = nn::empty_row_probability({.rate = 1, .shape = shape}, 13, {3, 4});  // a key is off the grid
+    const nn::Estimate e =
+        nn::empty_row_probability({.rate = 1, .shape = shape}, 13, {3, 4});  // one key is outside the grid
     CHECK((e.probability == 0 && e.standard_error == 0));
     CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 12, {3, 4}).probability == 1);
     CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 42, {6, 7}).probability == 1);
   }
-  // A 3 x 3 block needs the seed of each of its corners' windows on a grid of 4 x 4: all four centres.
+  // On a grid of 4 x 4, a 3 x 3 block can drop all keys only if all four possible centres are seeds.
   const nn::DropKey block{.rate = 0.9, .shape = DropShape::block};
   const double q = key_mask(0.9, DropShape::block, 0, DropSharing::per_entry, {4, 4}, 16, 0).threshold / 65536.0;
   CHECK(nn::empty_row_probability(block, 16, {4, 4}).probability == Approx(std::pow(q, 4)));
-  // A cross of window 1 empties a 2 x 3 grid where each row, or each column, has a seed.
+  // A cross of window 1 drops all keys of a 2 x 3 grid if each row, or each column, has a seed.
   const nn::DropKey cross{.rate = 0.8, .shape = DropShape::cross};
-  const double s =
-      1 - key_mask(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold / 65536.0;  // no seed
+  const double s = 1 - key_mask(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold /
+                           65536.0;  // probability of no seed
   const double rows_hit = std::pow(1 - std::pow(s, 3), 2), columns_hit = std::pow(1 - std::pow(s, 2), 3);
-  double both = 0;  // by inclusion and exclusion over columns without a seed
+  double both = 0;  // by inclusion and exclusion over the columns without a seed
   for (int k = 0; k <= 3; ++k)
     both += (k % 2 ? -1 : 1) * (k == 0 || k == 3 ? 1 : 3) * std::pow(s, 2 * k) * std::pow(1 - std::pow(s, 3 - k), 2);
   CHECK(nn::empty_row_probability(cross, 6, {2, 3}).probability == Approx(rows_hit + columns_hit - both));
-  // Both ways against rows of other draws; 5 x 6 is past what is enumerated.
+  // Compares the exact result and the estimate with other draws; the 5 x 6 grid is too large for enumeration.
   for (const KeyGrid grid : {KeyGrid{3, 4}, KeyGrid{5, 6}}) {
     const nn::DropKey o{.rate = 0.9, .shape = DropShape::cross};
     const nn::Estimate e = nn::empty_row_probability(o, grid.cells(), grid);
@@ -130,7 +132,7 @@ TEST_CASE("the probability of an empty row is exact where it can be, else an est
   CHECK(rare.standard_error == Approx(1e-5).epsilon(0.01));
 }
 
-TEST_CASE("a layer's statistics are those of the mask that its forward pass draws") {
+TEST_CASE("a layer's statistics are those of the mask in its forward pass") {
   const std::int64_t batch = 4, tokens = 10;
   const RandomScope random({.seed = 2, .step = 9, .first_sample = 8});
   for (DropShape shape : shapes)
@@ -141,7 +143,7 @@ TEST_CASE("a layer's statistics are those of the mask that its forward pass draw
         explicit Root(const nn::AttentionOptions& options) : Module("Root"), attn(options) { child("attn", attn); }
         nn::Attention attn;
       } root(o);
-      // The op under the layer's path, with v such that the output is the row of probabilities.
+      // Calls the op under the layer's path, with values v that make the output equal to the rows of probabilities.
       const PathScope scope(root.attn.path());
       std::vector<double> one(100);
       for (std::size_t i = 0; i < 100; ++i) one[i] = i % 11 == 0;
@@ -222,7 +224,7 @@ TEST_CASE("a layer with a structured DropKey needs a grid that fits its tokens")
              contains("[drop_key] expected at least one key, got 0"));
 }
 
-TEST_CASE("matched by share, every shape is expected to drop as many patches, in a layer as well") {
+TEST_CASE("matched by share, all shapes are expected to drop the same number of patches, also in a layer") {
   for (DropShape shape : shapes)
     for (std::int64_t side : {4, 8, 14})
       for (double share : {0.05, 0.3, 0.7}) {
@@ -231,7 +233,7 @@ TEST_CASE("matched by share, every shape is expected to drop as many patches, in
             nn::by_rate({.rate = share, .shape = shape, .match = nn::DropMatch::share}, {side, side});
         CHECK(matched.match == nn::DropMatch::rate);
         CHECK(nn::expected_drop_ratio(matched, side * side, {side, side}) == Approx(share).margin(1e-3));
-        // What it is for: by rate a block drops fewer.
+        // Matched by rate, a block drops fewer patches.
         if (shape == DropShape::block && side == 4 && share == 0.3)
           CHECK(nn::expected_drop_ratio({.rate = share, .shape = shape}, side * side, {side, side}) < 0.18);
       }
@@ -239,7 +241,7 @@ TEST_CASE("matched by share, every shape is expected to drop as many patches, in
   CHECK(nn::by_rate({.rate = 0, .shape = DropShape::block, .match = nn::DropMatch::share}, {4, 4}).rate == 0);
   CHECK(nn::by_rate({.rate = 0.3, .shape = DropShape::block}, {4, 4}).rate == 0.3);
   CHECK_THAT(error_of([] { nn::drop_match_named("size"); }),
-             contains("expected a match of \"rate\" or \"share\", got \"size\""));
+             contains("expected a match \"rate\" or \"share\", got \"size\""));
 
   nn::Attention layer({.dim = 12,
                        .heads = 3,
@@ -249,7 +251,7 @@ TEST_CASE("matched by share, every shape is expected to drop as many patches, in
   CHECK(layer.drop_key_statistics(200, 16).drop_ratio == Approx(0.3).margin(0.01));
 }
 
-TEST_CASE("what drops in attention can be switched off for a last part of training") {
+TEST_CASE("all drops in attention can be switched off for the last part of training") {
   for (const bool talking : {false, true}) {
     nn::StackOptions o{.dim = 12,
                        .heads = 3,

@@ -13,7 +13,7 @@
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("DropHead drops heads at its rate, rescales the others, and keeps one") {
+TEST_CASE("DropHead drops heads at its rate, rescales the others and keeps at least one") {
   const std::int64_t batch = 3000, heads = 11;
   const Tensor like = zeros({1});
   for (double rate : {0.0, 0.3, 0.97}) {
@@ -22,7 +22,7 @@ TEST_CASE("DropHead drops heads at its rate, rescales the others, and keeps one"
     CHECK(scale.shape() == Shape{batch, 1, heads, 1});
     const std::vector<double> s = scale.values();
     double dropped = 0, expected = rate * heads;
-    expected -= std::pow(rate, heads);  // one of a sample that lost all is kept
+    expected -= std::pow(rate, heads);  // a sample that lost all heads keeps one
     std::vector<double> kept_alone(heads);
     for (std::size_t b = 0; b < s.size(); b += heads) {
       const auto zeros = std::count(&s[b], &s[b] + heads, 0.0);
@@ -35,13 +35,13 @@ TEST_CASE("DropHead drops heads at its rate, rescales the others, and keeps one"
     }
     CHECK(dropped / batch == Approx(expected).margin(4 * std::sqrt(heads * 0.25 / batch)));
     if (rate > 0.9)
-      for (double n : kept_alone) CHECK(n > 100);  // of about 2800 over 11 heads: none is preferred
+      for (double n : kept_alone) CHECK(n > 100);  // about 2800 samples over 11 heads: no head is preferred
     CHECK(nn::drop_head_scale(batch, heads, rate, like).values() == s);
     const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});  // the second part of a larger batch
     const std::vector<double> tail = nn::drop_head_scale(10, heads, rate, like).values();
     CHECK(std::equal(tail.begin(), tail.end(), s.begin() + 1000 * heads));
   }
-  // Draw head % 8 of block head / 8, purpose 7.
+  // The draw is number head % 8 of block head / 8, with purpose 7.
   const RandomScope random({.seed = 3, .step = 6, .first_sample = 2});
   const std::vector<double> s = nn::drop_head_scale(2, heads, 0.5, like).values();
   for (std::uint32_t b = 0; b < 2; ++b)
@@ -66,7 +66,8 @@ TEST_CASE("DropHead's rate follows a V over training") {
   CHECK(nn::drop_head_scale(0, 2, 0.1, zeros({1})).shape() == Shape{0, 1, 2, 1});
 }
 
-TEST_CASE("a layer scales its heads by DropHead's factors in training, also along the V, and not in evaluation") {
+TEST_CASE(
+    "a layer scales its heads by DropHead's factors in training, also with a V-shaped rate and not in evaluation") {
   for (std::int64_t steps : {0, 21}) {
     nn::Attention layer(
         {.dim = 12, .heads = 3, .drop_head = 0.6, .drop_head_steps = steps, .init = nn::Init::truncated_normal(0.5)});
@@ -84,7 +85,7 @@ TEST_CASE("a layer scales its heads by DropHead's factors in training, also alon
       const RandomScope random({.seed = 2, .step = step});
       CHECK(relative_error(layer(x).values(), scaled(steps && step == 4 ? 0.36 : 0.6)) < 1e-6);
     }
-    const RandomScope random({.seed = 2, .step = 10});  // the bottom of the V
+    const RandomScope random({.seed = 2, .step = 10});  // the minimum of the V
     CHECK((layer(x).values() == scaled(0)) == (steps == 21));
     layer.eval();
     CHECK(layer(x).values() == scaled(0));
@@ -92,10 +93,10 @@ TEST_CASE("a layer scales its heads by DropHead's factors in training, also alon
   CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 1}); }),
              contains("[attention] expected a DropHead rate in [0, 1), got 1"));
   CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 0.1, .drop_head_steps = -1}); }),
-             contains("or 0, got -1"));
+             contains("DropHead steps of at least 0, got -1"));
 }
 
-TEST_CASE("a layer with DropHead and a structured DropKey has right gradients of order two") {
+TEST_CASE("a layer with DropHead and a structured DropKey has correct second-order gradients") {
   const RandomScope random({.seed = 2, .step = 1});
   const DefaultsScope where(reference_f64);
   nn::Attention layer({.dim = 4,
@@ -108,7 +109,7 @@ TEST_CASE("a layer with DropHead and a structured DropKey has right gradients of
   check_gradients([&](const Tensors& in) { return layer(in[0]); }, {random_normal({2, 5, 4}, 3, "x")}, {.order = 2});
 }
 
-TEST_CASE("the original form of stochastic depth scales in evaluation instead, and draws the same samples") {
+TEST_CASE("the original form of stochastic depth scales in evaluation instead and draws the same samples") {
   nn::DropPath rescaled(0.25), original(0.25, 0, nn::DropPathForm::original);
   const RandomScope random({.seed = 3, .step = 1});
   const Tensor x = random_normal({200, 3}, 1, "x");

@@ -38,7 +38,7 @@ TEST_CASE("the average follows its equation, with and without warm-up of the dec
     }
 }
 
-TEST_CASE("a scope evaluates with the averages and puts the weights back") {
+TEST_CASE("an EmaScope evaluates with the averages and puts the weights back") {
   const DefaultsScope scope(reference_f64);
   Model model;
   nn::Ema ema(model, {.decay = 0.5});
@@ -47,8 +47,8 @@ TEST_CASE("a scope evaluates with the averages and puts the weights back") {
   {
     const nn::EmaScope averaged(ema);
     CHECK(model.w.values() == std::vector<double>{2, 2, 0});
-    CHECK_THAT(error_of([&] { ema.update(); }), contains("[ema] expected update() with the weights in place"));
-    CHECK_THAT(error_of([&] { ema.state(); }), contains("[ema] expected state with the weights in place"));
+    CHECK_THAT(error_of([&] { ema.update(); }), contains("[ema] expected update() while the weights are in place"));
+    CHECK_THAT(error_of([&] { ema.state(); }), contains("saved or loaded while the weights are in place"));
   }
   CHECK(model.w.values() == std::vector<double>{3, 6, -3});
   CHECK(ema.updates() == 1);
@@ -59,7 +59,7 @@ TEST_CASE("a scope evaluates with the averages and puts the weights back") {
   CHECK_THAT(error_of([&] { nn::Ema(model, {.decay = 1.5}); }), contains("a decay in 0..1, got 1.5"));
 }
 
-TEST_CASE("an average that is saved and loaded continues to the bit") {
+TEST_CASE("a saved and loaded average continues bit for bit") {
   const DefaultsScope scope(cpu_f32);
   Model one, two;
   nn::Ema a(one, {.decay = 0.9, .warm_up = true}), b(two, {.decay = 0.9, .warm_up = true});
@@ -82,13 +82,13 @@ TEST_CASE("an average that is saved and loaded continues to the bit") {
   const std::vector<double> average = b.state().at("w.average").values();
   CHECK(error_of([&] {
           b.load_state({{"w.average", zeros({3})}, {"updates", integers({-2}, {})}});
-        }) == "[ema] load_state: expected \"updates\" of at least 0, got -2");
+        }) == "[ema] load_state: expected \"updates\" to be at least 0, got -2");
   CHECK(b.state().at("w.average").values() == average);
 }
 
 namespace {
 
-// A body and a head, which may change after an average was made.
+// A body and a head, which can be changed after an average was made.
 struct Headed : nn::Module {
   Headed() : Module("Headed") {
     child("body", body);
@@ -120,7 +120,7 @@ std::vector<double> all_values(const nn::Module& model) {
 
 }  // namespace
 
-TEST_CASE("an average made before parameters were frozen or unfrozen is right") {
+TEST_CASE("an average stays correct if parameters are frozen or unfrozen later") {
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const bool freeze : {true, false}) {
       CAPTURE(freeze);
@@ -149,14 +149,12 @@ TEST_CASE("an average made before parameters were frozen or unfrozen is right") 
     }
 }
 
-TEST_CASE(
-    "an average made before a head was replaced, a module added or a name given another tensor is refused with their "
-    "names") {
+TEST_CASE("an average rejects a model with replaced, added or removed parameters and names them") {
   const DefaultsScope scope(reference_f64);
   const auto every_use_refused = [](nn::Ema& ema, const nn::Module& model, const nn::NamedTensors& state,
                                     const std::string& changes) {
     const std::string expected = "[ema] expected the parameters that Headed had when its average was made, got " +
-                                 changes + "; make the average when the model is complete";
+                                 changes + "; make the average after the model is complete";
     const std::vector<double> before = all_values(model);
     CHECK(error_of([&] { ema.update(); }) == expected);
     CHECK(error_of([&] { ema.swap(); }) == expected);
@@ -200,7 +198,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a scope in which the model changes puts back the weights that it took") {
+TEST_CASE("an EmaScope in which the model changes puts back the weights that it took") {
   const DefaultsScope scope(reference_f64);
   Headed model;
   nn::Ema ema(model, {.decay = 0.5});
@@ -214,9 +212,10 @@ TEST_CASE("a scope in which the model changes puts back the weights that it took
   CHECK_THAT(error_of([&] { ema.update(); }), contains("2 added: late.w, late.b"));
 }
 
-TEST_CASE("a parameter under two names has no average: it would be exchanged twice") {
+TEST_CASE("a parameter with two names cannot be averaged because swap() would exchange it twice") {
   const DefaultsScope scope(reference_f64);
   Headed model;
   model.own_of_head("w") = model.body.own("w");
-  CHECK(error_of([&] { nn::Ema(model, {}); }) == "[ema] expected each parameter once, got one as body.w and as head.w");
+  CHECK(error_of([&] { nn::Ema(model, {}); }) ==
+        "[ema] expected each parameter once, got the same one as body.w and head.w");
 }

@@ -29,8 +29,9 @@ const std::vector<bool> evaluation(4, false);
 
 }  // namespace
 
-TEST_CASE("an evaluation scope gives every module its own mode back") {
-  // All modes of the model, first, first.inner and second: a parent in one mode with a child in the other among them.
+TEST_CASE("an evaluation scope restores the mode of every module") {
+  // All combinations of modes of the model, first, first.inner and second, including parents and children in different
+  // modes.
   for (unsigned modes = 0; modes < 16; ++modes) {
     INFO(modes);
     Model model;
@@ -59,7 +60,7 @@ TEST_CASE("an evaluation scope of a part leaves the rest of the model in trainin
   CHECK(model.modes() == std::vector<bool>(4, true));
 }
 
-TEST_CASE("modes come back when an exception leaves an evaluation scope") {
+TEST_CASE("modes are restored if an exception leaves an evaluation scope") {
   Model model;
   model.second.eval();
   CHECK_THAT(error_of([&] {

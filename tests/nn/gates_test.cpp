@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
@@ -39,7 +39,7 @@ double deviation(const Tensor& t) { return std::sqrt(mean(t * t).item()); }
 
 namespace {
 
-// (1 - t) x + t f, t = sigmoid(W x + b): a gate that reads the stream.
+// (1 - t) x + t f, with t = sigmoid(W x + b): a gate that reads the stream.
 struct Highway : nn::Gate {
   explicit Highway(const nn::GateContext& c)
       : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.3), Role::gate)),
@@ -51,7 +51,7 @@ struct Highway : nn::Gate {
   Tensor w, b;
 };
 
-// Every junction of one forward pass.
+// Collects every junction of one forward pass.
 void each_junction(nn::ViT& model, const Tensor& images, const std::function<void(const nn::Junction&)>& look) {
   std::vector<Handle> watch;
   for (const auto& block : model.stack().blocks()) watch.push_back(block->observe(look));
@@ -66,7 +66,7 @@ void shake(const nn::Module& module) {
 
 }  // namespace
 
-TEST_CASE("what a gate adds is its junction without what that keeps of the stream, for every method") {
+TEST_CASE("a gate's added term is its junction minus the part of the stream that it keeps, for every method") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
   const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
@@ -78,7 +78,7 @@ TEST_CASE("what a gate adds is its junction without what that keeps of the strea
     each_junction(model, images, [&](const nn::Junction& j) {
       ++junctions;
       const Tensor zero = zeros_like(j.branch_value);
-      // All of these are affine in the stream: what is kept is what moves with it.
+      // All these gates are affine in the stream, so the kept part is the part that changes with the stream.
       const Tensor kept = j.gate.combine(j.stream, zero) - j.gate.combine(zeros_like(j.stream), zero);
       CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) <
             1e-12);
@@ -91,7 +91,7 @@ TEST_CASE("what a gate adds is its junction without what that keeps of the strea
   }
 }
 
-TEST_CASE("what a tiny gate adds does not drown in the stream") {
+TEST_CASE("a tiny added term is not lost in the rounding of the stream") {
   const NoGrad no_grad;
   nn::ViT model({.image = 16,
                  .patch = 8,
@@ -106,9 +106,7 @@ TEST_CASE("what a tiny gate adds does not drown in the stream") {
   });
 }
 
-TEST_CASE(
-    "a gate that reads the stream adds what it changes, has the factors that it says, and passes dropped samples as "
-    "they are") {
+TEST_CASE("a gate that reads the stream reports its added term and its factors and keeps dropped samples unchanged") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
   nn::ViT model({.image = 16,
@@ -127,21 +125,21 @@ TEST_CASE(
     CHECK(relative_error(gate.added(j.stream, j.branch_value), t * j.branch_value - t * j.stream) < 1e-12);
     CHECK(gate.combine_scaled(j.stream, j.branch_value, zeros({3})).values() == j.stream.values());
     CHECK(relative_error(j.joined, (1 - t) * j.stream + t * j.branch_value) < 1e-12);
-    // Where a gate does not say its factors, a matrix is none, and vectors are.
+    // If a gate does not override values(), vectors count as factors and a matrix does not.
     CHECK_FALSE(gate.Gate::values(j.stream).defined());
   });
   CHECK(nn::AlphaGate(0.25).values(ones({1, 1, 12})).values() == std::vector<double>{0.25});
   CHECK_FALSE(nn::ScaleGate().values(ones({1, 1, 12})).defined());
 }
 
-TEST_CASE("a gate that multiplies the stream is not taken for a dead one") {
+TEST_CASE("a gate that multiplies the stream is not rejected as a gate of 0") {
   struct Multiplying : nn::Gate {  // x (1 + f)
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip * (1 + branch); }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
   CHECK_NOTHROW(nn::Stack(
       {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>}}));
-  struct Tiny : nn::Gate {  // drowns in a stream of ones, but learns
+  struct Tiny : nn::Gate {  // lost to rounding in a stream of ones, but learns
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e-12 * branch; }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
@@ -149,7 +147,7 @@ TEST_CASE("a gate that multiplies the stream is not taken for a dead one") {
       {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Tiny>}}));
 }
 
-TEST_CASE("what a method claims about a fresh network holds") {
+TEST_CASE("the claims of a method about a fresh network hold") {
   const DefaultsScope f64(reference_f64);
   const Tensor x = random_normal({2, 5, 12}, 1, "stream"), images = random_normal({3, 1, 16, 16}, 1, "images");
   for (const std::string& name : built_in_gates) {
@@ -165,14 +163,14 @@ TEST_CASE("what a method claims about a fresh network holds") {
       branch_gradient += deviation(g[fmt::format("blocks.0.{}", weight)]);
     const auto claims = [&](nn::InitProperty c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
     CHECK(identity == claims(nn::InitProperty::identity_at_init));
-    // A zeroed head hides every gradient but its own, so silence proves a claim only without one.
+    // A head of zeros hides every gradient except its own, so a gradient of 0 proves a claim only without such a head.
     if (!method.paper.zero_head) CHECK((branch_gradient == 0) == claims(nn::InitProperty::zero_branch_gradient));
     if (claims(nn::InitProperty::zero_branch_gradient)) CHECK(branch_gradient == 0);
     CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::InitProperty::loss_is_log_classes));
   }
 }
 
-TEST_CASE("parameters that methods add: names, shapes, roles, rates") {
+TEST_CASE("methods add parameters with the expected names, shapes, roles and learning-rate factors") {
   const auto added = [](const std::string& gate) {
     std::vector<std::string> lines;
     for (const auto& [name, p] : by_name(make_vit(gate)))
@@ -198,7 +196,7 @@ TEST_CASE("parameters that methods add: names, shapes, roles, rates") {
                                 "shifts.fc1 [1] shift 0.1 0", "shifts.fc2 [1] shift 0.1 0"});
 }
 
-TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") {
+TEST_CASE("Fixup scales its branches by depth and starts last layers and head at zero") {
   const auto p = by_name(make_vit("fixup", 24)), plain = by_name(make_vit("pre", 24));
   const auto ratio = [&](const std::string& name) {
     return deviation(p.at(name).value) / deviation(plain.at(name).value);
@@ -208,10 +206,10 @@ TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") 
   CHECK(deviation(p.at("blocks.5.attn.proj.weight").value) == 0);
   CHECK(deviation(p.at("blocks.5.mlp.fc2.weight").value) == 0);
   CHECK(deviation(p.at("head.weight").value) == 0);
-  CHECK(ratio("patch_embed.proj.weight") == 1);  // the trunk is everybody's
+  CHECK(ratio("patch_embed.proj.weight") == 1);  // the trunk is the same for all methods
 }
 
-TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else changes") {
+TEST_CASE("each rule of Fixup can be left out and nothing else changes") {
   const auto with = [](const nn::methods::FixupParts& parts) {
     return by_name(make_vit(nn::methods::fixup(parts), 24));
   };
@@ -236,18 +234,18 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
   CHECK(no_shifts.size() == whole.size() - 4 * 24);
   CHECK(no_scales.size() == whole.size() - 2 * 24);
   CHECK(nn::methods::fixup().claims.size() == 3);
-  CHECK(nn::methods::fixup({.scales = false}).claims.empty());  // promised of the whole alone
+  CHECK(nn::methods::fixup({.scales = false}).claims.empty());  // only the complete method has claims
 }
 
-TEST_CASE("Fixup's parts come from its constants, and fixup_ln always has them all") {
+TEST_CASE("Fixup's parts follow from its constants and fixup_ln always has all parts") {
   nn::GateContext c{.dim = 8, .heads = 2, .hidden = 32, .block = 0, .blocks = 2};
   CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
-             contains("got \"zero_last\"; add it to Method::constants"));
+             contains("got \"zero_last\"; declare it in Method::constants"));
   c.constants = {{"shifts", 0}, {"scales", 0}};
   CHECK(nn::methods::fixup_ln().build(c).modules.size() == 3);
 }
 
-TEST_CASE("a class token may join the patches late: the blocks before see patches alone") {
+TEST_CASE("with a class token that joins late, the blocks before it see only patches") {
   for (const std::int64_t joins : {0, 1, 2}) {
     nn::ViT model({.image = 16,
                    .patch = 8,
@@ -269,7 +267,7 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
     const Gradients g = backward(sum(model(random_normal({3, 1, 16, 16}, 1, "images"))));
     for (std::int64_t b = 0; b < 3; ++b) CHECK(tokens.at(static_cast<std::size_t>(b)) == (b < joins ? 4 : 5));
     CHECK(norm(g["cls_token"]).item() > 0);
-    CHECK(norm(g["blocks.0.attn.qkv.weight"]).item() > 0);  // patches reach the token through attention
+    CHECK(norm(g["blocks.0.attn.qkv.weight"]).item() > 0);  // patches reach the class token through attention
     model.checkpoint_blocks(true);
     CHECK(model(random_normal({3, 1, 16, 16}, 1, "images")).shape() == Shape{3, 7});
   }
@@ -289,12 +287,14 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
   CHECK_THAT(error_of([&] { build(3, nn::Pool::token, "pre"); }),
              contains("[vit] expected a class token that joins before one of 3 blocks, got block 3"));
   CHECK_THAT(error_of([&] { build(1, nn::Pool::mean, "pre"); }),
-             contains("[vit] expected a pool of the class token where it joins late, before block 1"));
+             contains("[vit] expected pool token if the class token joins late (token_block 1)"));
   CHECK_THAT(error_of([&] { build(1, nn::Pool::token, "residual_dual"); }),
-             contains("whose stream is the tokens alone") && contains("residual_dual"));
+             contains("whose stream is only the tokens") && contains("residual_dual"));
 }
 
-TEST_CASE("a recipe says how weights, head and rates of scalars start, the shared one the same for all") {
+TEST_CASE(
+    "a recipe decides how weights and head start and how scalars learn and the shared recipe is the same for all "
+    "methods") {
   const auto with = [](const std::string& gate, const nn::Recipe& recipe) {
     return nn::ViT({.image = 16,
                     .patch = 8,
@@ -323,14 +323,14 @@ TEST_CASE("a recipe says how weights, head and rates of scalars start, the share
   CHECK(fixup.at("blocks.1.shifts.fc2").lr_factor == 0.1);
   CHECK(fixup.at("blocks.0.mlp.fc1.weight").lr_factor == 1);
   CHECK(deviation(fixup.at("head.weight").value) == 0);
-  // In CaiT's comparison all columns have one base and one warm-up.
+  // In CaiT's comparison, all columns have the same base and warm-up.
   for (const char* gate : {"rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale"}) {
     const nn::Recipe& paper = nn::method_named(gate).paper;
     CHECK((paper.base == nn::Base::truncated_normal && paper.warmup == 5.0 / 300));
   }
 }
 
-TEST_CASE("a ViT that pools has no class token and reads the mean of its normalised patches") {
+TEST_CASE("a ViT with mean pooling has no class token and reads the mean of its normalised patches") {
   for (const char* gate : {"pre", "rezero", "residual_dual", "hyper_connections"}) {
     INFO(gate);
     nn::ViT model({.image = 16,
@@ -349,7 +349,7 @@ TEST_CASE("a ViT that pools has no class token and reads the mean of its normali
       if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift)
         copy_into((parameter.value.detach() + 0.3).array(), parameter.value.array());
     const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
-    // Patch by patch: the embedding as a product, the stack, and the mean over patches by hand.
+    // Computes the same by hand: each patch through the embedding as a product, the stack, and the mean over patches.
     const Tensor patches = permute(reshape(images, {3, 1, 2, 8, 2, 8}), {0, 2, 4, 3, 5, 1});
     const Tensor tokens = linear(reshape(patches, {3, 4, 64}), p.at("patch_embed.proj.weight").value,
                                  p.at("patch_embed.proj.bias").value) +
@@ -362,18 +362,18 @@ TEST_CASE("a ViT that pools has no class token and reads the mean of its normali
   }
 }
 
-TEST_CASE("a method's own base init is taken when asked for") {
+TEST_CASE("a method's own base init is used on request") {
   const auto p = by_name(make_vit("rezero", 2, true));
   CHECK(deviation(p.at("blocks.0.mlp.fc1.weight").value) == Approx(std::sqrt(2.0 / (12 + 48))).epsilon(0.1));
   CHECK(deviation(p.at("blocks.0.attn.qkv.weight").value) ==
-        Approx(std::sqrt(2.0 / (12 + 36))).epsilon(0.1));  // packed
+        Approx(std::sqrt(2.0 / (12 + 36))).epsilon(0.1));  // q, k and v as one packed matrix
   CHECK(deviation(by_name(make_vit("post", 2, true)).at("blocks.0.attn.qkv.weight").value) ==
         Approx(std::sqrt(2.0 / 24)).epsilon(0.1));
   CHECK(deviation(by_name(make_vit("layerscale", 2, true)).at("blocks.0.attn.qkv.weight").value) ==
         Approx(0.02).epsilon(0.1));
 }
 
-TEST_CASE("LayerScale as a module") {
+TEST_CASE("LayerScale works as a layer") {
   nn::LayerScale scale(6);
   CHECK(scale.gamma().shape() == Shape{6});
   CHECK(scale.gamma().values()[3] == Approx(1e-4));
@@ -385,7 +385,7 @@ TEST_CASE("LayerScale as a module") {
   }
   CHECK(scale.flop_count(65) == 65 * 6);
   CHECK_FALSE(nn::decays(scale.parameters()[0].role));
-  const nn::LayerScale zero(6, 0);  // an initial value like any other
+  const nn::LayerScale zero(6, 0);  // 0 is an initial value like any other
   CHECK(zero.gamma().values()[0] == 0);
   CHECK(zero(ones({2, 6})).values()[0] == 0);
   CHECK_THAT(error_of([&] { scale(ones({2, 5})); }), contains("[layer_scale] expected input [.., 6], got [2, 5]"));
@@ -394,7 +394,7 @@ TEST_CASE("LayerScale as a module") {
   CHECK(twice(ones({2, 3})).dtype() == DType::f64);
 }
 
-TEST_CASE("CaiT's initial values by depth") {
+TEST_CASE("CaiT's initial values follow from the depth") {
   CHECK(nn::layerscale_init(12) == 0.1);
   CHECK(nn::layerscale_init(18) == 0.1);
   CHECK(nn::layerscale_init(24) == 1e-5);
@@ -403,7 +403,7 @@ TEST_CASE("CaiT's initial values by depth") {
   CHECK(by_name(make_vit("layerscale", 20)).at("blocks.19.gate2.gamma").value.values()[0] == Approx(1e-5));
 }
 
-TEST_CASE("folding LayerScale's gamma into the output projection leaves the block's output") {
+TEST_CASE("LayerScale's gamma can be folded into the output projection without changing the block's output") {
   const DefaultsScope f64(reference_f64);
   nn::ViT model = make_vit("layerscale", 1);
   auto p = by_name(model);
@@ -419,7 +419,7 @@ TEST_CASE("folding LayerScale's gamma into the output projection leaves the bloc
   CHECK(relative_error((*model.blocks()[0])(x), before) < 1e-12);
 }
 
-TEST_CASE("a method with other constants is the same as text and in code, to the last bit") {
+TEST_CASE("a method with other constants is the same as text and in code, bit for bit") {
   const double third = 1.0 / 3;
   const nn::Method m = nn::methods::mix_ln(third);
   CHECK(m.text() == "mix_ln:post_share=0.3333333333333333");
@@ -433,11 +433,11 @@ TEST_CASE("a method with other constants is the same as text and in code, to the
   const nn::methods::FixupParts parts{.zero_last = false, .factor = 0.5, .scales = false};
   CHECK(nn::methods::fixup(parts).label() == "fixup:zero_last=0:factor=0.5:scales=0");
   CHECK(nn::method_named("fixup:scales=0:factor=0.5:zero_last=0").label() == nn::methods::fixup(parts).label());
-  // Fields that follow from constants do so both ways.
+  // Fields that follow from constants are the same in both forms.
   CHECK(nn::method_named("fixup:scales=0").claims.empty());
   CHECK(nn::method_named("fixup:scales=0").with({{"scales", 1}}).claims.size() == 3);
   CHECK_THAT(nn::method_named("depth_mup:base_depth=8").counts, contains("Nb = 8"));
-  // As text and in code the same network is built.
+  // Both forms build the same network.
   for (const auto& [text, method] : std::vector<std::pair<std::string, nn::Method>>{
            {"layerscale:init=0.3", nn::methods::layerscale(0.3)},
            {"hyper_connections:streams=2", nn::methods::hyper_connections(2)},
@@ -453,7 +453,7 @@ TEST_CASE("a method with other constants is the same as text and in code, to the
   }
 }
 
-TEST_CASE("a registered gate is in the table and trains, and a bad registration is refused") {
+TEST_CASE("a registered gate is in the table and trains and a wrong registration is rejected") {
   struct TanhGate : nn::Gate {
     Tensor a = parameter("a", zeros({1}), Role::gate);
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + tanh(a) * branch; }
@@ -489,7 +489,7 @@ TEST_CASE("a registered gate is in the table and trains, and a bad registration 
              contains("[gate] expected combine to return the shape of the stream [8, 5, 12], got [8, 1, 12]"));
 }
 
-TEST_CASE("stochastic depth drops samples, keeps the expectation, and is off in evaluation") {
+TEST_CASE("stochastic depth drops samples, keeps the expectation and is off in evaluation") {
   nn::DropPath drop(0.25);
   const Tensor x = ones({4000, 3});
   const RandomScope random({.seed = 3, .step = 1});
@@ -516,7 +516,7 @@ TEST_CASE("stochastic depth drops samples, keeps the expectation, and is off in 
   CHECK_THAT(error_of([] { nn::DropPath bad(1); }), contains("[drop_path] expected a rate in [0, 1), got 1"));
 }
 
-TEST_CASE("rates over depth") {
+TEST_CASE("drop rates follow their schedule over depth") {
   using enum nn::Schedule;
   const auto rates = [](nn::Schedule s) {
     std::vector<double> r;
@@ -536,7 +536,7 @@ TEST_CASE("rates over depth") {
   CHECK_THAT(error_of([] { nn::schedule_named("cosine"); }), contains("got \"cosine\""));
 }
 
-TEST_CASE("a gate with a layer of its own can close branches whose last layer starts at zero") {
+TEST_CASE("a gate that contains a layer can close branches whose last layer starts at zero") {
   struct Mixed : nn::Gate {  // x + f + mix(x) f
     explicit Mixed(const nn::GateContext& c) : mix({.in = c.dim, .out = c.dim}) { child("mix", mix); }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }

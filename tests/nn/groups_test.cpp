@@ -1,6 +1,6 @@
-// How an optimizer treats every parameter of every method, against tests/golden/groups.txt: a factor that changes by
-// accident changes results and fails no other test. To regenerate the file after a change that is meant, or for a new
-// method, run this test; its failure names the file that it wrote and the command that copies it.
+// Compares how an optimizer treats every parameter of every method with tests/golden/groups.txt. A factor that changes
+// by accident changes results, but fails no other test. After an intended change, or for a new method, run this test:
+// its failure names the file that it wrote, and the command that copies it.
 #include <map>
 
 #include "core/atomic_file.h"
@@ -12,15 +12,15 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in = nn::method_names();  // read before a test registers further methods
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));
 }
 
-// A small ViT of the method, with the recipe of its paper: names by what is done to them, in order of registration. It
-// is deeper than the base depth of depth_mup, where all factors would be 1. Parameters that neither decay nor have a
-// factor are counted, so that one that is new shows as well.
+// Lists the parameters of a small ViT of the method with the recipe of its paper: names by factor, in the order of
+// registration. The ViT is deeper than the base depth of depth_mup, where all factors would be 1. Parameters that
+// neither decay nor have a factor are only counted, so that a new one shows too.
 std::string groups_of(const std::string& gate) {
   const nn::Method method = nn::method_named(gate);
   const nn::ViT model({.image = 8,
@@ -52,7 +52,7 @@ std::string groups_of(const std::string& gate) {
 
 }  // namespace
 
-TEST_CASE("which parameters decay and which have a rate or eps factor, for every method") {
+TEST_CASE("the decaying parameters and the learning-rate and eps factors of every method are as recorded") {
   std::string text =
       "# For every method: the parameters of a ViT of three blocks, under its paper's recipe, that decay, and those "
       "whose rate or eps has a factor.\n"
@@ -68,6 +68,6 @@ TEST_CASE("which parameters decay and which have a rate or eps factor, for every
   }
   write_file_atomically(actual, text);
   FAIL("the groups differ: look at\n  diff " << golden.string() << " " << actual.string()
-                                             << "\nand if that is meant,\n  cp " << actual.string() << " "
+                                             << "\nand if the change is intended, run\n  cp " << actual.string() << " "
                                              << golden.string());
 }

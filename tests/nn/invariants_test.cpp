@@ -1,4 +1,4 @@
-// Exact relations between methods, without data: each with its special constants is its parent.
+// Exact relations between methods, without data: with special constants, a method equals another one, its parent.
 #include <cmath>
 #include <map>
 
@@ -34,7 +34,7 @@ void set_all(const nn::Module& module, const std::string& ending, double value) 
   REQUIRE(count > 0);
 }
 
-// Shared parameters get the same values, larger than at init, so that branches matter.
+// Gives parameters with the same name the same values, larger than initial values, so that the branches have an effect.
 void shake_weights(const nn::Module& module) {
   for (const nn::Parameter& p : module.parameters())
     if (p.role == nn::Role::weight)
@@ -45,7 +45,7 @@ std::vector<double> output(const nn::Stack& stack) { return stack(stream()).valu
 
 }  // namespace
 
-TEST_CASE("a method with its special constants is its parent") {
+TEST_CASE("a method with its special constants equals its parent") {
   const DefaultsScope f64(reference_f64);
   const auto pre = make_stack("pre"), post = make_stack("post");
   shake_weights(*pre);
@@ -96,7 +96,7 @@ TEST_CASE("a method with its special constants is its parent") {
     for (const std::int64_t streams : {1, 4}) {
       const auto s = make_stack(nn::methods::hyper_connections(streams));
       shake_weights(*s);
-      CHECK(relative_error(output(*s), as_pre) < 1e-6);  // the sum of four is normalised with the same eps
+      CHECK(relative_error(output(*s), as_pre) < 1e-6);  // the sum of four streams is normalised with the same eps
       if (streams == 1) CHECK(relative_error(output(*s), as_pre) < 1e-13);
     }
   }
@@ -121,7 +121,7 @@ TEST_CASE("a method with its special constants is its parent") {
   }
 }
 
-TEST_CASE("depth-muP and CompleteP at their base depth are pre-norm to the bit, training included") {
+TEST_CASE("depth-muP and CompleteP equal pre-norm bit for bit at their base depth, also in training") {
   for (const bool complete : {false, true}) {
     const nn::Method at_base = complete ? nn::methods::complete_p(4) : nn::methods::depth_mup(4);
     nn::ViT a({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .gate = at_base}),
@@ -135,7 +135,7 @@ TEST_CASE("depth-muP and CompleteP at their base depth are pre-norm to the bit, 
   }
 }
 
-TEST_CASE("depth-muP and CompleteP beyond their base depth: multiplier, rates and eps") {
+TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates and eps beyond their base depth") {
   const DefaultsScope f64(reference_f64);
   const auto factors = [](const nn::GateChoice& gate) {
     const auto stack = make_stack(gate, 8, true);
@@ -150,8 +150,8 @@ TEST_CASE("depth-muP and CompleteP beyond their base depth: multiplier, rates an
     CHECK(complete.at(name).first == Approx(1));
     CHECK(complete.at(name).second == Approx(0.25));
   }
-  CHECK(mup.at("norm.weight") == std::pair{1.0, 1.0});  // not a block's
-  // The branch of a block weighs m: y - x is linear in it.
+  CHECK(mup.at("norm.weight") == std::pair{1.0, 1.0});  // not a parameter of a block
+  // The branch of a block is multiplied by m: y - x is linear in m.
   const auto gain = [](const nn::Method& m) {
     const auto stack = make_stack(m, 8, false);
     double largest = 0;
@@ -170,7 +170,7 @@ TEST_CASE("depth-muP and CompleteP beyond their base depth: multiplier, rates an
   CHECK(gain(nn::methods::branch_scale()) == Approx(std::pow(8, -0.5)));
 }
 
-TEST_CASE("what LayerScale adds is linear in eps") {
+TEST_CASE("LayerScale's added term is linear in eps") {
   const DefaultsScope f64(reference_f64);
   const auto added = [](double eps) {
     const auto s = make_stack(nn::methods::layerscale(eps), 1, false);
@@ -187,7 +187,7 @@ TEST_CASE("what LayerScale adds is linear in eps") {
   CHECK(relative_error(added(0.1) * 1e-4, added(1e-5)) < 1e-9);
 }
 
-TEST_CASE("the branch of Peri-LN is scale-free, and adds a mean square of 1") {
+TEST_CASE("the branch of Peri-LN does not depend on the size of its weights and adds a mean square of 1") {
   const DefaultsScope f64(reference_f64);
   const auto added = [](double scale) {
     const auto s = make_stack("peri_ln", 1, false);
@@ -205,7 +205,7 @@ TEST_CASE("the branch of Peri-LN is scale-free, and adds a mean square of 1") {
   CHECK(mean(added(1) * added(1)).item() == Approx(1).epsilon(1e-4));
 }
 
-TEST_CASE("Admin's profile: omega grows by the variances it meets, in order") {
+TEST_CASE("in Admin's profile, omega grows with the measured variances, in order") {
   const DefaultsScope f64(reference_f64);
   const auto stack = make_stack("admin_profile", 3, false);
   shake_weights(*stack);
@@ -233,7 +233,7 @@ TEST_CASE("Admin's profile: omega grows by the variances it meets, in order") {
   CHECK(expected > 1.5);
 }
 
-TEST_CASE("ActNorm: after the first batch every channel of what a branch adds has mean 0 and variance 1") {
+TEST_CASE("after the first batch, every channel of ActNorm's added term has mean 0 and variance 1") {
   const DefaultsScope f64(reference_f64);
   const auto stack = make_stack("act_norm", 3, false);
   nn::calibrate(*stack, stream());
@@ -248,10 +248,10 @@ TEST_CASE("ActNorm: after the first batch every channel of what a branch adds ha
     }));
   stack->run(stream());
   CHECK(seen == 6);
-  CHECK(stack->training());  // calibrate puts the mode back
+  CHECK(stack->training());  // calibrate() restores the mode
 }
 
-TEST_CASE("calibrate leaves a model without data-dependent values as it is, and a thrown error leaves no trace") {
+TEST_CASE("calibrate changes nothing in a model without data-dependent values and an exception leaves no trace") {
   const auto stack = make_stack("layerscale");
   nn::calibrate(*stack, stream());
   nn::audit_init(*stack, 0);
@@ -261,7 +261,7 @@ TEST_CASE("calibrate leaves a model without data-dependent values as it is, and 
   CHECK(profiled->training());
 }
 
-TEST_CASE("initial weights that methods scale") {
+TEST_CASE("methods scale the initial weights that their papers name") {
   const auto ratio = [](const std::string& gate, const std::string& name, std::int64_t depth = 24) {
     const auto of = [&](const std::string& method) {
       const auto s = make_stack(method, depth);
@@ -284,7 +284,7 @@ TEST_CASE("initial weights that methods scale") {
   CHECK(ratio("gpt2_init", "blocks.5.mlp.fc1.weight") == 1);
   CHECK(ratio("sandwich", "blocks.5.mlp.fc2.weight") == near(0.1443));
   CHECK(ratio("peri_ln", "blocks.5.mlp.fc2.weight") == 1);
-  // Of the packed projection the values alone are scaled.
+  // In the packed projection, only the part of the values is scaled.
   const auto parts = [](const std::string& gate) {
     const auto s = make_stack(gate, 24), plain = make_stack("pre", 24);
     std::vector<double> r;
@@ -310,23 +310,23 @@ TEST_CASE("initial weights that methods scale") {
   }
 }
 
-TEST_CASE("audit_init finds what does not start as declared") {
+TEST_CASE("audit_init finds tensors that do not start as declared") {
   const auto stack = make_stack("layerscale", 2);
   nn::audit_init(*stack, 0);
-  nn::initialize(*stack, 0);  // idempotent
+  nn::initialize(*stack, 0);  // a repeated call gives the same values
   nn::audit_init(*stack, 0);
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 1); }),
-             contains("[audit_init] expected every tensor of Stack to start as it declares for seed 1"));
-  set_all(*stack, "blocks.1.gate1.gamma", 1);  // "reset to ones": a bug that happened elsewhere
+             contains("[audit_init] expected every tensor of Stack to start as its Init declares for seed 1"));
+  set_all(*stack, "blocks.1.gate1.gamma", 1);  // gates reset to ones, a mistake known from other code bases
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
-             contains("got 1 that do not") &&
+             contains("got 1 that differ") &&
                  contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
-  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();  // declared after the pass
+  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();  // declared after initialize()
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
-             contains("got 2 that do not") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
+             contains("got 2 that differ") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
 }
 
-TEST_CASE("with a head of zeros the head alone gets a gradient in the first step") {
+TEST_CASE("with a head of zeros, only the head gets a gradient in the first step") {
   int methods = 0;
   for (const std::string& name : nn::method_names()) {
     if (!nn::method_named(name).paper.zero_head) continue;
@@ -342,7 +342,7 @@ TEST_CASE("with a head of zeros the head alone gets a gradient in the first step
   CHECK(methods == 3);
 }
 
-TEST_CASE("calibrate puts every module's mode back, and no observer sees it") {
+TEST_CASE("calibrate restores every module's mode and observers are not called") {
   const auto stack = make_stack("act_norm");
   stack->blocks()[1]->eval();
   int seen = 0;
@@ -355,7 +355,7 @@ TEST_CASE("calibrate puts every module's mode back, and no observer sees it") {
   CHECK(stack->blocks()[2]->training());
 }
 
-TEST_CASE("a gate that normalises the branch is not taken for a dead one") {
+TEST_CASE("a gate that normalises the branch is not rejected as a gate of 0") {
   struct Normalising : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override {
       return skip + layer_norm(branch, ones({branch.dim(-1)}), zeros({branch.dim(-1)}), 1e-6);
@@ -366,7 +366,7 @@ TEST_CASE("a gate that normalises the branch is not taken for a dead one") {
   CHECK(make_stack(m)->blocks().size() == 3);
 }
 
-TEST_CASE("parameters in groups of the same declaration") {
+TEST_CASE("init_groups puts parameters of the same declaration into one group") {
   const auto stack = make_stack("fixup", 3);
   bool found = false;
   for (const nn::InitGroup& g : nn::init_groups(*stack))
@@ -381,7 +381,7 @@ TEST_CASE("parameters in groups of the same declaration") {
   CHECK(found);
 }
 
-TEST_CASE("what causal attention makes of a token does not depend on those after it, in training and in evaluation") {
+TEST_CASE("the causal attention of a token does not depend on later tokens, in training and in evaluation") {
   nn::Attention layer({.dim = dim, .heads = 2, .causal = true});
   nn::initialize(layer, 0);
   const Tensor x = stream(), changed = concat({slice(x, 1, 0, 3), random_normal({2, 2, dim}, 1, "other")}, 1);

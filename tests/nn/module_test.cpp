@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
   return {.image = 16,
@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const nn::Module& m) {
 
 }  // namespace
 
-TEST_CASE("parameters have timm's names, in order of registration") {
+TEST_CASE("parameters have timm's names, in the order of registration") {
   nn::ViTOptions o = small_vit();
   o.depth = 1;
   CHECK(names_of(nn::ViT(o)) == std::vector<std::string>{"cls_token",
@@ -65,7 +65,7 @@ TEST_CASE("parameters have timm's names, in order of registration") {
                                                          "head.bias"});
 }
 
-TEST_CASE("names are checked: new, without dots, one parent") {
+TEST_CASE("a name that is taken or has dots and a second parent are rejected") {
   struct Bad : nn::Module {
     Bad() : Module("Bad") { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
     void again() { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
@@ -94,10 +94,10 @@ TEST_CASE("an error inside a model names the module, the phase and both shapes")
                model(zeros({2, 1, 16, 16}));
              }),
              contains("[patch_embed] expected images [B, 3, 16, 16], got [2, 1, 16, 16]"));
-  CHECK(current_place().empty());  // the scopes are closed again
+  CHECK(current_place().empty());  // the scopes are closed
 }
 
-TEST_CASE("initial values depend on seed and name alone, and initialising is idempotent") {
+TEST_CASE("initial values depend only on seed and name: initialising again changes nothing") {
   nn::ViT a(small_vit("layerscale")), b(small_vit("rezero"));
   const auto values = [](nn::Module& m) {
     std::map<std::string, std::vector<double>> all;
@@ -111,7 +111,7 @@ TEST_CASE("initial values depend on seed and name alone, and initialising is ide
       CHECK(of_b.at(name) == v);
       ++shared;
     }
-  CHECK(shared >= 30);  // trunk and branch weights: trials are paired
+  CHECK(shared >= 30);  // trunk and branch weights are the same for both methods, so trials can be paired
   nn::initialize(a, 0);
   CHECK(values(a) == of_a);
   nn::initialize(a, 1);
@@ -149,7 +149,7 @@ TEST_CASE("initial values have the declared distribution") {
   CHECK(nn::Init::truncated_normal(0.02).scaled(0.5).description() == "truncated_normal(0.02) * 0.5");
 }
 
-TEST_CASE("hooks see input, output and gradient of a layer, may replace them, and go with their handle") {
+TEST_CASE("hooks see input, output and gradient of a layer, may replace them and are removed with their handle") {
   nn::ViT model(small_vit());
   std::vector<std::string> events;
   {
@@ -176,7 +176,7 @@ TEST_CASE("hooks see input, output and gradient of a layer, may replace them, an
   CHECK(events.empty());
 }
 
-TEST_CASE("a layer that returns its input shows its own gradient, not its input's") {
+TEST_CASE("a layer that returns its input reports its own gradient, not that of its input") {
   const nn::Dropout nothing(0);
   const Tensor x = variable(ones({1}));
   double seen = 0;
@@ -185,7 +185,7 @@ TEST_CASE("a layer that returns its input shows its own gradient, not its input'
   CHECK(seen == 1);
 }
 
-TEST_CASE("observers see each junction once, checkpointed or not") {
+TEST_CASE("observers see each junction once, with and without checkpoints") {
   nn::ViT model(small_vit());
   for (const bool checkpointed : {false, true}) {
     model.checkpoint_blocks(checkpointed);
@@ -197,7 +197,7 @@ TEST_CASE("observers see each junction once, checkpointed or not") {
   }
 }
 
-TEST_CASE("a hooked linear is called even where its parent would compute past it") {
+TEST_CASE("a hooked linear layer is called even if its parent would fuse it") {
   nn::ViT model(small_vit());
   int calls = 0;
   const Tensor plain = model(images());
@@ -209,7 +209,7 @@ TEST_CASE("a hooked linear is called even where its parent would compute past it
   CHECK(calls == 1);
 }
 
-TEST_CASE("a model with checkpointed blocks has the same gradients to rounding, DropKey and drop-path on") {
+TEST_CASE("a model with checkpointed blocks has the same gradients up to rounding, with DropKey and stochastic depth") {
   nn::ViTOptions o = small_vit();
   o.drop_key.rate = 0.3;
   o.drop_path.rate = 0.3;
@@ -236,7 +236,7 @@ TEST_CASE("every gradient of a small model agrees with finite differences in f64
     nn::ViT model(o);
     const Tensor x = images(2);
     Tensors parameters;
-    for (const nn::Parameter& p : model.parameters()) {  // off the special values 0 and 1, so that no term hides
+    for (const nn::Parameter& p : model.parameters()) {  // moved away from 0 and 1, so that no term is hidden
       copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 9, p.name)).array(), p.value.array());
       parameters.push_back(p.value);
     }
@@ -258,7 +258,7 @@ TEST_CASE("every gradient of a small model agrees with finite differences in f64
   }
 }
 
-TEST_CASE("a nameless child shows its parameters as its parent's") {
+TEST_CASE("the parameters of a child without a name appear as those of its parent") {
   struct Leaf : nn::Module {
     explicit Leaf(const std::string& name) : Module("Leaf") { parameter(name, {1}, nn::Init::constant(1), Role::gate); }
     void late() { parameter("late", {1}, nn::Init::constant(1), Role::gate); }
@@ -281,9 +281,10 @@ TEST_CASE("a nameless child shows its parameters as its parent's") {
   CHECK_THAT(error_of([&] { root.add("", again); }), contains("expected a new name in Root, got \"a\" again"));
   CHECK_THAT(error_of([&] { root.own_parameter("a"); }), contains("expected a new name in Root, got \"a\" again"));
   Root empty_part, one_more;
-  one_more.add("part", empty_part);  // no parameters, but a path, by which random draws are keyed
+  one_more.add("part", empty_part);  // has no parameters, but a path, from which random draws get their key
   CHECK_THAT(error_of([&] { root.add("", one_more); }), contains("expected a new name in Root, got \"part\" again"));
-  CHECK_THAT(error_of([&] { a.late(); }), contains("expected a nameless child to be complete when it is registered"));
+  CHECK_THAT(error_of([&] { a.late(); }),
+             contains("expected a child without a name to be complete when it is registered"));
   Leaf three("w"), leaf("w");
   Root four;
   four.add("3", leaf);

@@ -1,5 +1,5 @@
-// Optimizers and clipping against PyTorch's answers in f64. The cases lie outside the repository
-// (PLUMB_TEST_DATA/reference/cases); without them the test is skipped.
+// Compares optimizers and clipping with the results of PyTorch in f64. The cases are outside the repository
+// (PLUMB_TEST_DATA/reference/cases); without them the tests are skipped.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -67,7 +67,7 @@ TEST_CASE("optimizers agree with PyTorch in f64") {
   }
 }
 
-TEST_CASE("clipping agrees with PyTorch in f64") {
+TEST_CASE("gradient clipping agrees with PyTorch in f64") {
   if (!std::filesystem::exists(cases())) PLUMB_SKIP("no reference cases in " + cases().string() + " (PLUMB_TEST_DATA)");
   const DefaultsScope f64(reference_f64);
   const nn::TensorFile file = nn::read_safetensors(cases() / "clip_grad_norm.safetensors");

@@ -15,7 +15,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Two parameters of different roles, with gradients fed by a linear loss <p, g>.
+// Two parameters of different roles; a linear loss <p, g> gives them the gradients g.
 struct Pair : nn::Module {
   Pair() : Module("Pair") {}
   Tensor weight = parameter("weight", tensor({1, -2, 3}, {3}), Role::weight),
@@ -25,7 +25,7 @@ struct Pair : nn::Module {
 
 }  // namespace
 
-TEST_CASE("AdamW follows its equations, decays weights only, and respects rate factors") {
+TEST_CASE("AdamW follows its equations, decays weights only and respects learning-rate factors") {
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const DefaultsScope scope(where);
     Pair pair;
@@ -46,7 +46,7 @@ TEST_CASE("AdamW follows its equations, decays weights only, and respects rate f
   }
 }
 
-TEST_CASE("SGD: plain, momentum, Nesterov") {
+TEST_CASE("SGD follows its equations with and without momentum and with Nesterov's form") {
   const DefaultsScope scope(reference_f64);
   for (const bool nesterov : {false, true}) {
     Pair pair;
@@ -65,12 +65,13 @@ TEST_CASE("SGD: plain, momentum, Nesterov") {
   plain.step(pair.gradients(1));
   CHECK(pair.weight.values() == std::vector<double>{1 - 0.1, -2 - 0.2, 3 + 0.1});
   CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {.nesterov = true}); }),
-             contains("expected momentum above 0"));
+             contains("expected a momentum above 0"));
 }
 
 // timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with weight_decay 0.1, gamma with 0],
-// lr 0.02, betas (0.9, 0.99), eps, max_grad_norm), 5 steps t = 1.. with gradients cos(t (i + 1)) and cos(t (i + 7)).
-TEST_CASE("LAMB follows timm: trust ratio for parameters that decay, Adam for the rest") {
+// lr 0.02, betas (0.9, 0.99), eps, max_grad_norm), 5 steps t = 1.. with the gradients cos(t (i + 1)) and cos(t (i +
+// 7)).
+TEST_CASE("LAMB agrees with timm: a trust ratio for parameters that decay and Adam for the others") {
   struct Model : nn::Module {
     Model() : Module("Model") {}
     static Tensor sines(std::int64_t first, const Shape& shape) {
@@ -113,14 +114,14 @@ TEST_CASE("LAMB follows timm: trust ratio for parameters that decay, Adam for th
           model.parameters(),
           {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = a.eps, .weight_decay = 0.1, .clip_norm = a.clip_norm});
       for (int t = 1; t <= 5; ++t) optimizer.step(model.gradients(t));
-      // Clipping divides by norm + 1e-6 (PyTorch's clip_grad_norm_), in timm's Lamb by the norm.
+      // Our clipping divides by norm + 1e-6, as PyTorch's clip_grad_norm_ does; timm's Lamb divides by the norm.
       const double tolerance = where.dtype == DType::f32 ? 1e-5 : a.clip_norm > 0 ? 1e-7 : 1e-13;
       CHECK(relative_error(model.w.values(), a.w) < tolerance);
       CHECK(relative_error(model.gamma.values(), a.gamma) < tolerance);
     }
 }
 
-TEST_CASE("LAMB takes a trust ratio of 1 where a norm is 0") {
+TEST_CASE("LAMB uses a trust ratio of 1 if a norm is 0") {
   const DefaultsScope scope(reference_f64);
   struct Zero : nn::Module {
     Zero() : Module("Zero") {}
@@ -134,7 +135,7 @@ TEST_CASE("LAMB takes a trust ratio of 1 where a norm is 0") {
   CHECK(relative_error(model.w.values(), {-0.1 * direction, 0.1 * direction}) < 1e-10);
 }
 
-TEST_CASE("Adagrad follows its equations, with rate decay, initial accumulator and weight decay") {
+TEST_CASE("Adagrad follows its equations with learning-rate decay, initial accumulator and weight decay") {
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const DefaultsScope scope(where);
     Pair pair;
@@ -165,7 +166,8 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
     make(pair)->step(pair.gradients(2));
     return std::pair(pair.weight.values()[0], 0.5 - pair.gamma.item());
   };
-  // First step of gradient 2: Adam's direction is 2 / (2 + eps), Adagrad's too. The factor of the rate is 0.1.
+  // In the first step with gradient 2, the direction of Adam is 2 / (2 + eps), and so is Adagrad's. The learning-rate
+  // factor is 0.1.
   const double expected = 0.1 * 2 / (2 + 0.25 * 4), without = 0.1 * 2 / (2 + 4.0);
   for (const auto& make : std::vector<std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>>{
            [](const nn::Module& m) {
@@ -185,10 +187,10 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
   pair.own("gamma").eps_factor = 0;
   CHECK_THAT(
       error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
-      contains("finite factors for gamma: of the rate and the decay at least 0, of eps above 0; got 0.1, 0 and 0"));
+      contains("finite factors for gamma: at least 0 for learning rate and decay, above 0 for eps; got 0.1, 0 and 0"));
 }
 
-TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, whatever its role") {
+TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay in every role") {
   const DefaultsScope scope(reference_f64);
   using Make = std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&, double)>;
   const Make makes[] = {[](const nn::Module& m, double decay) {
@@ -204,7 +206,7 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, w
                           return std::make_unique<nn::Adagrad>(m.parameters(),
                                                                nn::AdagradOptions{.weight_decay = decay});
                         }};
-  // What the weight and the bias are after three steps.
+  // The weight and the bias after three steps.
   const auto trained = [](const Make& make, double decay, double weight_factor, double bias_factor) {
     struct Model : nn::Module {
       Model() : Module("Model") {}
@@ -222,7 +224,7 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, w
     const auto none = trained(make, 0, 1, 1), both = trained(make, 0.2, 1, 1);
     CHECK(none.first != both.first);
     CHECK(none.second != both.second);
-    // A bias that decays, a weight that does not.
+    // A bias that decays, and a weight that does not.
     CHECK(trained(make, 0.2, 0, 1) == std::pair(none.first, both.second));
     CHECK(trained(make, 0.1, 0, 2) == std::pair(none.first, both.second));
   }
@@ -239,7 +241,7 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, w
              contains("[optimizer] expected finite factors for gamma") && contains("0.1, -1 and 1"));
 }
 
-TEST_CASE("options outside their bounds are refused") {
+TEST_CASE("options outside their bounds are rejected") {
   Pair pair;
   const std::vector<nn::Parameter> ps = pair.parameters();
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
@@ -267,18 +269,18 @@ TEST_CASE("options outside their bounds are refused") {
     CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.clip_norm = bad_number}); }),
                contains("[optimizer] expected a finite weight decay and clip norm"));
     CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.lr = bad_number}); }),
-               contains("[learning_rate] expected a finite rate of at least 0, got "));
+               contains("[learning_rate] expected a finite learning rate of at least 0, got "));
     nn::Sgd optimizer(ps, {.lr = nn::LearningRate([bad_number](std::int64_t) { return bad_number; })});
     CHECK_THAT(error_of([&] { optimizer.step(pair.gradients(1)); }),
                contains("expected a finite learning rate of at least 0 in step 0, got "));
     CHECK(optimizer.steps_taken() == 0);
   }
   CHECK(pair.weight.values() == std::vector<double>{1, -2, 3});
-  nn::Sgd({ps}, {.lr = 0}).step(pair.gradients(1));  // a rate of 0 is one
+  nn::Sgd({ps}, {.lr = 0}).step(pair.gradients(1));  // a learning rate of 0 is allowed
   CHECK(pair.weight.values() == std::vector<double>{1, -2, 3});
 }
 
-TEST_CASE("an optimizer that is saved and loaded continues to the bit") {
+TEST_CASE("a saved and loaded optimizer continues bit for bit") {
   using Make = std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>;
   const nn::LearningRate lr = nn::warmup_cosine(0.1, 2, 8);
   const std::pair<Make, std::set<std::string>> cases[] = {
@@ -321,9 +323,9 @@ TEST_CASE("an optimizer that is saved and loaded continues to the bit") {
     }
 }
 
-TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
+TEST_CASE("a state that does not fit the optimizer is rejected as a whole") {
   Pair pair;
-  pair.own("gamma").frozen = true;  // nothing is remembered for it
+  pair.own("gamma").frozen = true;  // the optimizer has no memory of it
   nn::AdamW optimizer(pair.parameters(), {});
   optimizer.step(pair.gradients(1));
   nn::NamedTensors state = optimizer.state();
@@ -336,7 +338,7 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   CHECK(error_of([&] { optimizer.load_state(state); }) ==
         "[optimizer] load_state: expected 3 tensors with the names and shapes they have here, got 1 missing: steps; 1 "
         "unexpected: weight.velocity; "
-        "1 that do not fit: weight.moment2 (expected f32 [3], got f32 [2])");
+        "1 of another shape or dtype: weight.moment2 (expected f32 [3], got f32 [2])");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
   CHECK(optimizer.steps_taken() == 1);
 
@@ -344,18 +346,18 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   state["weight.moment1"] = zeros({3});
   state["steps"] = integers({-1}, {});
   CHECK(error_of([&] { optimizer.load_state(state); }) ==
-        "[optimizer] load_state: expected \"steps\" of at least 0, got -1");
+        "[optimizer] load_state: expected \"steps\" to be at least 0, got -1");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
 
   std::vector<nn::Parameter> twice = pair.parameters();
   twice.push_back(twice[0]);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }),
-             contains("[optimizer] expected each parameter once, got one as weight and as weight"));
+             contains("[optimizer] expected each parameter once, got the same one as weight and weight"));
   twice.back().value = variable(twice[0].value);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("got two named weight"));
 }
 
-TEST_CASE("global-norm clipping scales all gradients by one factor") {
+TEST_CASE("clipping by the global norm scales all gradients by one factor") {
   const DefaultsScope scope(reference_f64);
   Pair clipped, scaled;
   const Gradients g = clipped.gradients(2);  // norm sqrt(4 + 16 + 4 + 4)
@@ -364,7 +366,7 @@ TEST_CASE("global-norm clipping scales all gradients by one factor") {
   nn::Sgd(scaled.parameters(), {.lr = 1}).step(scaled.gradients(2 / std::sqrt(28.0)));
   CHECK(relative_error(clipped.weight, scaled.weight) < 1e-6);
   Pair part;
-  part.own("gamma").frozen = true;  // its gradient does not count
+  part.own("gamma").frozen = true;  // the gradient of a frozen parameter does not count
   nn::Sgd(part.parameters(), {.lr = 1, .clip_norm = 1}).step(part.gradients(2));
   const Tensor moved = part.weight.detach() - tensor({1, -2, 3}, {3});
   CHECK(sum(moved * moved).item() == Approx(1).epsilon(1e-5));
@@ -374,7 +376,7 @@ TEST_CASE("global-norm clipping scales all gradients by one factor") {
   CHECK(free.weight.values() == same.weight.values());
 }
 
-TEST_CASE("groups are resolved from roles and shown") {
+TEST_CASE("groups follow from roles and are described in text") {
   nn::ViT model({.image = 16, .patch = 8, .dim = 8, .depth = 2, .heads = 2, .gate = "fixup", .pool = nn::Pool::token});
   const nn::AdamW optimizer(model.parameters(), {.weight_decay = 0.05});
   const auto groups = optimizer.groups();
@@ -397,7 +399,7 @@ TEST_CASE("groups are resolved from roles and shown") {
              contains("decay 0.05  eps x 0.5       1 tensors        256 elements, first blocks.1.mlp.fc1.weight"));
 }
 
-TEST_CASE("a parameter without gradient is an error unless frozen") {
+TEST_CASE("a parameter without a gradient is an error unless it is frozen") {
   Pair pair;
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
   CHECK_THAT(error_of([&] { optimizer.step(backward(sum(pair.weight))); }),
@@ -409,7 +411,7 @@ TEST_CASE("a parameter without gradient is an error unless frozen") {
   CHECK(pair.weight.values()[0] == 0);
 }
 
-TEST_CASE("learning rates") {
+TEST_CASE("learning-rate schedules have the expected values") {
   const nn::LearningRate c = nn::warmup_cosine(2, 4, 12);
   CHECK(c.at(0) == Approx(0.5));
   CHECK(c.at(3) == Approx(2));
@@ -448,10 +450,10 @@ TEST_CASE("learning rates") {
   CHECK_THAT(error_of([] { nn::warmup_cosine(1, 5, 4); }), contains("expected warm-up steps in 0..4, got 5"));
 }
 
-TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, no work - until it is unfrozen") {
+TEST_CASE("a frozen parameter gets no gradient, adds nothing to the norm and costs no work until it is unfrozen") {
   Pair pair;
   pair.own("gamma").frozen = true;
-  int asked = 0;  // how often a gradient of what depends on gamma alone is computed
+  int asked = 0;  // how often a gradient that only gamma needs is computed
   const auto probed = [&] {
     return record("probe", pair.gamma.array(), {pair.gamma},
                   [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; });
@@ -470,7 +472,7 @@ TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, 
 }
 
 TEST_CASE(
-    "a parameter frozen after the forward pass gets no gradient, one frozen after the backward pass does not move") {
+    "a parameter frozen after the forward pass gets no gradient and one frozen after the backward pass does not move") {
   Pair pair;
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
   const Tensor loss = sum(pair.weight) + sum(pair.gamma * pair.gamma);
@@ -492,7 +494,7 @@ TEST_CASE("checkpoint() leaves frozen parameters alone") {
   CHECK(g.find(pair.weight).values() == std::vector<double>{0.5, 0.5, 0.5});
 }
 
-TEST_CASE("an optimizer sees what is frozen and which factors are set after it was made") {
+TEST_CASE("an optimizer sees changes of frozen flags and factors that are made after its construction") {
   Pair pair;
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
   pair.own("gamma").frozen = true;
@@ -510,7 +512,7 @@ TEST_CASE("an optimizer sees what is frozen and which factors are set after it w
   CHECK_THAT(optimizer.describe_groups(), contains("lr x 0.25") && contains("lr x 0.5") && !contains("frozen"));
 }
 
-TEST_CASE("parameters are handles: copies share factors and frozen, and can be sorted and erased") {
+TEST_CASE("parameters are handles: copies share factors and frozen and can be sorted and erased") {
   Pair pair;
   std::vector<nn::Parameter> ps = pair.parameters();
   ps[0].lr_factor = 0.5;
@@ -525,12 +527,12 @@ TEST_CASE("parameters are handles: copies share factors and frozen, and can be s
   ps[0].frozen = true;
   CHECK(pair.own("weight").frozen);
   CHECK_FALSE(pair.own("gamma").frozen);
-  ps[0].frozen = pair.own("gamma").frozen;  // the value, not the place
+  ps[0].frozen = pair.own("gamma").frozen;  // copies the value, not the reference
   pair.own("gamma").frozen = true;
   CHECK_FALSE(pair.own("weight").frozen);
 }
 
-TEST_CASE("what is unfrozen later trains as if it began then") {
+TEST_CASE("a parameter that is unfrozen later trains as if training began then") {
   const DefaultsScope scope(reference_f64);
   for (const bool lamb : {false, true}) {
     Pair late, fresh;
@@ -552,8 +554,7 @@ TEST_CASE("what is unfrozen later trains as if it began then") {
 }
 
 TEST_CASE(
-    "a state saved while parameters were frozen for some steps continues to the bit, frozen or not where it is "
-    "loaded") {
+    "a state saved while parameters were frozen for some steps continues bit for bit, frozen or not after loading") {
   for (const bool frozen_again : {false, true}) {
     Pair whole, resumed;
     const auto make = [](Pair& pair) {
@@ -578,7 +579,7 @@ TEST_CASE(
     CHECK(whole.weight.values() == resumed.weight.values());
     CHECK(whole.gamma.values() == resumed.gamma.values());
   }
-  // What a state of before has not is forgotten: the parameter begins anew.
+  // Memory that the loaded state lacks is dropped: the parameter starts again.
   Pair pair;
   nn::AdamW optimizer(pair.parameters(), {});
   pair.own("gamma").frozen = true;
@@ -589,13 +590,13 @@ TEST_CASE(
   CHECK_FALSE(optimizer.state().contains("gamma.moment1"));
 }
 
-TEST_CASE("several optimizers over one model: each steps its own") {
+TEST_CASE("with several optimizers for one model, each steps its own parameters") {
   Pair pair;
   std::vector<nn::Parameter> ps = pair.parameters();
   nn::Sgd first({ps[0]}, {.lr = 1}), second({ps[1]}, {.lr = 1, .clip_norm = 1});
   const Gradients g = pair.gradients(1);
   CHECK_THAT(error_of([&] { first.step(g); }),
-             contains("got 1 of others, which would never train: gamma [1]") && contains("step_own()"));
+             contains("got 1 of other variables, which would never train: gamma [1]") && contains("step_own()"));
   first.step_own(g), second.step_own(g);
   CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
   CHECK(pair.gamma.item() == Approx(0.4));
@@ -611,7 +612,7 @@ TEST_CASE("statistics stay frozen") {
   for (const nn::Parameter& p : model.parameters()) CHECK(p.frozen == p.name.starts_with("norm.running_"));
 }
 
-TEST_CASE("an optimizer that remembers nothing still counts its steps after loading") {
+TEST_CASE("an optimizer without memory still counts its steps after loading") {
   struct Counting : nn::Optimizer {
     explicit Counting(std::vector<nn::Parameter> ps) : Optimizer(std::move(ps), 0.1, 0, 0) {}
     std::int64_t last = 0;
@@ -626,7 +627,7 @@ TEST_CASE("an optimizer that remembers nothing still counts its steps after load
 }
 
 TEST_CASE(
-    "step_while_finite is step() while loss and gradients are finite, and then changes nothing until a state is "
+    "step_while_finite equals step() while loss and gradients are finite and then changes nothing until a state is "
     "loaded") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double clip_norm : {0.0, 0.5}) {
@@ -659,7 +660,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the loss of a sum of gradients is the sum of the losses, on the device as well") {
+TEST_CASE("the loss of a sum of gradients is the sum of the losses, also on the device") {
   const Tensor x = variable(tensor({1, 2}, {2}));
   Gradients g;
   for (const double scale : {1.0, 3.0}) g += backward(sum(x * scale));
@@ -669,18 +670,18 @@ TEST_CASE("the loss of a sum of gradients is the sum of the losses, on the devic
   CHECK(item(g.squared_norm()) == 8);
   CHECK(g.norm() == Approx(std::sqrt(8.0)));
   CHECK_THAT(error_of([] { static_cast<void>(Gradients().loss_array()); }),
-             contains("[gradients] expected the gradients of a loss, got those of nothing"));
+             contains("[gradients] expected the gradients of a loss, got an empty sum"));
   CHECK_THAT(error_of([] { static_cast<void>(Gradients().squared_norm()); }),
-             contains("[gradients] expected gradients of a variable at least, got none"));
+             contains("[gradients] expected the gradient of at least one variable, got none"));
 }
 
-TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and nothing has changed") {
+TEST_CASE("every optimizer rejects a gradient with an inf or a NaN and changes nothing") {
   struct Wide : nn::Module {
     Tensors all;
     Wide() : Module("Wide") {
       for (int i = 0; i < 12; ++i) all.push_back(parameter(fmt::format("p{}", i), tensor({1, 2}, {2}), Role::weight));
     }
-    // Gradients `g` of the first `bad` parameters, 30 of the others.
+    // Gradients: `g` for the first `bad` parameters, 30 for the others.
     Gradients gradients(double g, std::size_t bad) const {
       Tensor loss;
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -723,19 +724,20 @@ TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and no
           CHECK(optimizer->steps_taken() == 1);
           for (const auto& [name, value] : optimizer->state()) CHECK(value.values() == state.at(name).values());
           optimizer->check_finite();
-          optimizer->step(model.gradients(1, 1));  // the next may be a good one
+          optimizer->step(model.gradients(1, 1));  // the next step may be a good one
           CHECK(values() != before);
           CHECK(optimizer->steps_taken() == 2);
         }
-  // A gradient that the caller has repaired.
+  // The caller may repair a gradient.
   Wide repaired;
   const Gradients g = repaired.gradients(std::nan(""), 1);
   CHECK(std::isnan(g.norm()));
   copy_into(zeros({2}).array(), g["p0"].array());
   nn::Sgd(repaired.parameters(), {}).step(g);
-  // Finite numbers whose squares overflow.
+  // Finite gradients whose squares overflow.
   const DefaultsScope f64(reference_f64);
   Wide large;
-  CHECK_THAT(error_of([&] { nn::Sgd(large.parameters(), {}).step(large.gradients(1e200, 1)); }),
-             contains("expected gradients of a norm that f64 can hold, got one that overflows; nothing has changed"));
+  CHECK_THAT(
+      error_of([&] { nn::Sgd(large.parameters(), {}).step(large.gradients(1e200, 1)); }),
+      contains("expected gradients with a norm that f64 can hold, got a norm that overflows; nothing has changed"));
 }

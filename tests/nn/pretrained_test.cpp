@@ -1,4 +1,4 @@
-// Files of weights that say what they are of, weights for other sizes, and what attention looks at.
+// Weight files with model cards, weights for models of other sizes, and attention maps.
 #include "nn/io/pretrained.h"
 
 #include <algorithm>
@@ -45,9 +45,9 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
 }
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
-// Every parameter off its initial value, so that no zero and no one hides a term.
+// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term.
 void shake(nn::Module& model) {
   for (const nn::Parameter& p : model.parameters())
     copy_into((p.value.detach() + random_normal(p.value.shape(), 5, p.name) * 0.1).array(), p.value.array());
@@ -55,7 +55,7 @@ void shake(nn::Module& model) {
 
 nn::TensorFile saved(const nn::Module& model) { return file_of(model, {}, nn::metadata_of(*nn::card_of(model))); }
 
-// The logits of the model that a file describes, with its weights.
+// The logits of the model that a file describes, with the weights of the file.
 std::vector<double> logits_of(const nn::TensorFile& file, const std::string& method = "") {
   const auto model = nn::make_model(nn::card_of(file, "w", {}, method));
   const nn::Adapted adapted = nn::load_pretrained(*model, file, "w", {.method = method});
@@ -66,7 +66,7 @@ std::vector<double> logits_of(const nn::TensorFile& file, const std::string& met
   return (*model)(random_normal({2, 3, 16, 16}, 1, "images")).values();
 }
 
-// A model of these options saved and read back has its logits; they are returned.
+// Checks that a model with these options gives the same logits after saving and reading, and returns them.
 template <class Model, class Options>
 std::vector<double> check_comes_back(const Options& options) {
   Model model(options);
@@ -83,7 +83,7 @@ double off_standard(const nn::MethodConstant& c) {
   return *c.standard + 0.5;
 }
 
-// The file with another text in its metadata.
+// A copy of the file in which part of the metadata is replaced.
 nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::string& to) {
   std::string& text = file.metadata.at("plumb");
   const std::size_t at = text.find(from);
@@ -94,7 +94,7 @@ nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::s
 
 }  // namespace
 
-TEST_CASE("positions of another grid are timm's") {
+TEST_CASE("positions resized to another grid agree with timm's") {
   const nn::TensorFile golden =
       nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/positions.safetensors");
   int cases = 0;
@@ -117,7 +117,7 @@ TEST_CASE("positions of another grid are timm's") {
              contains("expected positions of a square grid, got 2"));
 }
 
-TEST_CASE("a card comes back from metadata as it was") {
+TEST_CASE("a card read back from metadata equals the original") {
   nn::ModelCard card{
       .options = vit, .mean = {0.1, 0.2, 0.3}, .std = {1, 2, 3}, .class_names = {"a", "b", "c", "d", "ü"}};
   const nn::ModelCard back = nn::card_of(file_of(nn::ViT(vit), {}, nn::metadata_of(card)), "w");
@@ -142,8 +142,8 @@ TEST_CASE("a card comes back from metadata as it was") {
 }
 
 TEST_CASE(
-    "a file gives back the function of its network: every method with every constant off its standard value, every "
-    "option of the models") {
+    "a file describes the function of its network for every method with every constant changed and every model "
+    "option") {
   nn::ViTOptions o = vit;
   o.dim = 16, o.heads = 2, o.depth = 4;
   int changed = 0, constants = 0;
@@ -161,7 +161,7 @@ TEST_CASE(
       const nn::ViT model(o);
       const nn::ModelCard back = nn::card_of(saved(model), "w");
       CHECK(std::get<nn::ViTOptions>(back.options).gate->text() ==
-            method.text());  // those that decide the start alone, too
+            method.text());  // the text includes constants that affect only the start
       for (const nn::MethodConstant& c : standard.constants) {
         if (values.size() != 1 || !values.contains(c.name)) continue;
         ++constants;
@@ -209,19 +209,20 @@ TEST_CASE(
   nn::CaiTOptions started = cait;
   started.init = 0.3;
   CHECK(std::get<nn::CaiTOptions>(nn::card_of(saved(nn::CaiT(started)), "w").options).init == 0.3);
-  // A version that has other forms says so in the file; this one refuses it.
+  // A later version may support other forms, and then writes them in the file; this version rejects the file.
   CHECK_THAT(error_of([] { nn::card_of(edited(saved(nn::ViT(vit)), "\"gelu\":\"erf\"", "\"gelu\":\"tanh\""), "w"); }),
              contains("w: its metadata \"plumb\" describes no model: expected gelu erf, got tanh"));
 }
 
-TEST_CASE("a model that no card describes is refused before a file says otherwise") {
+TEST_CASE("a model that no card describes is rejected before it is saved with a wrong card") {
   const auto refusal = [](const nn::GateChoice& gate) {
     nn::ViTOptions o = vit;
     o.gate = gate;
     return error_of([&] { nn::metadata_of({.options = o}); });
   };
   const auto another = contains(
-      "one that reads back as another network: its method \"layerscale\" is not the table's; register the method "
+      "one that reads back as another network: its method \"layerscale\" differs from the method of this name in the "
+      "table; register the method "
       "under");
   nn::Method norm = nn::methods::layerscale(), layer = norm, build = norm, close = norm, nameless = norm;
   norm.norm = nn::Norm::post;
@@ -235,10 +236,10 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   nameless.name = "mine";
   for (const nn::Method& changed : {norm, layer, build, close})
     CHECK_THAT(refusal(changed), another && !contains("\n"));
-  CHECK_THAT(refusal(nameless), contains("one of the method \"mine\"") &&
+  CHECK_THAT(refusal(nameless), contains("one with the method \"mine\"") &&
                                     contains("expected the name of a residual method, got \"mine\"") &&
                                     contains("nn::metadata_without_card"));
-  nn::Method same = nn::methods::layerscale(0.5);  // made by hand, and the same
+  nn::Method same = nn::methods::layerscale(0.5);  // made by hand, but equal to the method of the table
   same.build = [](const nn::GateContext& c) { return nn::two_gates<nn::LayerScale>(c.dim, 0.5); };
   nn::ViTOptions equal = vit;
   equal.gate = same;
@@ -258,7 +259,7 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   };
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("reads back as another network"));
 
-  // Saved all the same, the file does not pass for another model's.
+  // If the weights are saved without a card, they are not taken for those of another model.
   const nn::TensorFile file =
       file_of(nn::ViT(vit), nn::timm_vit(), nn::metadata_without_card("its method was changed"));
   CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
@@ -268,7 +269,7 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   CHECK_FALSE(nn::load_pretrained(model, file, "w").same_function.has_value());
 }
 
-TEST_CASE("a card with keys of a later version is refused, and the keys are named") {
+TEST_CASE("a card with keys of a later version is rejected and the keys are named") {
   const auto check_refused = [](const nn::TensorFile& file, const std::string& keys) {
     const std::string message = error_of([&] { nn::card_of(file, "w"); });
     CHECK_THAT(message, contains("w: its metadata has keys that this version does not know"));
@@ -292,18 +293,18 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   nn::ViTOptions o = vit;
   o.gate = "root:of=-1";
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
-             contains("one of the method \"root:of=-1\": both networks give a logit that is not finite; "));
+             contains("one with the method \"root:of=-1\": both networks give a logit that is not finite; "));
   nn::ViT model(o);
   o.gate = "pre";
   const nn::TensorFile file = edited(saved(nn::ViT(o)), "\"gate\":\"pre\"", "\"gate\":\"root:of=-1\"");
   const nn::Adapted adapted = nn::load_pretrained(model, file, "w");
   CHECK_FALSE(adapted.same_function.has_value());
-  CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: both networks give a logit that is not "
-                                      "finite"));
+  CHECK_THAT(adapted.text(),
+             contains("network: the two networks cannot be compared: both networks give a logit that is not "
+                      "finite"));
 }
 
-TEST_CASE(
-    "an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
+TEST_CASE("a custom attention is made at the model's sizes and its exceptions do not disturb loading") {
   nn::CaiTOptions o = cait;
   const auto sized = [](const nn::AttentionFactory& make) -> nn::AttentionFactory {
     return [make](const nn::AttentionOptions& a) {
@@ -318,7 +319,7 @@ TEST_CASE(
   CHECK_THAT(json(), contains("\"talking_heads\":true"));
   CHECK(nn::metadata_of({.options = o}).contains("plumb"));
 
-  // It is never made again, not even with an Error of Plumb's.
+  // A factory that throws an exception of another type after its first call.
   bool made = false;
   o.attention = [&](const nn::AttentionOptions& a) {
     if (made) throw std::runtime_error("made already");
@@ -332,11 +333,11 @@ TEST_CASE(
              contains("[metadata_of] ") && contains("made already"));
   const nn::Adapted adapted = nn::load_pretrained(once, saved(theirs), "w");
   CHECK_FALSE(adapted.same_function.has_value());
-  CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: made already"));
+  CHECK_THAT(adapted.text(), contains("network: the two networks cannot be compared: made already"));
   CHECK(logits(once, 16) == logits(theirs, 16));
 }
 
-TEST_CASE("a gate that fails while weights are loaded leaves the model as it was") {
+TEST_CASE("a gate that throws while weights are loaded leaves the model unchanged") {
   struct Failing : nn::AlphaGate {
     Failing() : AlphaGate(0.5) {}
     Tensors scales() const override { throw Error("no scales"); }
@@ -369,14 +370,15 @@ TEST_CASE("a registered gate's constants are in the card") {
   CHECK(seen[0] != seen[1]);
 }
 
-TEST_CASE("files of older versions load if the name of the method suffices, and name the constant if it does not") {
-  const auto older = [](const nn::GateChoice& gate) {  // the metadata as older versions wrote it: the name alone
-    nn::ViTOptions o = vit;
-    o.gate = gate, o.depth = 4;
-    nn::ViT model(o);
-    shake(model);
-    return edited(saved(model), gate->text(), gate->name);
-  };
+TEST_CASE("files of older versions load if the name of the method is enough and otherwise name the missing constant") {
+  const auto older =
+      [](const nn::GateChoice& gate) {  // the metadata of older versions, with only the name of the method
+        nn::ViTOptions o = vit;
+        o.gate = gate, o.depth = 4;
+        nn::ViT model(o);
+        shake(model);
+        return edited(saved(model), gate->text(), gate->name);
+      };
   const auto described = [](const nn::TensorFile& file, const std::string& method = "") {
     return std::get<nn::ViTOptions>(nn::card_of(file, "w", {}, method).options).gate->text();
   };
@@ -384,20 +386,19 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   CHECK(described(older(nn::methods::layerscale(0.3))) == "layerscale:init=by_depth");
   CHECK(described(older("hyper_connections")) == "hyper_connections:streams=4");
   CHECK(described(older("fixup")) == nn::method_named("fixup").text());
-  // Shapes tell, and are not believed blindly.
+  // Wrong values of constants that decide the parameters show in the shapes.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
-  CHECK_THAT(
-      error_of([&] { nn::load_pretrained(*four, two, "w"); }),
-      contains("do not fit") &&
-          contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
-                   "the model has streams=4; ") &&
-          contains("give it: --gate hyper_connections:streams=VALUE in programs, "
-                   "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }),
+             contains("of another shape or dtype") &&
+                 contains("; its metadata, from an older version, lacks streams of its method hyper_connections, and "
+                          "the model has streams=4; ") &&
+                 contains("give it: --gate hyper_connections:streams=VALUE in programs, "
+                          "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
   const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
   const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
-             contains("does not say shifts, scales of its method fixup, and the model has shifts=1, scales=1; ") &&
+             contains("lacks shifts, scales of its method fixup, and the model has shifts=1, scales=1; ") &&
                  contains("--gate fixup:shifts=VALUE:scales=VALUE in programs"));
   CHECK(described(unscaled, "fixup:scales=0") == nn::methods::fixup({.scales = false}).text());
   CHECK(described(two, "hyper_connections:streams=2") == "hyper_connections:streams=2");
@@ -408,11 +409,10 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
     const nn::MethodText text = nn::method_text(gate);
     const std::string constant = text.values.begin()->first;
     const nn::TensorFile file = older(gate);
-    CHECK_THAT(
-        error_of([&] { nn::card_of(file, "w"); }),
-        contains(fmt::format("w: its metadata, of an older version, does not say the constant {} of its method {}",
-                             constant, text.name)) &&
-            contains(fmt::format("--gate {}:{}=", text.name, constant)));
+    CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
+               contains(fmt::format("w: its metadata, from an older version, lacks the constant {} of its method {}",
+                                    constant, text.name)) &&
+                   contains(fmt::format("--gate {}:{}=", text.name, constant)));
     CHECK(described(file, gate) == gate);
     nn::ViTOptions o = vit;
     o.gate = gate, o.depth = 4;
@@ -425,13 +425,14 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   CHECK(described(older("deepnorm"), "deepnorm:alpha=by_depth") == "deepnorm:alpha=by_depth");
   nn::ViTOptions o = vit;
   o.gate = nn::methods::mix_ln(0.75);
-  CHECK_THAT(error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
-             contains("w: post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
+  CHECK_THAT(
+      error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
+      contains("w: post_share=0.5 was given, but its metadata says mix_ln:post_share=0.75; do not give the constant"));
   CHECK(described(saved(nn::ViT(o)), "deepnorm:alpha=8") ==
-        "mix_ln:post_share=0.75");  // of another method: the caller's to compare
+        "mix_ln:post_share=0.75");  // a `method` with another name is ignored
 }
 
-TEST_CASE("timm's files say by names and shapes what they are of") {
+TEST_CASE("names and shapes of timm's files show which model they belong to") {
   for (const nn::Pool pool : {nn::Pool::token, nn::Pool::mean})
     for (const char* gate : {"pre", "layerscale"}) {
       nn::ViTOptions o = vit;
@@ -450,7 +451,7 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   nn::load_pretrained(*made, file, "w");
   CHECK(logits(*made, 16) == logits(model, 16));
 
-  // DeiT III: a class token without a position is one whose position is 0.
+  // DeiT III has a class token without a position, which is read as a position of 0.
   nn::TensorFile without = file_of(nn::ViT(vit), nn::timm_vit());
   const Tensor positions = without.tensors.at("pos_embed");
   nn::TensorFile zero = without;
@@ -465,11 +466,11 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   narrow.dim = 48, narrow.heads = 4;
   const nn::TensorFile of_narrow = file_of(nn::ViT(narrow), nn::timm_vit());
   CHECK_THAT(error_of([&] { nn::card_of(of_narrow, "n"); }),
-             contains("n: a width of 48 is no multiple of 64") && contains("say how many heads"));
+             contains("n: expected a width that is a multiple of 64") && contains("got 48; give the number of heads"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(of_narrow, "n", 4).options).heads == 4);
 }
 
-TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is whole, as all versions wrote it") {
+TEST_CASE("the MLP ratio can be any number and whole numbers are written as integers, as in all versions") {
   const auto text = [](double ratio) {
     nn::ViTOptions o = vit;
     o.mlp_ratio = ratio;
@@ -478,7 +479,7 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   CHECK_THAT(text(4), contains("\"mlp_ratio\":4,"));
   CHECK_THAT(text(2.5), contains("\"mlp_ratio\":2.5,"));
   nn::ViTOptions o = vit;
-  o.mlp_ratio = 2.51;  // 160.64 units
+  o.mlp_ratio = 2.51;  // 160.64 hidden units
   const nn::ViT model(o);
   CHECK(nn::weights(model).at("blocks.1.mlp.fc1.weight").shape() == Shape{161, 64});
   nn::CaiTOptions c = cait;
@@ -486,7 +487,7 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   const nn::CaiT of_cait(c);
   for (const char* name : {"blocks.0.mlp.fc1.weight", "blocks_token_only.1.mlp.fc1.weight"})
     CHECK(nn::weights(of_cait).at(name).shape() == Shape{24, 16});
-  // Read as an integer or as a number, and from the widths of a file without a card.
+  // The ratio is read as an integer or as a number, or from the widths of a file without a card.
   for (const char* written : {"\"mlp_ratio\":4", "\"mlp_ratio\":4.0"})
     CHECK(std::get<nn::ViTOptions>(nn::card_of(edited(saved(nn::ViT(vit)), "\"mlp_ratio\":4", written), "w").options)
               .mlp_ratio == 4);
@@ -495,13 +496,12 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   const auto made = nn::make_model(nn::card_of(without, "w"));
   nn::load_pretrained(*made, without, "w");
   CHECK(logits(*made, 16) == logits(model, 16));
-  // None gives no hidden unit.
+  // A ratio below one hidden unit is rejected.
   for (const double ratio : {0.0, 0.001, -4.0, std::nan(""), HUGE_VAL}) {
     o.mlp_ratio = ratio, c.mlp_ratio = ratio;
     const std::string got = fmt::format("got {}", ratio);
-    CHECK_THAT(
-        error_of([&] { nn::ViT bad(o); }),
-        contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of 64, " + got));
+    CHECK_THAT(error_of([&] { nn::ViT bad(o); }),
+               contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at width 64, " + got));
     CHECK_THAT(error_of([&] { nn::CaiT bad(c); }), contains("[cait] expected an mlp_ratio") && contains(got));
   }
   CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "-2.51"), "w"); }),
@@ -510,14 +510,14 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
              contains("blocks.1.mlp.fc1.weight"));
 }
 
-TEST_CASE("files that describe no model are refused in one line") {
+TEST_CASE("files that describe no model are rejected with one line") {
   const auto error = [](const nn::TensorFile& file) {
     const std::string text = error_of([&] { nn::card_of(file, "w.safetensors"); });
     CHECK_THAT(text, contains("w.safetensors: ") && !contains("\n"));
     return text;
   };
   CHECK_THAT(error({.tensors = {{"a", tensor({1}, {1})}}, .metadata = {}}),
-             contains("no \"patch_embed.proj.weight\" with 4 dimensions in it"));
+             contains("got one without \"patch_embed.proj.weight\" of 4 dimensions"));
   for (const char* name : {"patch_embed.proj.weight", "pos_embed", "head.weight", "blocks.0.mlp.fc1.weight"}) {
     nn::TensorFile hollow = file_of(nn::ViT(vit), nn::timm_vit());
     hollow.tensors[name] = zeros(hollow.tensors.at(name).shape().with(0, 0));
@@ -527,7 +527,7 @@ TEST_CASE("files that describe no model are refused in one line") {
   const auto says = [&](const std::string& text) {
     return nn::TensorFile{.tensors = whole.tensors, .metadata = {{"plumb", text}}};
   };
-  // Sizes that the file does not have: nothing is made of them.
+  // Sizes that the file's weights do not have: no model is made.
   for (const char* size :
        {"\"dim\":1048576", "\"depth\":900000", "\"classes\":1048576", "\"image\":1048576", "\"mlp_ratio\":1048576"}) {
     std::string text = nn::metadata_of({.options = vit}).at("plumb");
@@ -536,8 +536,8 @@ TEST_CASE("files that describe no model are refused in one line") {
     text.replace(at, text.find(',', at) - at, size);
     CHECK_THAT(error(says(text)), contains("expected"));
   }
-  CHECK_THAT(error(says("no json")), contains("its metadata \"plumb\" is not what Plumb writes"));
-  CHECK_THAT(error(says("[]")), contains("is not what Plumb writes"));
+  CHECK_THAT(error(says("no json")), contains("its metadata \"plumb\" is not in Plumb's format"));
+  CHECK_THAT(error(says("[]")), contains("is not in Plumb's format"));
   CHECK_THAT(error(says("{\"model\": \"bert\"}")),
              contains("describes no model: expected a model vit or cait, got bert"));
   const std::string good = nn::metadata_of({.options = vit}).at("plumb");
@@ -552,15 +552,16 @@ TEST_CASE("files that describe no model are refused in one line") {
   CHECK_THAT(error(changed("\"dim\":64", "\"dim\":0")), contains("expected sizes from 1"));
   CHECK_THAT(error(changed("\"heads\":1", "\"heads\":7")), contains("width of whole heads"));
   CHECK_THAT(error(changed("layerscale", "layerscal")), contains("layerscal"));
-  CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")), contains("a mean and a deviation for each of 3 channels"));
+  CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")),
+             contains("a mean and a standard deviation for each of 3 channels"));
   CHECK_THAT(error(changed("\"mean\":[],\"std\":[]", "\"mean\":[0,0,0],\"std\":[1,0,1]")),
-             contains("expected deviations above 0, got 0"));
+             contains("expected standard deviations above 0, got 0"));
   CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\"]")),
-             contains("expected 5 names of classes, got 1"));
+             contains("expected names of 5 classes, got 1"));
   CHECK_THAT(error(changed("\"token\"", "\"sum\"")), contains("expected a pool token or mean, got sum"));
 }
 
-TEST_CASE("weights for other images, other classes and new gates") {
+TEST_CASE("weights load into models for other images, other classes and with new gates") {
   const nn::ViT model(vit);
   const nn::TensorFile file = file_of(model, nn::timm_vit());
   nn::ViT larger(with_image(vit, 32));
@@ -580,13 +581,13 @@ TEST_CASE("weights for other images, other classes and new gates") {
   const Tensor first = nn::weights(tuned).at("blocks.0.attn.qkv.weight");
   const std::vector<double> untouched = first.values();
   CHECK_THAT(error_of([&] { nn::load_pretrained(tuned, file, "w"); }), contains("head.weight"));
-  CHECK(first.values() == untouched);  // nothing has changed
+  CHECK(first.values() == untouched);  // unchanged
   CHECK(nn::load_pretrained(tuned, file, "w", {.new_head = true}).as_initialised ==
         std::vector<std::string>{"head.weight", "head.bias"});
   CHECK(nn::weights(tuned).at("head.weight").values() == head);
   CHECK(first.values() == nn::weights(model).at("blocks.0.attn.qkv.weight").values());
 
-  // New LayerScales that start at 1 leave a pre-norm network as it was.
+  // New LayerScales that start at 1 do not change a pre-norm network.
   nn::ViTOptions plain = vit;
   plain.gate = "pre";
   const nn::ViT old(plain);
@@ -605,7 +606,8 @@ TEST_CASE("weights for other images, other classes and new gates") {
              contains("norm.bias"));
 }
 
-TEST_CASE("new gates leave trained branches as they are, and the result says whether the function is the file's") {
+TEST_CASE(
+    "new gates do not change trained branches and the result says whether the function is the same as the file's") {
   const auto is = [](const nn::Adapted& adapted, const std::optional<bool>& same, const std::string& text) {
     INFO(adapted.text());
     CHECK(adapted.same_function == same);
@@ -637,27 +639,29 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
     for (const char* gate : {"layerscale", "rezero_ln", "scalar_gate:init=0.1"}) {
       nn::ViT model(of(gate));
       INFO(gate);
-      is(nn::load_pretrained(model, file, "w", {.new_gates = true}), true, "it computes what the file's network did");
+      is(nn::load_pretrained(model, file, "w", {.new_gates = true}), true,
+         "the model computes the same function as the file's network");
       CHECK(gates_of(model) == std::set<double>{1});
       CHECK(near(model, pre));
     }
-  nn::ViT admin(of("admin"));  // its factor is the skip's
-  is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "it computes");
+  nn::ViT admin(of("admin"));  // its factor multiplies the skip
+  is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(admin, post));
-  nn::ViT act(of("act_norm"));  // neutral as initialised
-  is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "it computes");
+  nn::ViT act(of("act_norm"));  // its initial values change nothing
+  is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(act, pre));
-  // The final norm sees n times the stream, to which its eps is less.
+  // The final norm reads n times the stream, so its eps has less weight.
   nn::ViT hyper(of("hyper_connections"));
   is(nn::load_pretrained(hyper, own, "w", {.new_gates = true}), false, "of the largest");
 
   nn::ViT small(of("layerscale"));
   is(nn::load_pretrained(small, own, "w", {.new_gates = true, .gate_start = 1e-5}), false,
-     "it does not compute what the file's network did: gates are new: blocks.0.gate1.gamma starts at 1e-05 (logits of "
-     "a small network move by ");
+     "the model does not compute the same function as the file's network: gates are new: blocks.0.gate1.gamma starts "
+     "at 1e-05 (the "
+     "logits of a small network change by ");
   CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
   CHECK_FALSE(near(small, pre));
-  nn::ViT mixed(of("value_residual"));  // no factor of a branch: as initialised
+  nn::ViT mixed(of("value_residual"));  // has no factor of a branch, so it keeps its initial values
   is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false,
      "gates are new: blocks.1.gate1.lambdas starts at 0.5");
   CHECK(gates_of(mixed) == std::set<double>{0.5});
@@ -671,30 +675,34 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   o.norm_eps = 1e-3;
   nn::ViT eps(o), scaled(of(nn::methods::branch_scale(1.0))), slower(of("branch_scale"));
   is(nn::load_pretrained(eps, own, "w"), false, "norm_eps is 0.001 here and 1e-06 in the file");
-  is(nn::load_pretrained(scaled, own, "w"), true, "it computes");  // another method, the same function
+  is(nn::load_pretrained(scaled, own, "w"), true,
+     "computes the same function");  // another method with the same function
   is(nn::load_pretrained(slower, own, "w"), false, "gate is branch_scale:multiplier=by_depth here and pre in the file");
   nn::Method hand = nn::methods::pre();
   hand.build = nn::gate_per_branch<nn::SkipScaleGate>;
   hand.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-2); };
   nn::ViT by_hand(of(hand));
-  is(nn::load_pretrained(by_hand, own, "w"), false, "the method pre here is not the table's");
+  is(nn::load_pretrained(by_hand, own, "w"), false,
+     "the method pre here differs from the method of this name in the table");
   nn::ViT again(of("pre"));
   is(nn::load_pretrained(again, file_of(pre), "w"), {},
-     "whether it computes what the file's network did is not known: the file has no card");
+     "it is not known whether the model computes the same function as the file's network: the file has no card");
   is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
-     "it does not compute what the file's network did: the head is new; the file has no card");
-  // New gates are blamed only if they alone change the function.
+     "the model does not compute the same function as the file's network: the head is new; the file has no card");
+  // New gates are a reason only if they change the function by themselves.
   o = of("layerscale");
   o.norm_eps = 1e-3;
   nn::ViT gated_eps(o), gated_small(o);
   is(nn::load_pretrained(gated_eps, own, "w", {.new_gates = true}), false,
-     "it does not compute what the file's network did: norm_eps is 0.001 here and 1e-06 in the file");
+     "the model does not compute the same function as the file's network: norm_eps is 0.001 here and 1e-06 in the "
+     "file");
   const nn::Adapted both = nn::load_pretrained(gated_small, own, "w", {.new_gates = true, .gate_start = 0.5});
-  is(both, false, "did: gates are new: blocks.0.gate1.gamma starts at 0.5 (logits of a small network move by ");
+  is(both, false,
+     "the file's network: gates are new: blocks.0.gate1.gamma starts at 0.5 (the logits of a small network change by ");
   is(both, false, "; norm_eps is 0.001 here and 1e-06 in the file");
 }
 
-TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's are taken") {
+TEST_CASE("for a file without a card, the number of heads and norm_eps are those of timm") {
   const auto loaded = [](nn::ViTOptions o, const nn::TensorFile& file, const nn::Adaptation& adaptation = {}) {
     nn::ViT model(o);
     return nn::load_pretrained(model, file, "w", adaptation);
@@ -704,28 +712,27 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
   CHECK(loaded(o, tiny).same_function == true);
   o.norm_eps = 1e-5;
-  CHECK_THAT(loaded(o, tiny).text(),
-             contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
+  CHECK_THAT(loaded(o, tiny).text(), contains("the model does not compute the same function as the file's network: "
+                                              "norm_eps is 1e-05 here and 1e-06 in timm"));
   o.norm_eps = vit.norm_eps, o.heads = 6;
-  const std::string heads = "the file does not say its heads: timm's rule gives 3, the model has 6";
+  const std::string heads = "the file does not say the number of heads: timm's rule gives 3, the model has 6";
   const nn::Adapted other = loaded(o, tiny);
   CHECK_FALSE(other.same_function.has_value());
   CHECK(other.reasons == std::vector<std::string>{heads});
-  o.classes = 7, o.image = 32;  // decides, whatever the heads
+  o.classes = 7, o.image = 32;  // is the reason, whatever the heads are
   const nn::Adapted head = loaded(o, tiny, {.new_head = true});
   CHECK(head.same_function == false);
   const std::string resized = "positions of 4 x 4 patches are resized to 8 x 8";
   CHECK(head.reasons == std::vector<std::string>{"the head is new", resized, heads});
   o = vit;
   o.dim = 48, o.heads = 4;
-  CHECK_THAT(
-      loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
-      contains(
-          "is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
+  CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
+             contains("network: the file does not say the number of heads: timm's rule gives none for this width, the "
+                      "model has 4"));
 }
 
-TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {
-  // A block's attention, without its map: what the probabilities collect of the values, through the last product.
+TEST_CASE("attention maps are the weights that the layers apply to the values and recording changes nothing") {
+  // The attention of a block without its map: the values weighted by the probabilities, then the last product.
   const auto check_layer = [](nn::SelfAttention& layer, std::int64_t heads) {
     nn::initialize(layer, 7);
     layer.eval();
@@ -761,21 +768,22 @@ TEST_CASE("attention maps weigh the values as the layers do, and change nothing"
   CHECK(logits(model, 16) == without);
 }
 
-TEST_CASE("rollout is the product of the layers' means with what goes past them") {
+TEST_CASE("rollout is the product over layers of the mean attention and the skip connection") {
   const auto map = [](const std::string& path, const std::vector<double>& values, const Shape& shape) {
     return nn::AttentionMap{path, tensor(values, shape)};
   };
-  // Two heads, two tokens: means {{0.5, 0.5}, {0, 1}}, then {{1, 0}, {0.5, 0.5}}.
+  // Two heads and two tokens, with the means {{0.5, 0.5}, {0, 1}} and then {{1, 0}, {0.5, 0.5}}.
   const nn::AttentionMap first = map("a", {1, 0, 0, 1, 0, 1, 0, 1}, {1, 2, 2, 2}),
                          second = map("b", {1, 0, 0.5, 0.5}, {1, 1, 2, 2});
   const std::vector<double> through = nn::rollout({first, second}).values(), expected{0.75, 0.25, 0.1875, 0.8125};
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(through[i] - expected[i]) < 1e-6);
-  // A class token that joins late reads the patches as they were then.
+  // A class token that joins late reads the patches of that layer.
   const nn::AttentionMap late = map("e", {0.5, 0.25, 0.25, 0, 1, 0, 0, 0, 1}, {1, 1, 3, 3});
   const std::vector<double> joined = nn::rollout({first, late}).values();
   const double token[] = {0.75, 0.125 * 0.75, 0.125 * 0.25 + 0.125};
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(joined[i] - token[i]) < 1e-6);
-  const nn::AttentionMap of_class = map("c", {0.5, 0.25, 0.25}, {1, 1, 1, 3});  // half of it goes to the token itself
+  const nn::AttentionMap of_class =
+      map("c", {0.5, 0.25, 0.25}, {1, 1, 1, 3});  // half of the attention goes to the class token itself
   const std::vector<double> of_token = nn::rollout({first, second, of_class}).values();
   CHECK(std::abs(of_token[0] - 0.46875) < 1e-6);
   CHECK_THAT(error_of([] { nn::rollout({}); }), contains("expected at least one attention map"));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t batch = 4, image = 16, patch = 4, dim = 32, heads = 2, depth = 3, classes = 10;
 constexpr std::int64_t patches = (image / patch) * (image / patch), tokens = patches + 1;
 
-// Takes training steps of a small ViT: the loss of each.
+// Takes training steps of a small ViT and returns the loss of each.
 struct Training {
   nn::ViT model{{.image = image,
                  .patch = patch,
@@ -54,7 +54,7 @@ std::vector<Profile::Event> events_at(const Profile& profile, const std::string&
   return found;
 }
 
-// The shares (column of "%") of a table's part that begins with the line of `title`.
+// The shares (column "%") in the part of a table that begins with the line `title`.
 std::vector<double> shares(const std::string& table, const std::string& title) {
   std::istringstream lines(table.substr(table.find(title)));
   std::string line;
@@ -73,7 +73,7 @@ double sum(const std::vector<double>& values) { return std::accumulate(values.be
 
 }  // namespace
 
-TEST_CASE("a profile has an entry of its own for every kernel of both backends") {
+TEST_CASE("a profile has a separate entry for every kernel of both backends") {
   Profile profile;
   for (const Device device : {Device::cpu, Device::reference}) {
     constexpr std::size_t entries = sizeof(Kernels) / sizeof(void (*)());
@@ -103,7 +103,7 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   }
   CHECK(last_end <= profile.duration());
 
-  // Each layer's product, under the layer's own name, in both passes.
+  // The product of each layer appears under the layer's name in both passes.
   for (const std::string layer : {"ViT.patch_embed", "ViT.blocks.0.attn.qkv", "ViT.blocks.2.attn.proj",
                                   "ViT.blocks.1.mlp.fc1", "ViT.blocks.1.mlp.fc2", "ViT.head"})
     for (const std::string phase : {"forward", "backward"}) {
@@ -119,8 +119,8 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   REQUIRE(backward.size() == 1);
   CHECK(std::string(forward[0].kernel) == "attention_forward");
   CHECK(std::string(backward[0].kernel) == "attention_backward");
-  // Heads are parts of the packed qkv: q, k, v and the output, each [B, T, D], and two numbers for each row of the
-  // scores.
+  // Bytes of the forward call: q, k and v (parts of the packed qkv) and the output, each [B, T, D], and two numbers for
+  // each row of the scores.
   constexpr double x = 4.0 * batch * tokens * dim, sums = 4.0 * batch * heads * tokens * 2;
   CHECK(forward[0].bytes == 4 * x + sums);
   CHECK(backward[0].bytes == 7 * x + sums);
@@ -128,8 +128,8 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   for (const Profile::Event& e : events)
     if (std::string_view(e.kernel) == "adamw") CHECK(std::string(e.phase) == "optimizer");
 
-  // bench_step's formula: forward, and twice as much backward. The patch embedding has no gradient of the images to
-  // compute, and attention makes its scores again (5 products for 4).
+  // bench_step's formula counts the forward pass and twice as much for the backward pass. The patch embedding computes
+  // no gradient of the images, and attention computes its scores again (5 products for 4).
   constexpr double block = 2.0 * tokens * 12 * dim * dim, attention = 4.0 * tokens * tokens * dim;
   constexpr double embed = 2.0 * patches * 3 * patch * patch * dim, head = 2.0 * dim * classes;
   double products = 0, in_attention = 0;
@@ -148,18 +148,19 @@ TEST_CASE("a profile changes no result") {
   CHECK(profiled.weights() == plain.weights());
 }
 
-TEST_CASE("a thread has one profile at a time, and stop ends it") {
+TEST_CASE("a thread has one profile at a time and stop ends it") {
   const Tensor x = ones({2, 3});
   {
     Profile profile;
-    CHECK_THAT(error_of([] { Profile second; }), contains("[profile] expected no other profile in this thread"));
+    CHECK_THAT(error_of([] { Profile second; }),
+               contains("[profile] expected at most one profile at a time in a thread"));
     softmax(x);
     const std::size_t recorded = profile.events().size();
     CHECK(recorded == 1);
     profile.stop();
     const std::int64_t duration = profile.duration();
     softmax(x);
-    Profile next;  // allowed now; the end of the former does not stop it
+    Profile next;  // allowed now; the end of the former profile does not stop it
     softmax(x);
     profile.stop();
     softmax(x);
@@ -170,7 +171,7 @@ TEST_CASE("a thread has one profile at a time, and stop ends it") {
   CHECK(&kernels(Device::cpu) == &cpu_kernels());
 }
 
-TEST_CASE("a kernel that throws is recorded, and its error arrives") {
+TEST_CASE("a kernel that throws is recorded and its error is passed on") {
   const Out x(Array({2, 3}, DType::f32, Device::cpu));
   const Array labels({2, 3}, DType::i64, Device::cpu);
   Profile profile;
@@ -212,7 +213,7 @@ TEST_CASE("a profile's trace is JSON in Chrome's trace event format") {
   CHECK(nlohmann::json::parse(Profile().chrome_trace()).at("traceEvents").empty());
 }
 
-TEST_CASE("a profile's table adds up, names modules once for all blocks, and fits a terminal") {
+TEST_CASE("a profile's table adds up, names modules once for all blocks and fits a terminal") {
   Training training;
   Profile profile;
   training.step(3);
@@ -228,11 +229,12 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks, and fit
   INFO(table);
   const std::vector<double> kernels = shares(table, "kernel "), modules = shares(table, "module ");
   CHECK(kernels.size() > 5);
-  CHECK(sum(kernels) == Approx(100).margin(0.05 * static_cast<double>(kernels.size())));  // with what was spent outside
-  // The same calls by module: all but what was outside.
+  CHECK(sum(kernels) ==
+        Approx(100).margin(0.05 * static_cast<double>(kernels.size())));  // with the time outside of kernels
+  // The same calls by module, without the time outside of kernels.
   CHECK(sum(modules) ==
         Approx(100 - kernels.back()).margin(0.05 * static_cast<double>(kernels.size() + modules.size())));
-  // The columns of ms are the events' sums.
+  // The columns in ms are the sums over the events.
   const std::string row = table.substr(table.find("\nall kernels") + 1, table.find('\n'));
   double forward = 0, backward = 0, optimizer = 0, other = 0;
   for (const Profile::Event& e : profile.events()) {

@@ -1,4 +1,4 @@
-// What a role decides: the factors that a parameter starts with.
+// The role of a parameter: the factors that it starts with.
 #include <cmath>
 #include <map>
 
@@ -23,7 +23,7 @@ struct Everything : nn::Module {
 
 }  // namespace
 
-TEST_CASE("a role gives both factors, a registration may give others, own() changes them") {
+TEST_CASE("a role gives both factors, a registration may give others and own() changes them") {
   Everything model;
   std::map<std::string, std::pair<double, double>> factors;
   for (const nn::Parameter& p : model.parameters()) factors[p.name] = {p.lr_factor, p.decay_factor};
@@ -38,7 +38,7 @@ TEST_CASE("a role gives both factors, a registration may give others, own() chan
   CHECK(model.own("gate").decay_factor == 1);
 }
 
-TEST_CASE("a linear layer's bias starts where it is told, and its weight has the role that it is given") {
+TEST_CASE("the start of a linear layer's bias and the role of its weight can be chosen") {
   const nn::Linear plain({.in = 2, .out = 3});
   CHECK(plain.bias().values() == std::vector<double>{0, 0, 0});
   CHECK(plain.parameters()[0].role == nn::Role::weight);
@@ -52,15 +52,14 @@ TEST_CASE("a linear layer's bias starts where it is told, and its weight has the
   CHECK(nn::AdamW(parameters, {.weight_decay = 0.1}).groups().size() == 1);
 }
 
-TEST_CASE("factors that are no factors are refused at registration") {
+TEST_CASE("invalid factors are rejected at registration") {
   struct Bad : nn::Module {
     Bad(Factor lr, Factor decay) : Module("Bad") {
       parameter("w", {2}, nn::Init::constant(0), Role::weight, lr, decay);
     }
   };
-  CHECK_THAT(
-      error_of([] { Bad(-0.1, {}); }),
-      contains("[module] expected finite factors of at least 0 for Bad.w, got -0.1 of the rate and 1 of the decay"));
-  CHECK_THAT(error_of([] { Bad({}, -1); }), contains("got 1 of the rate and -1 of the decay"));
-  CHECK_THAT(error_of([] { Bad(std::nan(""), {}); }), contains("got nan of the rate"));
+  CHECK_THAT(error_of([] { Bad(-0.1, {}); }), contains("[module] expected finite factors of at least 0 for Bad.w, got "
+                                                       "-0.1 for the learning rate and 1 for the decay"));
+  CHECK_THAT(error_of([] { Bad({}, -1); }), contains("got 1 for the learning rate and -1 for the decay"));
+  CHECK_THAT(error_of([] { Bad(std::nan(""), {}); }), contains("got nan for the learning rate"));
 }

@@ -20,7 +20,7 @@ const fs::path golden = fs::path(PLUMB_SOURCE_DIR) / "tests/golden/dtypes.safete
 
 void write(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-// A file with this header, and `data` zero bytes.
+// A file with this header and `data` zero bytes.
 std::string file_of(const std::string& header, std::size_t data) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
@@ -72,7 +72,7 @@ TEST_CASE("bf16 is written as BF16 and read as f32") {
   CHECK(back.values() == std::vector<double>{1, -2.5, 3.0625});
 }
 
-TEST_CASE("what is written is read back to the bit, and each tensor is aligned") {
+TEST_CASE("written tensors are read back bit for bit and are aligned in the file") {
   const TemporaryFolder folder;
   nn::TensorFile file{.tensors = {{"a.odd", tensor({1, 2, -0.0}, {3}, cpu_f32)},
                                   {"b.f64", tensor({0.1, std::nan("1"), 1e-310}, {1, 3}, reference_f64)},
@@ -91,7 +91,7 @@ TEST_CASE("what is written is read back to the bit, and each tensor is aligned")
     CHECK(same_bits(back.tensors.at(name), t));
   }
   const std::string bytes = read_file(folder / "a");
-  CHECK(bytes[0] % 8 == 0);  // the header's length
+  CHECK(bytes[0] % 8 == 0);  // the length of the header
   CHECK(bytes.find("\"a.odd\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[40,52]}") != std::string::npos);
   nn::write_safetensors(folder / "b", back);
   CHECK(read_file(folder / "b") == bytes);
@@ -100,7 +100,7 @@ TEST_CASE("what is written is read back to the bit, and each tensor is aligned")
   CHECK(nn::read_safetensors(folder / "none").tensors.empty());
 }
 
-TEST_CASE("a file that cannot be written is left as it was") {
+TEST_CASE("a file that cannot be written is left unchanged") {
   const TemporaryFolder folder;
   write(folder / "a", "old");
   CHECK_THAT(error_of([&] {
@@ -119,7 +119,7 @@ TEST_CASE("a file that cannot be written is left as it was") {
   CHECK(read_file(folder / "a") == "old");
 }
 
-TEST_CASE("a damaged file is named with what was expected and what came") {
+TEST_CASE("the error for a damaged file gives its path, the expected and the found content") {
   const TemporaryFolder folder;
   const std::string w = R"("w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]})";
   const auto entry = [](const char* dtype, const char* shape, const char* offsets) {
@@ -136,18 +136,19 @@ TEST_CASE("a damaged file is named with what was expected and what came") {
   refuses("", "at least 8 bytes, got 0");
   refuses("1234567", "at least 8 bytes, got 7");
   refuses(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10),
-          "expected a safetensors file, got one of another kind, or a damaged one");
+          "expected a safetensors file, got one of another kind, or damaged");
   refuses("claim,source,verdict\n1,2,3\n",
           "expected a safetensors file, got one that begins with \"claim,source,verdict\"");
   refuses("a text that is longer than what is shown of it", "got one that begins with \"a text that is longer th\"");
-  refuses("version https://git-lfs.github.com/spec/v1\noid", "got a pointer of Git LFS to one: git lfs pull brings it");
+  refuses("version https://git-lfs.github.com/spec/v1\noid",
+          "got a Git LFS pointer: download the file with git lfs pull");
   refuses(std::string("\x89PNG\r\n\x1a\n\0\0", 10), "got one of another kind");
-  refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: is it cut off?");
+  refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: it is probably cut off");
   refuses(file_of("", 0), "expected a header in JSON");
   refuses(file_of("{" + w, 24), "expected a header in JSON");
   refuses(file_of("[1]", 0), "expected a JSON object as header, got array");
   refuses(file_of("{\"\xff\":1}", 0), "expected a header in JSON");
-  refuses(file_of("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" again");
+  refuses(file_of("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" twice");
   refuses(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "got \"a\" again");
   refuses(file_of(R"({"__metadata__":[]})", 0), "expected strings by name under __metadata__, got array");
   refuses(file_of(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");
@@ -178,12 +179,12 @@ TEST_CASE("a damaged file is named with what was expected and what came") {
           "expected \"w\" to begin at byte 0, where the tensor before it ends, got 4");
 
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder / "no"); }),
-             contains("no: expected a safetensors file, got nothing there"));
+             contains("no: expected a safetensors file, got nothing at this path"));
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder.path()); }), contains("something that is not a file"));
   CHECK_THAT(error_of([&] { nn::read_safetensors("/dev/zero"); }), contains("something that is not a file"));
 }
 
-TEST_CASE("no cut or mangled file does worse than an error") {
+TEST_CASE("a cut or damaged file leads to nothing worse than an error") {
   const TemporaryFolder folder;
   const std::string good = read_file(golden);
   const auto try_to_read = [&](const std::string& bytes) {
@@ -191,7 +192,7 @@ TEST_CASE("no cut or mangled file does worse than an error") {
     try {
       nn::read_safetensors(folder / "a");
       return true;
-    } catch (const Error& e) {  // anything else fails the test
+    } catch (const Error& e) {  // any other exception fails the test
       CHECK_THAT(e.what(), contains((folder / "a").string()));
       return false;
     }

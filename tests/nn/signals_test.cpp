@@ -1,5 +1,5 @@
-// Signals that arrive while a model trains change nothing: some of oneDNN's kernels have their stack pointer on the
-// heap (backends/cpu/signals.h).
+// Signals that arrive while a model trains change nothing, although some kernels of oneDNN have their stack pointer on
+// the heap (backends/cpu/signals.h).
 #include "core/backend.h"
 #include "core/precision.h"
 #include "nn/nn.h"
@@ -34,7 +34,7 @@ Bits trained_vit(std::int64_t dim, Precision products, int steps) {
   return bits_of(model);
 }
 
-// Convolutions and a product whose gradients lead to oneDNN's kernels without packing.
+// Convolutions, and a product whose gradients use oneDNN's kernels without packing.
 Bits trained_convolution(int steps) {
   Tensor w1 = variable(random_normal({64, 3, 3, 3}, 1, "w1")), w2 = variable(random_normal({64, 64, 3, 3}, 1, "w2")),
          w3 = variable(random_normal({4096, 10}, 1, "w3"));

@@ -20,7 +20,7 @@ struct Small : nn::Module {
          gamma = parameter("gamma", tensor({0.1}, {1}), Role::gate);
 };
 
-// Names such as CaiT's.
+// A model with names like CaiT's.
 struct Named : nn::Module {
   explicit Named(const std::string& parameter_name, const Shape& shape) : Module("Named") {
     value = parameter(parameter_name, shape, nn::Init::constant(1), Role::weight);
@@ -57,7 +57,7 @@ const nn::ViTOptions vit{.image = 8,
 
 }  // namespace
 
-TEST_CASE("weights come back to the bit, and saved values are noticed to have changed") {
+TEST_CASE("saved weights are read back bit for bit and loading counts as a change of saved values") {
   const TemporaryFolder folder;
   const nn::ViT model(vit);
   nn::save_weights(model, folder / "w");
@@ -104,7 +104,7 @@ TEST_CASE("loading casts between f32 and f64") {
   }
 }
 
-TEST_CASE("everything that does not fit is listed in one error and nothing is changed") {
+TEST_CASE("all differences between file and model are listed in one error and nothing is changed") {
   const TemporaryFolder folder;
   Small small;
   const auto write = [&](nn::NamedTensors tensors) {
@@ -116,7 +116,7 @@ TEST_CASE("everything that does not fit is listed in one error and nothing is ch
   CHECK(error_of([&] { nn::load_weights(small, folder / "w"); }) ==
         fmt::format("[load_weights] {} into Small: expected 2 tensors with the names and shapes they have here, got 1 "
                     "missing: gamma; 2 unexpected: a, b; "
-                    "1 that do not fit: weight (expected f32 [2, 3], got f32 [3, 2])",
+                    "1 of another shape or dtype: weight (expected f32 [2, 3], got f32 [3, 2])",
                     (folder / "w").string()));
   write({{"weight", zeros({2, 3})}, {"gamma", integers({1}, {1})}});
   CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w"); }),
@@ -139,10 +139,10 @@ TEST_CASE("everything that does not fit is listed in one error and nothing is ch
   write({{"weight", zeros({3, 2})}});  // a wrong shape is never allowed
   CHECK_THAT(
       error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true}); }),
-      contains("got 1 that do"));
+      contains("got 1 of another shape or dtype"));
 }
 
-TEST_CASE("timm's ViT: names and shapes both ways") {
+TEST_CASE("timm's ViT has its names and shapes in both directions") {
   const TemporaryFolder folder;
   const nn::ViT model(vit);
   const nn::NamedTensors theirs = nn::weights(model, nn::timm_vit());
@@ -176,7 +176,7 @@ TEST_CASE("timm's ViT: names and shapes both ways") {
              contains("expected a patch projection [dim, 5 p p] for 5 channels, got [8, 48]"));
 }
 
-TEST_CASE("timm's CaiT: names both ways") {
+TEST_CASE("timm's CaiT has its names in both directions") {
   const Tree ours({"blocks.0.attn.proj_l.weight", "blocks.11.gate1.gamma", "blocks.11.gate2.gamma",
                    "blocks_token_only.1.gate1.gamma", "blocks_token_only.1.gate2.gamma",
                    "blocks_token_only.1.attn.q.weight", "head.bias"});
@@ -192,7 +192,7 @@ TEST_CASE("timm's CaiT: names both ways") {
                 .shares_buffer_with(before.at(block + "gate" + gate + ".gamma").array()));
 }
 
-TEST_CASE("a star stands for one segment, and no two parameters share a name") {
+TEST_CASE("a star stands for one segment and two parameters must not share a name") {
   const Tree tree({"a.0.w", "a.0.b.w", "x.1.y.2.w"});
   CHECK(keys(nn::weights(tree, {{"a.*.w", "c.*.v"}, {"x.*.y.*.w", "*.*.z"}})) ==
         std::set<std::string>{"c.0.v", "a.0.b.w", "1.2.z"});
@@ -200,16 +200,16 @@ TEST_CASE("a star stands for one segment, and no two parameters share a name") {
   CHECK_THAT(error_of([&] {
                nn::weights(tree, {{"a.0.w", "same"}, {"x.1.y.2.w", "same"}});
              }),
-             contains("expected one parameter of Tree for \"same\", got another: x.1.y.2.w"));
-  // On either side, and whether the rule matches or not.
+             contains("expected one parameter of Tree for \"same\", got a second one: x.1.y.2.w"));
+  // The number of stars is checked on both sides, whether or not the rule matches.
   for (const nn::KeyRule& rule : {nn::KeyRule{"a.0.w", "b.*"}, nn::KeyRule{"a.*.w", "b"}, nn::KeyRule{"none.*", "b"}})
     CHECK_THAT(error_of([&] { nn::weights(tree, {rule}); }),
-               contains("[weights] expected as many * on both sides of a rule, got \"" + rule.ours + "\" and \"" +
-                        rule.theirs + "\""));
+               contains("[weights] expected the same number of * on both sides of a rule, got \"" + rule.ours +
+                        "\" and \"" + rule.theirs + "\""));
   for (const std::int64_t channels : {0, -3}) {
     CHECK_THAT(error_of([&] { nn::timm_vit(channels); }),
-               contains("[weights] expected at least one channel of the images, got "));
+               contains("[weights] expected images with at least one channel, got "));
     CHECK_THAT(error_of([&] { nn::timm_cait(channels); }),
-               contains("[weights] expected at least one channel of the images, got "));
+               contains("[weights] expected images with at least one channel, got "));
   }
 }

@@ -1,5 +1,5 @@
-// DropKey in attention: every shape, sharing and rule for empty rows, in the fused and the composed form, on both
-// backends.
+// DropKey in attention: every shape, sharing and policy for empty rows, in the fused and the
+// composed form, on both backends.
 #include <algorithm>
 #include <cmath>
 
@@ -41,21 +41,21 @@ Inputs inputs(Defaults where, std::int64_t keys = M) {
           random_normal({B, H, keys, E}, 1, "v", where)};
 }
 
-// v such that the output is the row of probabilities.
+// Values v for which the output is the row of probabilities.
 Tensor identity(std::int64_t keys, Defaults where) {
   std::vector<double> one(static_cast<std::size_t>(keys * keys));
   for (std::int64_t i = 0; i < keys; ++i) one[static_cast<std::size_t>(i * keys + i)] = 1;
   return broadcast_to(tensor(one, {keys, keys}, where), {B, H, keys, keys});
 }
 
-// P [B, H, N, keys]: q and k get as many columns as there are keys, so that v may be the identity.
+// Returns P [B, H, N, keys]. q and k have as many columns as there are keys, so that v can be the identity.
 std::vector<double> probabilities(const AttentionOptions& o, Defaults where, std::int64_t keys) {
   return attention(random_normal({B, H, N, keys}, 1, "q", where), random_normal({B, H, keys, keys}, 1, "k", where),
                    identity(keys, where), o)
       .values();
 }
 
-// What the draws drop [B, H, N, keys], 1 = dropped.
+// Returns the keys that the draws drop: [B, H, N, keys], 1 = dropped.
 std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
   const KeyMask drop =
       key_mask(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
@@ -79,14 +79,15 @@ TEST_CASE("attention with DropKey at rate 0 is plain attention bit for bit") {
   });
 }
 
-TEST_CASE("attention drops the keys that drop_keys names, and its rows sum to 1 over the others") {
+TEST_CASE("attention drops the keys of drop_keys, and its rows sum to 1 over the others") {
   each_form([](const AttentionOptions& o) {
     const std::vector<std::uint8_t> dropped = drawn(o, M);
     CHECK(std::ranges::count(dropped, 1) > 0);
     for (Defaults where : places) {
       const std::vector<double> p = probabilities(o, where, M);
       for (std::size_t row = 0; row < p.size(); row += M) {
-        if (std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; })) continue;  // empty: keep_all
+        if (std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; }))
+          continue;  // an empty row keeps all its keys
         double sum = 0;
         for (std::size_t j = 0; j < M; ++j) {
           if ((p[row + j] == 0) != (dropped[row + j] != 0))
@@ -102,7 +103,7 @@ TEST_CASE("attention drops the keys that drop_keys names, and its rows sum to 1 
   });
 }
 
-TEST_CASE("plain DropKey in attention drops the keys it always dropped") {
+TEST_CASE("plain DropKey in attention drops the same keys as in earlier versions") {
   const RandomScope random(state);
   const PathScope scope(path);
   const std::string rows[] = {"1100010100", "0010001000", "1100111110"};
@@ -120,7 +121,7 @@ TEST_CASE("plain DropKey in attention drops the keys it always dropped") {
   }
 }
 
-TEST_CASE("DropKey is attention dropout's mask followed by renormalisation of the row, value and gradients") {
+TEST_CASE("DropKey is a dropout mask followed by renormalisation of the row: value and gradients") {
   each_form([](const AttentionOptions& o) {
     const std::vector<std::uint8_t> dropped = drawn(o, M);
     std::vector<double> kept(dropped.begin(), dropped.end());
@@ -142,13 +143,13 @@ TEST_CASE("DropKey is attention dropout's mask followed by renormalisation of th
   });
 }
 
-TEST_CASE("rows that lose every key follow the rule for empty rows, whatever the shape") {
-  constexpr std::int64_t keys = 12;  // the grid alone
+TEST_CASE("rows that lose every key follow the policy for empty rows with every shape") {
+  constexpr std::int64_t keys = 12;  // only the grid
   each_form([](AttentionOptions o) {
     o.grid = {3, 4};
     o.drop_key = o.drop_shape == DropShape::plain   ? 0.97
                  : o.drop_shape == DropShape::block ? 0.9999
-                                                    : 0.9;  // about half of the rows
+                                                    : 0.9;  // the rate at which about half of the rows are empty
     const std::vector<std::uint8_t> dropped = drawn(o, keys);
     const auto is_empty = [&](std::size_t row) {
       return std::all_of(&dropped[row * keys], &dropped[row * keys] + keys, [](auto d) { return d != 0; });
@@ -168,7 +169,7 @@ TEST_CASE("rows that lose every key follow the rule for empty rows, whatever the
           if (is_empty(i / keys) ? std::abs(p[i] - expected) > 1e-6 : (p[i] == 0) != (dropped[i] != 0))
             FAIL_CHECK("entry " << i << ": " << p[i]);
         }
-        // An empty row has no gradient of its scores, but under keep_all.
+        // Except with keep_all, the scores of an empty row have no gradient.
         const Inputs x = inputs(where, keys);
         const Tensors g =
             value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
@@ -183,7 +184,7 @@ TEST_CASE("rows that lose every key follow the rule for empty rows, whatever the
   });
 }
 
-TEST_CASE("attention refuses a structured DropKey without a grid that fits") {
+TEST_CASE("attention refuses the shapes block and cross without a grid that fits") {
   const Inputs x = inputs(reference_f32);
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.drop_key = 0.1, .drop_shape = DropShape::block}); }),
              contains("[drop_key] expected the grid of patches that the shape block drops on, got 0 x 0"));
@@ -195,11 +196,11 @@ TEST_CASE("attention refuses a structured DropKey without a grid that fits") {
              contains("[drop_key] expected a probability in [0, 1], got -0.1"));
 }
 
-TEST_CASE("errors of attention name the op that was called") {
+TEST_CASE("error messages of attention name the called op") {
   const Inputs x = inputs(reference_f32);
   for (const double scale : {-0.5, std::nan("")})
     CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.scale = scale}); }),
-               contains("[attention] expected a finite scale of the scores of at least 0, got "));
+               contains("[attention] expected a finite scale of at least 0 for the scores, got "));
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.q); }),
              contains("[attention] expected q [B, H, N, E] and k, v [B, H, M, E], got "));
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.dropout = 0.999999}); }),
@@ -213,7 +214,7 @@ TEST_CASE("errors of attention name the op that was called") {
              contains("[attention_qkv] expected a dropout probability in [0, 1), got 1"));
 }
 
-TEST_CASE("dropout's mask in the composed form is drawn eight keys a call, and is absent without dropout") {
+TEST_CASE("the composed form draws dropout masks eight keys at a time and only with dropout") {
   const RandomScope random(state);
   const PathScope scope(path);
   const std::uint64_t key = random_key(state.seed, *path);

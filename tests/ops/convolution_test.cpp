@@ -1,12 +1,11 @@
-// conv2d, batch_norm2d and dyt where the op cases do not look: known values, batches without samples, precision,
-// errors.
+// conv2d, batch_norm2d and dyt beyond the shared op cases: known values, batches without samples, precision, errors.
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("conv2d correlates, it does not flip the filter") {
+TEST_CASE("conv2d computes a cross-correlation and does not flip the filter") {
   for (Device device : {Device::reference, Device::cpu}) {
     const Defaults where{DType::f32, device};
     const Tensor x = tensor({1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 3, 3}, where),
@@ -17,7 +16,7 @@ TEST_CASE("conv2d correlates, it does not flip the filter") {
   }
 }
 
-TEST_CASE("conv2d of no images gives none and gradients of zero") {
+TEST_CASE("conv2d of no images gives no images, and gradients of zero") {
   const Tensor x = variable(zeros({0, 2, 5, 5})), w = variable(ones({3, 2, 3, 3})), b = variable(ones({3}));
   const Tensor y = conv2d(x, w, b);
   CHECK(y.shape() == Shape{0, 3, 3, 3});
@@ -56,7 +55,7 @@ TEST_CASE("batch_norm2d in f32 on cpu is within 2e-5 of f64, for a batch of imag
   }
 }
 
-TEST_CASE("errors of conv2d, batch_norm2d and dyt say what was expected") {
+TEST_CASE("error messages of conv2d, batch_norm2d and dyt name the expected shapes") {
   const Tensor x = zeros({2, 3, 5, 5}), w = zeros({4, 3, 3, 3}), v = zeros({3});
   CHECK_THAT(error_of([&] {
                conv2d(x, zeros({4, 2, 3, 3}));

@@ -5,7 +5,7 @@
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("dropout of no samples gives none") {
+TEST_CASE("dropout of no samples gives no samples") {
   for (const Shape& shape : {Shape{0, 3}, Shape{3, 0}, Shape{0}}) {
     const Tensor x = variable(zeros(shape)), y = dropout(x, 0.5);
     CHECK(y.shape() == shape);
@@ -13,7 +13,7 @@ TEST_CASE("dropout of no samples gives none") {
   }
 }
 
-TEST_CASE("dropout rounds its probability to 16 bits and says so at the ends") {
+TEST_CASE("dropout rounds its probability to 16 bits and refuses one that rounds to 1") {
   const Tensor x = ones({1000});
   CHECK(dropout(x, 0x1p-18).values() == x.values());
   CHECK_THAT(error_of([&] { dropout(x, 1); }), contains("[dropout] expected a probability in [0, 1), got 1"));

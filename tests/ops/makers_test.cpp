@@ -1,4 +1,4 @@
-// What makes constants: sequences, matrices, draws, nested lists.
+// The makers of constants: sequences, matrices, random numbers, nested lists.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ using Values = std::vector<double>;
 
 }  // namespace
 
-TEST_CASE("nested lists make tensors of their shape") {
+TEST_CASE("nested lists become tensors of the same shape") {
   CHECK(tensor({{1, 2}, {3, 4}, {5, 6}}).shape() == Shape{3, 2});
   CHECK(tensor({{1, 2}, {3, 4}}).values() == Values{1, 2, 3, 4});
   CHECK(tensor({1.5, 2}).shape() == Shape{2});
@@ -33,7 +33,7 @@ TEST_CASE("nested lists make tensors of their shape") {
   CHECK(integers({(std::int64_t{1} << 53) + 1}).array().data<std::int64_t>()[0] == (std::int64_t{1} << 53) + 1);
 }
 
-TEST_CASE("arange and linspace: integers and numbers, both ends") {
+TEST_CASE("arange and linspace: integers, real numbers and both ends") {
   CHECK(arange(4).dtype() == DType::i64);
   CHECK(arange(4).values() == Values{0, 1, 2, 3});
   CHECK(arange(2, 5).values() == Values{2, 3, 4});
@@ -57,7 +57,7 @@ TEST_CASE("arange and linspace: integers and numbers, both ends") {
   CHECK(linspace(3, 4, 0).shape() == Shape{0});
 }
 
-TEST_CASE("eye, one_hot, full_like") {
+TEST_CASE("eye, one_hot and full_like fill in the right values") {
   CHECK(eye(2).values() == Values{1, 0, 0, 1});
   CHECK(eye(2, 3).values() == Values{1, 0, 0, 0, 1, 0});
   CHECK(eye(0).shape() == Shape{0, 0});
@@ -72,7 +72,7 @@ TEST_CASE("eye, one_hot, full_like") {
   CHECK_FALSE(full_like(variable(ones({2})), 3).requires_grad());
 }
 
-TEST_CASE("draws depend on seed, name and element alone, and are spread as they should be") {
+TEST_CASE("draws depend on seed, name and element only, and have the right distribution") {
   const Tensor u = random_uniform({4099}, -2, 3, 1, "u", reference_f64);
   const Values values = u.values();
   CHECK(*std::ranges::min_element(values) >= -2);

@@ -1,4 +1,4 @@
-// Shapes, parts and elements chosen by index: values, edges, dtypes.
+// Shapes, parts and elements chosen by index: values, edge cases, dtypes.
 #include <cmath>
 #include <numeric>
 
@@ -18,7 +18,7 @@ const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}), labels = integers({3, 1, 2});
 
 }  // namespace
 
-TEST_CASE("x[i] and select take one index, a negative one from the end, of any dtype") {
+TEST_CASE("x[i] and select take one index of tensors of any dtype, and count negative indices from the end") {
   CHECK(x[1].shape() == Shape{3});
   CHECK(x[1].values() == Values{4, 5, 6});
   CHECK(x[-2].values() == Values{1, 2, 3});
@@ -70,7 +70,7 @@ TEST_CASE("split and unbind give all parts in order") {
   CHECK(unbind(zeros({0, 3})).empty());
 }
 
-TEST_CASE("pad surrounds with a number") {
+TEST_CASE("pad surrounds a tensor with a number") {
   CHECK(pad(x, {{1, 0}, {0, 1}}, 9).values() == Values{9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9});
   CHECK(pad(x, {{0, 0}, {1, 0}}).values() == Values{0, 1, 2, 3, 0, 4, 5, 6});
   CHECK(pad(labels, {{1, 1}}, -1).values() == Values{-1, 3, 1, 2, -1});
@@ -79,7 +79,7 @@ TEST_CASE("pad surrounds with a number") {
   CHECK(pad(full({}, 3), {}).item() == 3);
 }
 
-TEST_CASE("repeat lays a tensor beside itself, repeat_interleave its elements") {
+TEST_CASE("repeat repeats a tensor and repeat_interleave its elements") {
   CHECK(repeat(labels, {2}).values() == Values{3, 1, 2, 3, 1, 2});
   CHECK(repeat(x, {2, 1}).values() == Values{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
   CHECK(repeat(x, {1, 2}).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
@@ -105,7 +105,7 @@ TEST_CASE("flip and roll reorder along an axis, around the end") {
   CHECK(roll(zeros({0}), 3, 0).shape() == Shape{0});
 }
 
-TEST_CASE("tril and triu put 0 beyond a diagonal, also for NaN") {
+TEST_CASE("tril and triu put 0 beyond a diagonal, even in place of NaN") {
   const Tensor m = reshape(cast(arange(1, 13), DType::f32), {3, 4});
   CHECK(tril(m).values() == Values{1, 0, 0, 0, 5, 6, 0, 0, 9, 10, 11, 0});
   CHECK(tril(m, 1).values() == Values{1, 2, 0, 0, 5, 6, 7, 0, 9, 10, 11, 12});
@@ -116,7 +116,7 @@ TEST_CASE("tril and triu put 0 beyond a diagonal, also for NaN") {
   CHECK(tril(zeros({0, 3})).shape() == Shape{0, 3});
 }
 
-TEST_CASE("diag makes a matrix of a vector and a vector of a matrix") {
+TEST_CASE("diag makes a matrix from a vector and a vector from a matrix") {
   CHECK(diag(tensor({1, 2})).values() == Values{1, 0, 0, 2});
   CHECK(diag(tensor({1, 2}), 1).values() == Values{0, 1, 0, 0, 0, 2, 0, 0, 0});
   CHECK(diag(tensor({1, 2}), -1).values() == Values{0, 0, 0, 1, 0, 0, 0, 2, 0});
@@ -130,7 +130,7 @@ TEST_CASE("diag makes a matrix of a vector and a vector of a matrix") {
   CHECK(trace(x).item() == 6);
 }
 
-TEST_CASE("clone has a buffer of its own") {
+TEST_CASE("clone has a separate buffer") {
   const Tensor copy = clone(x);
   CHECK_FALSE(copy.array().shares_buffer_with(x.array()));
   CHECK(copy.values() == x.values());
@@ -138,7 +138,7 @@ TEST_CASE("clone has a buffer of its own") {
   CHECK(clone(x > 2).dtype() == DType::u8);
 }
 
-TEST_CASE("index_select and embedding: indices of any shape take the place of the axis") {
+TEST_CASE("index_select and embedding: the axes of the index replace the axis") {
   const Tensor index = integers({{2, 0}, {2, 2}});
   CHECK(index_select(x, 1, index).shape() == Shape{2, 2, 2});
   CHECK(index_select(x, 1, index).values() == Values{3, 1, 3, 3, 6, 4, 6, 6});
@@ -150,7 +150,7 @@ TEST_CASE("index_select and embedding: indices of any shape take the place of th
   CHECK(embedding(index, tensor({{1, 2}, {3, 4}, {5, 6}})).shape() == Shape{2, 2, 2});
 }
 
-TEST_CASE("take_along_axis and scatter_add go by an index for each element, and repeated ones add up") {
+TEST_CASE("take_along_axis and scatter_add use an index for each element, and repeated indices add up") {
   CHECK(take_along_axis(x, integers({{2, 0, 2, 1}, {0, 0, 1, 2}}), 1).values() == Values{3, 1, 3, 2, 4, 4, 5, 6});
   CHECK(take_along_axis(x, integers({{1, 0, 1}}), 0).values() == Values{4, 2, 6});
   CHECK(take_along_axis(labels, integers({2, 2}), -1).values() == Values{2, 2});
@@ -162,7 +162,7 @@ TEST_CASE("take_along_axis and scatter_add go by an index for each element, and 
   CHECK_FALSE(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).array().shares_buffer_with(x.array()));
 }
 
-TEST_CASE("gradients that meet at one index are the same bits each time, on any number of threads") {
+TEST_CASE("gradients that meet at one index have the same bits every time on any number of threads") {
   const Tensor source = random_normal({40, 300}, 1, "source"),
                index = integers(std::vector<std::int64_t>(300, 7), {300});
   const auto slopes = [&](int threads) {
@@ -177,7 +177,7 @@ TEST_CASE("gradients that meet at one index are the same bits each time, on any 
   CHECK(scatter_add(zeros({40, 5}), 1, all, source).values() == scatter_add(zeros({40, 5}), 1, all, source).values());
 }
 
-TEST_CASE("on cuda an index out of range makes NaN, or is added nowhere, and is an error in anomaly mode") {
+TEST_CASE("on cuda an index out of range gives NaN or is not added, and throws in anomaly mode") {
   PLUMB_REQUIRE_CUDA();
   const Tensor there = ones({2, 3}, cuda_f32), wrong = integers({{0, 3}, {-1, 2}}, Device::cuda);
   const Values taken = take_along_axis(there, wrong, 1).values();

@@ -1,4 +1,4 @@
-// The one suite of op cases, in all its modes.
+// The op cases of tests/support/op_case.cpp, each run on all backends and for all orders of derivatives.
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"
 #include "tests/support/op_case.h"
@@ -81,7 +81,7 @@ TEST_CASE("the second derivatives on cuda agree with the reference in f32") {
   });
 }
 
-TEST_CASE("the gradient that is recorded equals the one that is not") {
+TEST_CASE("the recorded gradient equals the gradient that is not recorded") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
     Tensors leaves;
@@ -118,7 +118,7 @@ TEST_CASE("the cuda backend agrees with the reference in f32, value and gradient
   });
 }
 
-TEST_CASE("the reference backend in f32 agrees with itself in f64") {
+TEST_CASE("the reference backend in f32 agrees with the reference backend in f64") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
     const Tensors single = value_and_gradients(c.f, inputs_of(c, reference_f32)),

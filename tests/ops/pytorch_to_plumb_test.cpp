@@ -1,5 +1,4 @@
-// The rows of docs/pytorch_to_plumb.md: each is code that compiles and runs here, and stands in the table as it is
-// written here.
+// The rows of docs/pytorch_to_plumb.md. Each row is code that compiles and runs here; the page must show the same text.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -30,13 +29,13 @@ struct Row {
     pytorch, #__VA_ARGS__, [&] { use(__VA_ARGS__); } \
   }
 
-// A row of statements.
+// A row that consists of statements.
 #define RUN(pytorch, ...)                      \
   Row {                                        \
     pytorch, #__VA_ARGS__, [&] { __VA_ARGS__ } \
   }
 
-// Modules that the page shows as they stand here, but for line breaks and indents.
+// Modules that the page shows with the same text, except for line breaks and indentation.
 #define SHOWN(...) \
   __VA_ARGS__      \
   constexpr const char* shown = #__VA_ARGS__;
@@ -68,7 +67,7 @@ struct Net : nn::Layer {
 )
 // clang-format on
 
-// Each run of white space as one blank.
+// Replaces each run of white space by one blank.
 std::string in_one_line(const std::string& text) {
   std::istringstream in(text);
   std::string line;
@@ -85,8 +84,8 @@ std::vector<std::string> lines_of_page() {
 
 }  // namespace
 
-TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these rows and no others") {
-  // What the rows speak of.
+TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly these rows") {
+  // The names that the rows use.
   const Defaults f64{DType::f64, Device::cpu};
   const Tensor x = variable(tensor({{1, 2, 3}, {4, 5, 6}})), y = variable(tensor({{2, 2, 2}, {3, 3, 3}})),
                v = tensor({1, 2, 3}), w = tensor({4, 5, 6});
@@ -257,7 +256,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
     CHECK(found.contains(row));
   }
   for (const std::string& row : found) {
-    INFO("in the page alone: " << row);
+    INFO("only in the page: " << row);
     CHECK(expected.contains(row));
   }
   std::string page;

@@ -1,4 +1,4 @@
-// Reductions and ops along an axis: values, edges, ties.
+// Reductions and ops along an axis: values, edge cases, ties.
 #include <cmath>
 #include <limits>
 
@@ -23,7 +23,7 @@ Values slopes(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) {
 
 }  // namespace
 
-TEST_CASE("one axis may be given as a number") {
+TEST_CASE("one axis can be given as a number") {
   const Tensor x = tensor({{1, 2, 3}, {4, 5, 9}});
   CHECK(sum(x, -1).values() == Values{6, 18});
   CHECK(sum(x, 0).values() == Values{5, 7, 12});
@@ -34,7 +34,7 @@ TEST_CASE("one axis may be given as a number") {
   CHECK(var(x, -1).values() == var(x, {-1}).values());
 }
 
-TEST_CASE("prod: values, and exact slopes beside zeros") {
+TEST_CASE("prod: values, and exact derivatives next to zeros") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({{2, 0, 3}, {0, 5, 0}}, where);
     CHECK(prod(x, -1).values() == Values{0, 0});
@@ -48,14 +48,14 @@ TEST_CASE("prod: values, and exact slopes beside zeros") {
   }
 }
 
-TEST_CASE("stddev follows var, with slopes of 0 where it is 0") {
+TEST_CASE("stddev is the root of var, with derivatives of 0 where it is 0") {
   CHECK(stddev(tensor({1, 3, 5}), {}, false, 1).item() == Approx(2));
   CHECK(stddev(tensor({{1, 3}, {2, 2}}), -1).values()[0] == Approx(1));
   CHECK(stddev(tensor({{1, 3}, {2, 2}}), -1).values()[1] == 0);
   CHECK(slopes([](const Tensor& v) { return stddev(v); }, tensor({2, 2})) == Values{0, 0});
 }
 
-TEST_CASE("logsumexp does not overflow, and is exact at infinities") {
+TEST_CASE("logsumexp does not overflow and is exact at infinities") {
   for (const Defaults where : everywhere) {
     CHECK(logsumexp(tensor({1000, 1000}, where)).item() == Approx(1000 + std::log(2.0)).epsilon(1e-6));
     CHECK(logsumexp(tensor({{-1000, -1000}, {0, 0}}, where), -1).values()[0] ==
@@ -68,7 +68,7 @@ TEST_CASE("logsumexp does not overflow, and is exact at infinities") {
   }
 }
 
-TEST_CASE("any and all: of any dtype, of NaN, which is not 0, and of nothing") {
+TEST_CASE("any and all: every dtype, NaN as not 0, and no elements") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({{0, 2, 0}, {0, 0, 0}, {1, nan_, -1}}, where);
     CHECK(any(x, -1).dtype() == DType::u8);
@@ -86,7 +86,7 @@ TEST_CASE("any and all: of any dtype, of NaN, which is not 0, and of nothing") {
   CHECK(all(integers({0, 3})).item() == 0);
 }
 
-TEST_CASE("cumsum along any axis") {
+TEST_CASE("cumsum works along any axis") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, where);
     CHECK(cumsum(x, -1).values() == Values{1, 3, 6, 4, 9, 15});
@@ -98,7 +98,7 @@ TEST_CASE("cumsum along any axis") {
   }
 }
 
-TEST_CASE("sort, argsort and topk: stable, NaN above all numbers, both directions") {
+TEST_CASE("sort, argsort and topk: stable, NaN larger than all numbers, both directions") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({3, 1, nan_, 1, -infinity, 3}, where);
     CHECK(argsort(x).values() == Values{4, 1, 3, 0, 5, 2});
@@ -122,7 +122,7 @@ TEST_CASE("sort, argsort and topk: stable, NaN above all numbers, both direction
   }
 }
 
-TEST_CASE("argmin: along any axis, the first of equal ones, the first NaN") {
+TEST_CASE("argmin: along any axis, the first of equal elements, the first NaN") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({{5, 1, 1}, {2, 6, nan_}}, where);
     CHECK(argmin(x).values() == Values{1, 2});

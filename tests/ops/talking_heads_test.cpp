@@ -1,4 +1,4 @@
-// Attention with mixed heads: its tie to attention(), what its biases do, errors.
+// Attention with mixed heads: agreement with attention(), the effect of its biases, errors.
 #include <cmath>
 
 #include "tests/support/catch.h"
@@ -10,7 +10,7 @@ using namespace plumb::test;
 namespace {
 
 struct Inputs {
-  Tensor q, k, v, weight, bias;  // weight and bias that mix nothing
+  Tensor q, k, v, weight, bias;  // weight and bias for which mixing changes nothing
 
   Inputs(std::int64_t B, std::int64_t H, std::int64_t N, std::int64_t M, std::int64_t E, Defaults where)
       : q(variable(random_normal({B, H, N, E}, 1, "q", where))),
@@ -23,7 +23,7 @@ struct Inputs {
   }
 };
 
-// Query 1 has no key to attend to, query 0 all but one.
+// Query 1 has no key, and query 0 has all keys but one.
 Tensor keep_mask(std::int64_t N, std::int64_t M, Device device) {
   std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M), 1);
   keep[0] = 0;
@@ -33,7 +33,7 @@ Tensor keep_mask(std::int64_t N, std::int64_t M, Device device) {
 
 }  // namespace
 
-TEST_CASE("talking heads that mix nothing are attention, with the same draws, under every policy for empty rows") {
+TEST_CASE("talking heads with identity mixing equal attention under every policy for empty rows") {
   const RandomScope random({.seed = 5, .step = 9, .first_sample = 3});
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper}) {
@@ -56,7 +56,7 @@ TEST_CASE("talking heads that mix nothing are attention, with the same draws, un
     }
 }
 
-TEST_CASE("the bias before the softmax cancels, the bias after it adds to every key") {
+TEST_CASE("the bias before the softmax cancels and the bias after it adds to every key") {
   const Inputs in(2, 3, 5, 7, 4, reference_f64);
   const Tensor pre = variable(random_normal({3, 3}, 1, "pre", reference_f64)),
                post = variable(random_normal({3, 3}, 1, "post", reference_f64)),
@@ -79,16 +79,16 @@ TEST_CASE("the bias before the softmax cancels, the bias after it adds to every 
   CHECK(largest(gradients[2]) > 0.1);
 }
 
-TEST_CASE("talking heads drop keys between mixing and softmax, and mixed probabilities after it") {
+TEST_CASE("talking heads drop keys after the first mixing and probabilities after the second") {
   const RandomScope random({.seed = 5, .step = 9});
   const Inputs in(2, 3, 5, 9, 4, reference_f64);
   const Tensor nothing = zeros({3, 3}, reference_f64), one = ones({3}, reference_f64);
-  // Scores that are mixed to 0 leave the mask alone to say where a query looks, as scores of 0 do in attention().
+  // Scores that are mixed to 0 are like scores of 0 in attention(): only the mask decides the probabilities.
   const AttentionOptions drop_key{.drop_key = 0.5};
   CHECK(relative_error(attention_talking(in.q, in.k, in.v, nothing, one, in.weight, in.bias, drop_key),
                        attention(in.q * 0, in.k, in.v, drop_key)) < 1e-13);
-  // Probabilities that are mixed to 1 everywhere are dropped afterwards: the output counts the survivors of 9 keys,
-  // each scaled by 2.
+  // Mixed probabilities that are all 1 are dropped afterwards: the output counts the survivors of
+  // 9 keys, each multiplied by 2.
   const Tensor counts = attention_talking(in.q, in.k, in.v * 0 + 1, in.weight, in.bias, nothing, one, {.dropout = 0.5});
   double total = 0;
   for (double count : counts.values()) {
@@ -99,7 +99,7 @@ TEST_CASE("talking heads drop keys between mixing and softmax, and mixed probabi
   CHECK(relative_error(max(counts), full({}, 9, reference_f64)) > 0.1);
 }
 
-TEST_CASE("talking heads of no samples give none, and gradients of zero, as attention() does") {
+TEST_CASE("talking heads of no samples give no samples and gradients of zero, like attention()") {
   const RandomScope random({.seed = 0, .step = 0});
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
@@ -132,13 +132,13 @@ TEST_CASE("talking heads keep no masks for the backward pass") {
   CHECK(held({.drop_key = 0.3, .dropout = 0.3, .empty = EmptyRow::paper, .causal = true}) == plain);
 }
 
-TEST_CASE("mix_heads is the sum over heads that it says") {
+TEST_CASE("mix_heads is the weighted sum over heads") {
   const Tensor x = tensor({1, 2, 3, 4}, {1, 2, 1, 2}), weight = tensor({10, 1, 0, 2}, {2, 2}),
                bias = tensor({0.5, -1}, {2});
   CHECK(mix_heads(x, weight, bias).values() == std::vector<double>{13.5, 24.5, 5, 7});
 }
 
-TEST_CASE("errors of talking heads say what was expected") {
+TEST_CASE("error messages of talking heads name the expected shapes") {
   const Inputs in(1, 2, 3, 3, 4, cpu_f32);
   CHECK_THAT(error_of([&] {
                mix_heads(in.q, zeros({3, 3}), in.bias);
@@ -153,5 +153,5 @@ TEST_CASE("errors of talking heads say what was expected") {
       contains("[attention_talking] expected a dropout probability in [0, 1), got 1"));
   CHECK_THAT(
       error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.scale = -1}); }),
-      contains("[attention_talking] expected a finite scale of the scores of at least 0, got -1"));
+      contains("[attention_talking] expected a finite scale of at least 0 for the scores, got -1"));
 }

@@ -1,5 +1,5 @@
-// Values at the ends of their domain, derivatives at kinks and ties, and ops that return integers: what cases of random
-// numbers do not meet.
+// Cases that random numbers do not reach: values at the ends of their domain, derivatives at kinks and ties,
+// and ops that return integers.
 #include <cmath>
 #include <limits>
 
@@ -20,7 +20,7 @@ Tensor row(const Values& values, Defaults where = defaults()) {
   return tensor(values, {static_cast<std::int64_t>(values.size())}, where);
 }
 
-// df/dx of the sum of f's elements.
+// Returns df/dx for the sum of the elements of f.
 Values slopes(const std::function<Tensor(const Tensor&)>& f, const Values& at, Defaults where) {
   const Tensor x = variable(row(at, where));
   return grad(sum(f(x)), x).values();
@@ -28,7 +28,7 @@ Values slopes(const std::function<Tensor(const Tensor&)>& f, const Values& at, D
 
 }  // namespace
 
-TEST_CASE("sigmoid, silu, softplus and log1p are exact at both ends, and so are their derivatives") {
+TEST_CASE("sigmoid, silu, softplus, log1p and their derivatives are exact at both ends") {
   for (const Defaults where : everywhere) {
     const double relative = where.dtype == DType::f64 ? 1e-14 : 1e-6;
     const auto near = [&](double value) { return Approx(value).epsilon(relative).margin(0); };
@@ -56,7 +56,7 @@ TEST_CASE("sigmoid, silu, softplus and log1p are exact at both ends, and so are 
   }
 }
 
-TEST_CASE("derivatives at kinks and ties are what ops.h says") {
+TEST_CASE("derivatives at kinks and ties agree with ops.h") {
   for (const Defaults where : everywhere) {
     CHECK(slopes([](const Tensor& x) { return abs(x); }, {-2, 0, 3}, where) == Values{-1, 0, 1});
     CHECK(slopes([](const Tensor& x) { return sign(x); }, {-2, 0, 3}, where) == Values{0, 0, 0});
@@ -93,11 +93,11 @@ TEST_CASE("values of sign, abs, clamp, min, var and norm") {
     CHECK(norm(row({3, 4}, where)).item() == 5);
     CHECK(norm(tensor({3, 4, 0, 0}, {2, 2}, where), {1}).values() == Values{5, 0});
   }
-  // In two passes: the mean's square does not cancel.
+  // The variance is computed in two passes, so a large mean does not cancel it.
   CHECK(var(row({10000, 10001, 10002, 10003}, cpu_f32)).item() == 1.25);
 }
 
-TEST_CASE("argmax: along any axis, the first of equal ones, the first NaN") {
+TEST_CASE("argmax: along any axis, the first of equal elements, the first NaN") {
   const double nan = std::nan("");
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({1, 5, 5, 4, 0, 7, 4, 9, 2, -1, -2, -1}, {2, 3, 2}, where);
@@ -115,7 +115,7 @@ TEST_CASE("argmax: along any axis, the first of equal ones, the first NaN") {
   }
 }
 
-TEST_CASE("comparisons are masks, of floats and of integers, false for NaN") {
+TEST_CASE("comparisons of floats and integers give masks, and are false for NaN") {
   const double nan = std::nan("");
   for (const Defaults where : everywhere) {
     const Tensor a = row({1, 2, 3, nan}, where), b = row({2, 2, 2, 2}, where);
@@ -142,7 +142,7 @@ TEST_CASE("comparisons are masks, of floats and of integers, false for NaN") {
   }
 }
 
-TEST_CASE("maximum and minimum: NaN wins, ties share the gradient") {
+TEST_CASE("maximum and minimum: NaN is passed on, and ties share the gradient") {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   for (const Defaults where : everywhere) {
     const Tensor a = row({1, 2, 3, nan, 1, -infinity}, where), b = row({2, 2, 1, 0, nan, infinity}, where);
@@ -161,7 +161,7 @@ TEST_CASE("maximum and minimum: NaN wins, ties share the gradient") {
     CHECK(of_larger[1].values() == Values{1, 0.5, 0});
     CHECK(of_smaller[0].values() == Values{1, 0.5, 0});
     CHECK(of_smaller[1].values() == Values{0, 0.5, 1});
-    // With a number, likewise.
+    // maximum and minimum of a tensor and a number.
     const Tensor capped = minimum(a, 2), floored = maximum(a, 2);
     CHECK((floored.dtype() == where.dtype && floored.device() == where.device));
     CHECK(slice(floored, 0, 0, 3).values() == Values{2, 2, 3});
@@ -172,7 +172,7 @@ TEST_CASE("maximum and minimum: NaN wins, ties share the gradient") {
   }
 }
 
-TEST_CASE("pow of tensors, and its derivatives where a formula would be NaN") {
+TEST_CASE("pow of tensors, and its derivatives at points where the plain formula gives NaN") {
   for (const Defaults where : everywhere) {
     const Tensor x = row({2, 0, 0, -2, 0, 5}, where), y = row({3, 0, 2, 3, 1, 0}, where);
     CHECK(pow(x, y).values() == Values{8, 1, 0, -8, 0, 1});
@@ -193,7 +193,7 @@ TEST_CASE("pow of tensors, and its derivatives where a formula would be NaN") {
   }
 }
 
-TEST_CASE("sin, cos, expm1, floor and round at the ends, and for large arguments") {
+TEST_CASE("sin, cos, expm1, floor and round at limits and for large arguments") {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   for (const Defaults where : everywhere) {
     const double relative = where.dtype == DType::f64 ? 1e-14 : 2e-7;
@@ -262,7 +262,7 @@ TEST_CASE("allclose: tolerances, infinities, NaN, broadcasting, integers") {
   CHECK(allclose(row({1, 2}, cpu_f32), row({1, 2}, reference_f32)));
 }
 
-TEST_CASE("einsum: shapes, letters of no matter, implied results, empty extents") {
+TEST_CASE("einsum: shapes, arbitrary letters, implied results, empty extents") {
   const Tensor a = tensor({{1, 2, 3}, {4, 5, 6}}), b = tensor({{1, 0}, {0, 1}, {2, 2}});
   CHECK(einsum("ij,jk->ik", a, b).values() == matmul(a, b).values());
   CHECK(einsum("ij, jk", a, b).values() == matmul(a, b).values());
@@ -307,7 +307,7 @@ TEST_CASE("pooling: windows, padding, ties, NaN") {
   }
 }
 
-TEST_CASE("losses are what PyTorch computes") {  // torch 2: F.mse_loss and so on, of these numbers
+TEST_CASE("losses agree with PyTorch") {  // expected values: torch 2, F.mse_loss and so on, for these numbers
   for (const Defaults where : everywhere) {
     const auto near = [](double value) { return Approx(value).epsilon(1e-6); };
     const Tensor x = tensor({{0.5, -1.5}, {2, 0}}, where), t = tensor({{0, 1}, {0.25, 0}}, where);
@@ -326,7 +326,7 @@ TEST_CASE("losses are what PyTorch computes") {  // torch 2: F.mse_loss and so o
   }
 }
 
-TEST_CASE("reshape with an open extent, stack and chunk move what they say") {
+TEST_CASE("reshape with an open extent, stack and chunk move the right elements") {
   const Tensor x = tensor({1, 2, 3, 4, 5, 6}, {2, 3}), y = x * 10;
   CHECK(reshape(x, {-1}).shape() == Shape{6});
   CHECK(reshape(x, {3, -1}).shape() == Shape{3, 2});
@@ -347,14 +347,14 @@ TEST_CASE("reshape with an open extent, stack and chunk move what they say") {
   CHECK(chunk(x, 1, 0)[0].values() == x.values());
 }
 
-TEST_CASE("accuracy is the part of the rows whose largest logit is the label's") {
+TEST_CASE("accuracy is the fraction of rows whose largest logit is at the label") {
   const Tensor logits = tensor({0, 1, 2, 5, 1, 0, 1, 1, 0, 0, 3, 0}, {2, 2, 3});
   CHECK(accuracy(logits, integers({2, 0, 0, 1}, {2, 2})) == 1);
   CHECK(accuracy(logits, integers({2, 0, 1, 2}, {2, 2})) == 0.5);
   CHECK(accuracy(variable(logits), integers({0, 1, 1, 2}, {2, 2})) == 0);
 }
 
-TEST_CASE("the norm of zeros has derivatives of 0, of order one and two") {
+TEST_CASE("the norm of zeros has first and second derivatives of 0") {
   const Tensor x = variable(tensor({0, 0, 3, 4}, {2, 2}));
   const Tensor slope = grad(sum(norm(x, {1})), x, {.create_graph = true});
   CHECK(slope.values() == Values{0, 0, 0.6f, 0.8f});
@@ -365,7 +365,7 @@ TEST_CASE("the norm of zeros has derivatives of 0, of order one and two") {
   CHECK(second[3] == Approx(-0.024).margin(1e-6));
 }
 
-TEST_CASE("max notices that its result was changed in place") {
+TEST_CASE("max detects that its result was changed in place") {
   const Tensor x = variable(tensor({1, 5, 2}, {3}));
   const Tensor top = max(x);
   const Tensor y = top * top;

@@ -1,5 +1,6 @@
-// Rows of zeros, and queries without keys, through every op that normalises: the values that autograd/ops.h states, and
-// gradients of order one and two without NaN, in every dtype, fused and composed, on every device.
+// Rows of zeros, and queries without keys, in every op that normalises. The tests check the values that
+// autograd/ops.h states, and that gradients of first and second order have no NaN: in every dtype, fused
+// and composed, on every device.
 #include <cmath>
 
 #include "core/precision.h"
@@ -12,15 +13,16 @@ using namespace plumb::test;
 
 namespace {
 
-// The op's input: as it is, or rounded to bf16; the ops that take bf16 get it so.
+// Returns the input of the op, rounded to bf16 for the ops that take bf16.
 enum class Input { plain, bf16 };
 
-// An op whose first input has rows of zeros: all of them, or all but the last (attention: all but the last sample's).
+// An op whose first input has rows of zeros: all rows, or all but the last. For attention, the last sample is not zero.
 struct ZeroCase {
   std::string name;
   std::vector<Shape> shapes;
   std::function<Tensor(const Tensors&, double eps, Input)> f;
-  // f's value, and the gradient of its first input under the cotangent dy, where all rows of that input are zeros.
+  // The expected value of f, and the expected gradient of its first input under the cotangent dy, if all
+  // rows of that input are zeros.
   std::function<Tensor(const Tensors&, double eps)> value;
   std::function<Tensor(const Tensors&, double eps, const Tensor& dy)> gradient;
 };
@@ -134,12 +136,12 @@ ZeroCase batch_norm() {
           }};
 }
 
-// Queries of zeros, of which some have no key.
+// Queries of zeros, some of which have no key.
 enum class Loss { keep_mask, drop_key, causal };
 const char* name(Loss loss) {
   return loss == Loss::keep_mask ? "keep mask" : loss == Loss::drop_key ? "drop_key" : "causal";
 }
-constexpr std::int64_t B = 2, H = 2, N = 7, M = 5, E = 4;  // with causal, the first N - M queries come before every key
+constexpr std::int64_t B = 2, H = 2, N = 7, M = 5, E = 4;  // with causal, the first N - M queries precede all keys
 
 // Whether a query has lost every key.
 bool is_empty(Loss loss, std::int64_t query, std::int64_t queries = N) {
@@ -155,7 +157,7 @@ AttentionOptions options(EmptyRow empty, Loss loss, const Tensor& x, std::int64_
   return o;
 }
 
-// The probabilities [N, M] of queries of zeros: alike over what each may see.
+// The probabilities [N, M] of queries of zeros: equal for all keys that a query sees.
 Tensor probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t queries = N) {
   std::vector<double> p(static_cast<std::size_t>(queries * M));
   for (std::int64_t n = 0; n < queries; ++n) {
@@ -176,8 +178,8 @@ ZeroCase attention_case(EmptyRow empty, Loss loss) {
           [=](const Tensors& in, double) { return matmul(probabilities(empty, loss, in[0]), in[2]); },
           [=](const Tensors& in, double, const Tensor& dy) {
             const Tensor p = probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
-            std::vector<double> flows(N,
-                                      1);  // no gradient through the scores of queries without keys, but with keep_all
+            // Except with keep_all, no gradient flows through the scores of queries without keys.
+            std::vector<double> flows(N, 1);
             for (std::int64_t n = 0; n < N; ++n)
               if (is_empty(loss, n) && empty != EmptyRow::keep_all) flows[static_cast<std::size_t>(n)] = 0;
             const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * tensor(flows, {N, 1}, {dy.dtype(), dy.device()});
@@ -185,7 +187,7 @@ ZeroCase attention_case(EmptyRow empty, Loss loss) {
           }};
 }
 
-// Packed, all of q, k and v zero: in bf16 where the input is.
+// q, k and v are packed and all zero; they are bf16 if the input is bf16.
 ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
   return {fmt::format("attention_qkv {} {}", name(loss), name(empty)),
           {{B, M, 3 * H * E}},
@@ -197,13 +199,13 @@ ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
           [=](const Tensors& in, double) {
             return like(in[0], {B, M, H * E}, 0);
           },
-          [=](const Tensors& in, double, const Tensor& dy) {  // q and k are 0, so the gradient flows to v alone
+          [=](const Tensors& in, double, const Tensor& dy) {  // q and k are 0, so the gradient flows only to v
             const Tensor none = like(in[0], {B, M, H * E}, 0);
             return concat({none, none, matmul(probabilities(empty, loss, in[0], M), dy, true)}, -1);
           }};
 }
 
-// Heads are mixed; the zeros of q stay zeros, and the bias before the softmax shifts whole rows.
+// Heads are mixed. The zeros of q stay zeros, because the bias before the softmax shifts whole rows.
 ZeroCase attention_talking_case(EmptyRow empty, Loss loss) {
   return {
       fmt::format("attention_talking {} {}", name(loss), name(empty)),
@@ -232,7 +234,7 @@ const std::vector<ZeroCase>& zero_cases() {
   return all;
 }
 
-// Zeros in every row of the first input, or in all but the last.
+// Returns a copy with zeros in every row of the first input, or in all rows but the last.
 Tensors inputs_of(const ZeroCase& c, Defaults where, bool all_zero) {
   Tensors inputs = test::inputs_of({.name = c.name, .shapes = c.shapes, .f = {}}, where);
   const std::int64_t first = c.shapes[0][0];
@@ -247,7 +249,8 @@ bool finite(const Tensor& x) {
   return true;
 }
 
-// Value, gradients of order one from the fused backward pass, the same recorded, and gradients of order two.
+// Checks the value, the first-order gradients from the fused backward pass, the same gradients recorded,
+// and the second-order gradients.
 struct Results {
   Tensor value;
   Tensors plain, recorded, second;
@@ -304,19 +307,19 @@ void check_everything(Device device) {
 }  // namespace
 
 TEST_CASE(
-    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "rows of zeros and queries without keys have the values in ops.h and finite first and second gradients on "
     "the reference backend") {
   check_everything(Device::reference);
 }
 
 TEST_CASE(
-    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "rows of zeros and queries without keys have the values in ops.h and finite first and second gradients on "
     "cpu") {
   check_everything(Device::cpu);
 }
 
 TEST_CASE(
-    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "rows of zeros and queries without keys have the values in ops.h and finite first and second gradients on "
     "cuda") {
   PLUMB_REQUIRE_CUDA();
   check_everything(Device::cuda);
@@ -332,7 +335,7 @@ TEST_CASE("gradients at rows of zeros and queries without keys agree with finite
   }
 }
 
-TEST_CASE("an eps with which a row of zeros would become NaN is refused") {
+TEST_CASE("an eps that would turn a row of zeros into NaN is refused") {
   const Tensor x = zeros({2, 3}), weight = ones({3}), bias = zeros({3}), matrix = ones({4, 3}),
                images = zeros({2, 3, 1, 1});
   const Tensor none = zeros({4});

@@ -57,7 +57,7 @@ double error_of(const std::vector<double>& ours, const std::vector<double>& thei
 }  // namespace
 
 void Judge::answer(const std::string& name, const Tensor& ours) {
-  check(open_.erase(name) == 1, "expected an answer that the case asks for, once; got {}", name);
+  check(open_.erase(name) == 1, "expected a tensor that the case asks for and that was not given before, got {}", name);
   const Tensor& theirs = case_.tensors.at(name);
   const bool is_gradient = name.starts_with("grad.");
   const double limit = is_gradient ? gradient_limit_ : output_limit_;
@@ -72,7 +72,7 @@ void Judge::answer(const std::string& name, const Tensor& ours) {
 }
 
 void Judge::report(const std::string& name, const Tensor& ours) {
-  check(open_.erase(name) == 1, "expected an answer that the case asks for, once; got {}", name);
+  check(open_.erase(name) == 1, "expected a tensor that the case asks for and that was not given before, got {}", name);
   const Tensor& theirs = case_.tensors.at(name);
   check(ours.numel() == theirs.numel(), "expected {} {}, got {}", name, theirs.shape(), ours.shape());
   verdict_.reported_error = worse(verdict_.reported_error, error_of(ours.values(), theirs.values(), floor_));
@@ -98,7 +98,7 @@ void run(const Case& c, Judge& judge) {
       {"model", run_model}, {"training", run_training},   {"optimizer", run_optimizer},
       {"clip", run_clip}};
   const auto kind = kinds.find(c.kind());
-  check(kind != kinds.end(), "expected a kind that is known, got \"{}\"", c.kind());
+  check(kind != kinds.end(), "expected a known kind, got \"{}\"", c.kind());
   kind->second(c, judge);
 }
 

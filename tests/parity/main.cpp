@@ -1,5 +1,5 @@
-// parity DIR: every case of a folder against PyTorch's and timm's answers, in f64 on the reference backend, in fp32 and
-// with bf16 products on every other.
+// parity DIR: compares every case of a folder with the answers of PyTorch and timm: in f64 on the reference backend, in
+// fp32 and with bf16 products on the other backends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,17 +18,21 @@ using namespace plumb;
 using namespace plumb::parity;
 namespace fs = std::filesystem;
 
+// A backend and a precision, with its limits.
 struct Target {
   const char* name;
   Defaults defaults;
   Precision products;
-  double limit, gradient_limit;  // largest error of outputs and of gradients
-  double training_limit;         // of the losses of a training case, whose rounding grows from step to step
-  double floor_share;            // of the case's largest gradient, which errors of smaller tensors are relative to
-  double cost_factor, hopeless;  // ill-conditioned cases may have so many times the cost of rounding, up to this cost
-  bool judges_hopeless;          // whether cases beyond it fail; else nothing is said of them
+  double limit, gradient_limit;  // largest allowed errors of outputs and of gradients
+  double training_limit;         // limit for the losses of a training case, whose rounding grows from step to step
+  // Errors of small tensors are relative to at least this share of the largest gradient of the case.
+  double floor_share;
+  // An ill-conditioned case may have an error of cost_factor times the cost of rounding, if
+  // that cost is below `hopeless`.
+  double cost_factor, hopeless;
+  bool judges_hopeless;  // whether cases with a larger cost fail; else they are not judged
 };
-// Those of cuda where there is a device.
+// All targets; cuda is included if there is a device.
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> found{
@@ -47,28 +51,29 @@ const std::vector<Target>& targets() {
 constexpr const char* usage =
     "usage: parity DIR\n"
     "\n"
-    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend, in fp32 and with bf16 "
-    "products on every other that is "
-    "there (cuda: where a device is), and prints "
-    "the worst\n"
-    "error of outputs and of gradients: largest difference / max(largest entry, 1e-3 x largest gradient of the case).\n"
-    "Limits: f64 1e-9 (losses of training runs 1e-8), fp32 2e-4 (1e-3). Where the case is ill-conditioned, so that "
-    "rounding every stored number to\n"
-    "fp32 costs more than a tenth of that (measured: the reference backend in fp32, which sums in f64), ten times the "
-    "cost is the limit, and said, "
-    "up to a cost of 1e-2.\n"
-    "In bf16 products (f32 sums) the limits are 2e-2 for outputs, 1e-1 for gradients, 1e-2 for losses of training "
-    "runs, and errors are relative to "
-    "at\n"
-    "least a tenth of the case's largest gradient; twice what the same rounding costs the reference backend is "
-    "allowed, up to a cost of 0.5; cases\n"
-    "that it costs more are not judged in bf16, and counted apart.\n"
-    "Final parameters of training runs are reported, not judged: Adam makes steps of the rounding of a zero gradient.\n"
-    "Ends with \"N passed, N failed\", and \", N of them not judged in bf16\" where there are such; exits 1 if a case "
-    "failed or is not known, 2 for "
-    "a wrong command line.\n";
+    "Runs every case of DIR (*.safetensors, tables.json): in f64 on the reference backend, in fp32 and with bf16\n"
+    "products on the other backends (on cuda if there is a device). Prints the worst error of outputs and of\n"
+    "gradients: the largest difference / max(largest entry, 1e-3 x largest gradient of the case).\n"
+    "\n"
+    "Limits in f64: 1e-9; for losses of training runs 1e-8.\n"
+    "\n"
+    "Limits in fp32: 2e-4; for losses of training runs 1e-3. A case is ill-conditioned if rounding every stored\n"
+    "number to fp32 costs more than a tenth of the limit. (The cost is the error of the reference backend in\n"
+    "fp32, which sums in f64.) If the cost is below 1e-2, the limit of such a case is ten times the cost, and a\n"
+    "note says so.\n"
+    "\n"
+    "Limits with bf16 products (f32 sums): 2e-2 for outputs, 1e-1 for gradients, 1e-2 for losses of training\n"
+    "runs. Errors are relative to at least a tenth of the largest gradient of the case. An error of twice the\n"
+    "cost of the same rounding on the reference backend is allowed, if that cost is below 0.5. Cases with a\n"
+    "larger cost are not judged in bf16 and are counted separately.\n"
+    "\n"
+    "Final parameters of training runs are reported, not judged, because Adam turns the rounding of a zero\n"
+    "gradient into a step.\n"
+    "\n"
+    "The last line is \"N passed, N failed\", followed by \", N of them not judged in bf16\" if there are such\n"
+    "cases. The exit status is 1 if a case failed or is unknown, and 2 for a wrong command line.\n";
 
-// By kind and target, over all cases.
+// The worst errors over all cases, by kind and target.
 struct Worst {
   double output = 0, gradient = 0;
 };
@@ -77,7 +82,7 @@ using WorstByKind = std::map<std::string, std::vector<Worst>>;
 struct Result {
   std::string columns = {};
   std::vector<std::string> failures = {}, notes = {};
-  bool unjudged = false;  // passed, but for a target that says nothing of it
+  bool unjudged = false;  // whether it passed, but one target could not be judged
 };
 
 Verdict verdict_of(const Case& c, const Defaults& defaults, const Target& target, double output_limit,
@@ -107,15 +112,16 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
           return f.find(" above ") != std::string::npos && f.find("nan") == std::string::npos;
         });
         result.unjudged = true;
-        result.notes.push_back(
-            fmt::format("{}: not judged: rounding alone costs {:.1e} of outputs and {:.1e} of gradients", target.name,
-                        rounding.output_error, rounding.gradient_error));
+        result.notes.push_back(fmt::format(
+            "{}: not judged, because rounding alone gives errors of {:.1e} in outputs and {:.1e} in gradients",
+            target.name, rounding.output_error, rounding.gradient_error));
       } else if (target.cost_factor * cost > std::min(limit, gradient_limit) && cost < target.hopeless) {
         v = verdict_of(c, target.defaults, target, std::max(limit, target.cost_factor * rounding.output_error),
                        std::max(gradient_limit, target.cost_factor * rounding.gradient_error));
-        result.notes.push_back(fmt::format(
-            "{}: ill-conditioned, rounding alone costs {:.1e} of outputs and {:.1e} of gradients; limit {} times that",
-            target.name, rounding.output_error, rounding.gradient_error, target.cost_factor));
+        result.notes.push_back(
+            fmt::format("{}: ill-conditioned: rounding alone gives errors of {:.1e} in outputs and {:.1e} in "
+                        "gradients; the limit is {} times that",
+                        target.name, rounding.output_error, rounding.gradient_error, target.cost_factor));
       }
     }
     result.columns += fmt::format("  {:8.1e} {:8.1e}", v.output_error, v.gradient_error);

@@ -1,4 +1,4 @@
-// Cases of stacks under one residual method, of whole models, and of short training runs.
+// Runs cases of stacks with one residual method, of whole models, and of short training runs.
 #include "autograd/autograd.h"
 #include "nn/io/weights.h"
 #include "nn/nn.h"
@@ -26,7 +26,7 @@ nn::StackOptions stack_options(const nlohmann::json& s, bool final_norm) {
           .final_norm = final_norm};
 }
 
-// Gives the model the case's parameters, and their variables by the names that the case has for them.
+// Gives the model the parameters of the case. Returns the variables by their names in the case.
 nn::NamedTensors load(const Case& c, const nn::Module& model, const nn::KeyMap& map = {}) {
   nn::NamedTensors given, variables;
   for (const std::string& name : c.names("param.")) given[name] = c.tensor("param." + name);
@@ -77,7 +77,7 @@ void run_model(const Case& c, Judge& judge) {
                                                        .heads = s.at("num_heads"),
                                                        .depth_token_only = s.at("depth_token_only"),
                                                        .norm_eps = s.at("norm_eps")});
-  check(model != nullptr, "expected a model that is known, got \"{}\"", kind);
+  check(model != nullptr, "expected a known model, got \"{}\"", kind);
   nn::NamedTensors variables = load(c, *model, kind == "cait" ? nn::timm_cait(channels) : nn::timm_vit(channels));
   variables["in.x"] = c.variable("in.x");
   const Tensor y = (*model)(variables["in.x"]), loss = cross_entropy(y, c.tensor("in.labels"));

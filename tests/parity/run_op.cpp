@@ -1,4 +1,4 @@
-// Cases of single ops, and of attention with a given mask.
+// Runs cases of single ops, and of attention with a given mask.
 #include "autograd/autograd.h"
 #include "tests/parity/case.h"
 
@@ -53,7 +53,7 @@ const std::map<std::string, Op>& ops() {
 void run_op(const Case& c, Judge& judge) {
   const std::string name = c.settings.at("op");
   const auto op = ops().find(name);
-  check(op != ops().end(), "expected an op that is known, got \"{}\"", name);
+  check(op != ops().end(), "expected a known op, got \"{}\"", name);
   In in;
   nn::NamedTensors variables;
   for (const std::string& input : c.names("in.")) {

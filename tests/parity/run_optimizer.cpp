@@ -1,4 +1,4 @@
-// Cases of optimizers, fed with given gradients, and of clipping by the global norm.
+// Runs cases of optimizers with given gradients, and of clipping by the global norm.
 #include <cmath>
 
 #include "autograd/autograd.h"
@@ -9,7 +9,7 @@
 namespace plumb::parity {
 namespace {
 
-// The case's parameters; those with weight decay have the role that decays.
+// The parameters of the case. Those with weight decay have a role that decays.
 struct Parameters : nn::Module {
   Parameters(const Case& c) : Module("Parameters") {
     for (const std::string& name : c.names("param.")) {
@@ -24,7 +24,7 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const nlohmann::json& s, const Par
   const std::string name = s.at("optimizer");
   const std::vector<double> rates = s.at("lr");
   const nn::LearningRate lr([rates](std::int64_t step) { return rates.at(static_cast<std::size_t>(step)); });
-  double decay = 0;  // one number: roles say who decays
+  double decay = 0;  // a single number, because roles decide which parameters decay
   for (const auto& [parameter, value] : s.at("weight_decay").items()) {
     const double d = value.get<double>();
     check(d == 0 || decay == 0 || d == decay, "expected one weight decay, got {} and {}", decay, d);
@@ -50,10 +50,10 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const nlohmann::json& s, const Par
                                                                                .beta2 = s.at("betas").at(1),
                                                                                .eps = s.at("eps"),
                                                                                .weight_decay = decay});
-  fail(fmt::format("expected an optimizer that is known, got \"{}\"", name));
+  fail(fmt::format("expected a known optimizer, got \"{}\"", name));
 }
 
-// Gradients that are what the case says: of sum(p * g).
+// The gradients that the case gives, as those of sum(p * g).
 Gradients gradients(const nn::NamedTensors& parameters, const Case& c, const std::string& prefix) {
   Tensor total;
   for (const auto& [name, p] : parameters) {
@@ -73,7 +73,7 @@ void run_optimizer(const Case& c, Judge& judge) {
   for (const auto& [name, value] : parameters.values) judge.answer("out." + name, value);
 }
 
-// Clipping is a part of an optimizer step: plain SGD with rate 1 on zeros moves by the clipped gradient.
+// Clipping is a part of an optimizer step: plain SGD with learning rate 1 on zeros moves by the clipped gradient.
 void run_clip(const Case& c, Judge& judge) {
   struct Zeros : nn::Module {
     Zeros(const Case& of) : Module("Zeros") {

@@ -1,4 +1,4 @@
-// Factors by depth, schedules and structured masks.
+// Compares factors by depth, schedules, and block and cross masks with a tables.json.
 #include <cmath>
 
 #include "core/drop_key.h"
@@ -85,7 +85,7 @@ std::vector<std::string> check_tables(const Json& tables) {
     else if (name == "masks")
       for (const Json& m : content) t.mask(m);
     else
-      t.differences.push_back("table that is not known: " + name);
+      t.differences.push_back("unknown table: " + name);
   }
   return t.differences;
 }

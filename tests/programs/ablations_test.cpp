@@ -1,4 +1,4 @@
-// The ablations of the sources, each with few steps: what they run, measure, claim and leave behind.
+// The studies that repeat published ablations, each with few steps: their trials, values, claims and files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ using namespace plumb::test;
 namespace {
 
 const std::string tiny = " --batch 4 --dim 8 --no-progress --out a ";
-const std::string small = " --batch 32 --dim 16 --no-progress --out a ";  // networks that get below chance in 40 steps
+// Networks that get below the chance loss in 40 steps.
+const std::string small = " --batch 32 --dim 16 --no-progress --out a ";
 
 Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const std::string& arguments,
                   const std::string& size = tiny) {
@@ -31,7 +32,7 @@ std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& f
   return rows_of(slurp(folder / "a/results.csv"));
 }
 
-// How many values a column has: of trials that all differ as many as there are.
+// The number of different values in a column. If all trials differ, it is the number of rows.
 std::size_t values_of(const std::vector<std::map<std::string, std::string>>& rows, const std::string& column) {
   std::set<std::string> values;
   for (const auto& row : rows) values.insert(row.at(column));
@@ -40,7 +41,7 @@ std::size_t values_of(const std::vector<std::map<std::string, std::string>>& row
 
 }  // namespace
 
-TEST_CASE("layerscale_init: how far the first step moves gates, with and without warm-up") {
+TEST_CASE("layerscale_init: the first move of the gates is measured with and without warm-up") {
   const TemporaryFolder folder;
   const Finished f = run_tiny(folder, "layerscale_init", "--preset quick --steps 8 --warmups 0,4 --lr 1e-3");
   const auto rows = results(folder);
@@ -49,7 +50,7 @@ TEST_CASE("layerscale_init: how far the first step moves gates, with and without
     CHECK(row.at("status") == "ok");
     CHECK(row.at("first_move").empty() == (row.at("epsilon") == "0"));
   }
-  // Adam's first step is the rate: 1e-3, and a quarter of it.
+  // Adam's first step equals the learning rate: 1e-3 without warm-up, a quarter of it with 4 warm-up steps.
   CHECK(std::stod(rows[2].at("first_move")) == Approx(1e-3 / 1e-5).epsilon(0.02));
   CHECK(std::stod(rows[3].at("first_move")) == Approx(1e-3 / 4 / 1e-5).epsilon(0.02));
   CHECK_THAT(f.out,
@@ -59,7 +60,7 @@ TEST_CASE("layerscale_init: how far the first step moves gates, with and without
   CHECK(std::filesystem::exists(folder / "a/layers.csv"));
 }
 
-TEST_CASE("residual_ratio: spreads at init and trained, and the figure of ratios by layer") {
+TEST_CASE("residual_ratio: spreads are measured at init and after training and ratios are drawn by layer") {
   const TemporaryFolder folder;
   const Finished f = run_tiny(folder, "residual_ratio", "--preset quick --steps 3 --warmup 0 --depths 4");
   const auto rows = results(folder);
@@ -70,10 +71,10 @@ TEST_CASE("residual_ratio: spreads at init and trained, and the figure of ratios
   const std::string report = slurp(folder / "a/report.html");
   CHECK_THAT(report, contains("attention at init") && contains("MLP trained"));
   const auto points = rows_of(slurp(folder / "a/figures/ratio-attn-start.csv"));
-  CHECK(points.size() == 8);  // two methods, four blocks
+  CHECK(points.size() == 8);  // two methods with four blocks each
 }
 
-TEST_CASE("class_attention: every design trains, and those that are none are refused") {
+TEST_CASE("class_attention: every design trains and an unknown design is refused") {
   const TemporaryFolder folder;
   run_tiny(folder, "class_attention", "--steps 2 --warmup 0 --designs token,insert-1,mean,2:1,1:2 --depth 2 --patch 8");
   const auto rows = results(folder);
@@ -86,13 +87,13 @@ TEST_CASE("class_attention: every design trains, and those that are none are ref
     CHECK(f.status == 2);
     CHECK_THAT(
         f.err,
-        contains("--designs: expected token, mean, insert-B with B below 2 (--depth), or N:K such as 12:2, got '" +
+        contains("--designs: expected token, mean, insert-B with 1 <= B < 2 (--depth), or N:K such as 12:2, got '" +
                  std::string(bad) + "'"));
     CHECK_FALSE(std::filesystem::exists(folder / "b"));
   }
 }
 
-TEST_CASE("reports of class_attention and drop_key show what the class attends to, of the first seed") {
+TEST_CASE("reports of class_attention and drop_key show the attention of the class for the first seed") {
   const TemporaryFolder folder;
   const auto pictures = [&](const std::string& name, const std::string& arguments,
                             const char* title = "What the class attends to") {
@@ -105,7 +106,7 @@ TEST_CASE("reports of class_attention and drop_key show what the class attends t
     return count;
   };
   CHECK(pictures("class_attention", "--designs token,mean,2:1 --depth 2 --steps 2 --warmup 0 --patch 8") == 3);
-  // Of each its attention, and its masks where keys are dropped.
+  // Each network has a picture of its attention; with DropKey also one of its masks.
   CHECK(pictures("drop_key",
                  "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 "
                  "--warmup 0 --patch 8",
@@ -114,7 +115,7 @@ TEST_CASE("reports of class_attention and drop_key show what the class attends t
   CHECK(pictures("vit", "--depth 2 --steps 2 --warmup 0 --patch 8") == 1);
 }
 
-TEST_CASE("stochastic_depth: without a rate there is one schedule") {
+TEST_CASE("stochastic_depth: at rate 0 only one schedule is trained") {
   const TemporaryFolder folder;
   run_tiny(folder, "stochastic_depth", "--preset quick --steps 3 --warmup 0 --depths 2 --drop-paths 0,0.3");
   const auto rows = results(folder);
@@ -122,10 +123,10 @@ TEST_CASE("stochastic_depth: without a rate there is one schedule") {
   CHECK(rows[0].at("drop_path") == "0");
   CHECK(rows[0].at("train_loss") != rows[1].at("train_loss"));
   CHECK(rows[1].at("train_loss") != rows[2].at("train_loss"));
-  CHECK_THAT(slurp(folder / "a/report.html"), contains("Against the rate"));
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("Accuracy and loss by rate"));
 }
 
-TEST_CASE("norm_placement: the one without a norm is there, too") {
+TEST_CASE("norm_placement: the method without a norm is included") {
   const TemporaryFolder folder;
   run_tiny(folder, "norm_placement", "--preset quick --steps 3 --warmups 0,1 --depths 2");
   const auto rows = results(folder);
@@ -134,11 +135,12 @@ TEST_CASE("norm_placement: the one without a norm is there, too") {
   CHECK(values_of(rows, "train_loss") == 8);
 }
 
-TEST_CASE("drop_key: what makes no difference is run once, and peakedness is measured") {
+TEST_CASE("drop_key: equal settings are trained once and peakedness is measured") {
   const TemporaryFolder folder;
   run_tiny(folder, "drop_key", "--steps 4 --warmup 0 --depth 2 --rates 0,0.3 --tunes 0,0.5");
   const auto rows = results(folder);
-  // None; plain: constant twice (tuned or not), decreasing, increasing; block, cross and dropout twice each.
+  // One trial without dropping; four of plain (constant with and without tuning, decreasing, increasing); two each of
+  // block, cross and dropout.
   REQUIRE(rows.size() == 1 + 4 + 6);
   CHECK(values_of(rows, "val_loss") == rows.size());
   const auto dots = rows_of(slurp(folder / "a/figures/val-accuracy-dots.csv"));
@@ -153,7 +155,7 @@ TEST_CASE("drop_key: what makes no difference is run once, and peakedness is mea
   CHECK_THAT(config.out, contains("\"drop_key_match\": \"share\""));
 }
 
-TEST_CASE("what an ablation varies cannot be set beside") {
+TEST_CASE("an option that a study varies cannot be given") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& command, const std::string& text) {
     const Finished f = run(folder.path(), program(command) + " --out b");
@@ -161,19 +163,20 @@ TEST_CASE("what an ablation varies cannot be set beside") {
     CHECK_THAT(f.err, contains(text));
     CHECK_FALSE(std::filesystem::exists(folder / "b"));
   };
-  refused("drop_key --attn-drop 0.1", "--attn-drop is what this program varies; give --rates and --forms");
-  refused("drop_key --drop-key 0.1", "--drop-key is what this program varies");
+  refused("drop_key --attn-drop 0.1",
+          "--attn-drop cannot be given, because this program varies it; use --rates and --forms");
+  refused("drop_key --drop-key 0.1", "--drop-key cannot be given");
   refused("drop_key --patch 16", "window that fits into the grid of 2 x 2 patches");
-  refused("class_attention --pool token", "--pool is what this program varies; give --designs token,mean");
-  refused("class_attention --recipe paper", "--recipe paper: the designs are compared under the shared one");
+  refused("class_attention --pool token",
+          "--pool cannot be given, because this program varies it; use --designs token,mean");
+  refused("class_attention --recipe paper", "--recipe paper: the designs need --recipe shared");
   refused("fixup_scalars --weight-init xavier",
-          "--weight-init is what this program varies; each piece has a recipe of its own");
-  refused("fixup_scalars --recipe shared", "--recipe is what this program varies; each piece has a recipe of its own");
-  refused("depth_limit --augment deit",
-          "augmentation raises the loss at which training ends: give --trained-at with it");
+          "--weight-init cannot be given, because this program varies it; each piece sets its recipe");
+  refused("fixup_scalars --recipe shared", "--recipe cannot be given");
+  refused("depth_limit --augment deit", "--trained-at");
 }
 
-TEST_CASE("fixup_scalars: each piece is a network of its own") {
+TEST_CASE("fixup_scalars: each piece is a different network") {
   const TemporaryFolder folder;
   run_tiny(folder, "fixup_scalars", "--preset cpu --seeds 0 --steps 12 --lrs 3e-2 --depths 2");
   const auto rows = results(folder);
@@ -181,34 +184,34 @@ TEST_CASE("fixup_scalars: each piece is a network of its own") {
   CHECK(values_of(rows, "val_loss") == 10);
 }
 
-TEST_CASE("depth_limit: the search doubles up to --most, or goes shallower, and resumes to the same table") {
+TEST_CASE("depth_limit: the search doubles the depth up to --most or goes shallower and resumes to the same table") {
   const TemporaryFolder folder;
   const std::string arguments = "--gates pre --steps 40 --seeds 0 --most 10 ";
   const Finished all = run_tiny(folder, "depth_limit", arguments + "--first 4 --trained-at 0.95", small);
-  CHECK_THAT(all.out, contains("The largest depth at which most seeds train") &&
-                          contains("10 or more (none tried beyond 10)") && contains("4 (1/1), 8 (1/1), 10 (1/1)"));
+  CHECK_THAT(all.out, contains("Largest depth at which most seeds train") &&
+                          contains("10 or more (10 was the deepest tried)") && contains("4 (1/1), 8 (1/1), 10 (1/1)"));
   const Finished again =
       run(folder.path(), program("depth_limit") + small + arguments + "--first 4 --trained-at 0.95 --resume");
   CHECK(again.status == 0);
   CHECK_THAT(again.out, contains("4 (1/1), 8 (1/1), 10 (1/1)"));
-  CHECK_THAT(slurp(folder / "a/results.md"), contains("| pre lr 0.003 | 10 or more (none tried beyond 10) |"));
+  CHECK_THAT(slurp(folder / "a/results.md"), contains("| pre lr 0.003 | 10 or more (10 was the deepest tried) |"));
   const Finished none = run(folder.path(), program("depth_limit") + " --batch 32 --dim 16 --no-progress --out b " +
                                                arguments + "--trained-at 0.05 --first 8");
   INFO(none.err);
   CHECK(none.status == 0);
-  CHECK_THAT(none.out, contains("trains at none, from 4 on") && contains("4 (0/1), 8 (0/1)"));
+  CHECK_THAT(none.out, contains("none (4 was the lowest tried)") && contains("4 (0/1), 8 (0/1)"));
   const Finished bad = run(folder.path(), program("depth_limit") + " --first 20 --most 10");
   CHECK(bad.status == 2);
-  CHECK_THAT(bad.err, contains("--first 20 is deeper than --most 10"));
+  CHECK_THAT(bad.err, contains("--first 20 is larger than --most 10"));
 }
 
-TEST_CASE("stability_map: edges above and below, and one number a method") {
+TEST_CASE("stability_map: the table has both edges and one number per method") {
   const TemporaryFolder folder;
   const Finished f =
       run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
   CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
-  // What the table says is what the trials say: outwards from the first rate, half way between the last that trains and
-  // the first that does not.
+  // The width in the table must follow from the trials: on each side of the first learning rate, an edge lies half way
+  // between the last rate that trains and the first that does not.
   std::map<double, bool> trained;
   for (const auto& row : results(folder))
     trained[std::stod(row.at("lr"))] = row.at("status") == "ok" && std::stod(row.at("trained")) > 0;
@@ -230,11 +233,11 @@ TEST_CASE("stability_map: edges above and below, and one number a method") {
                     last = line.substr(line.rfind("| ", line.size() - 3) + 2);
   CHECK((last.find("at least") != last.npos) == (below == 0 || above == 0));
   CHECK(std::stod(last.substr(last.find_first_of("0123456789"))) ==
-        Approx(octaves).margin(0.12));  // rates have two digits
+        Approx(octaves).margin(0.12));  // learning rates have two digits
   CHECK_THAT(slurp(folder / "a/report.html"), contains("Edges by depth"));
 }
 
-TEST_CASE("depth_stability has the table of CaiT, with what its authors claim") {
+TEST_CASE("depth_stability repeats CaiT's table 1 with its authors' claims") {
   const TemporaryFolder folder;
   const Finished f = run_tiny(folder, "depth_stability", "--preset cait-table1-quick --steps 2 --depths 12");
   CHECK(results(folder).size() == 9);
@@ -243,13 +246,13 @@ TEST_CASE("depth_stability has the table of CaiT, with what its authors claim") 
   CHECK_THAT(claims, contains("depth 12: a scalar gate that starts at eps trains better than one that starts at 0") &&
                          contains("depth 12: fixup_ln is as good as LayerScale, within 0.1") && !contains("depth 24"));
   CHECK_THAT(slurp(folder / "a/report.html"), contains("What was published") && contains("80.5 % top-1 on ImageNet"));
-  // Written anew from the ledger: the claims come back with the preset.
+  // --rebuild restores the claims of the preset from the ledger.
   const Finished report = run(folder.path(), program("report") + " a --markdown table.md");
   CHECK(report.status == 0);
   CHECK(slurp(folder / "a/claims.csv") == claims);
 }
 
-TEST_CASE("augmentation by name and by switch, and what does not suit the images") {
+TEST_CASE("augmentation works by name and by single options and is refused if it does not suit the images") {
   const TemporaryFolder folder;
   const auto losses = [&](const std::string& arguments) {
     const Finished f =
@@ -265,9 +268,10 @@ TEST_CASE("augmentation by name and by switch, and what does not suit the images
   CHECK(deit == again);
   CHECK_THAT(
       slurp(folder / "c/report.html"),
-      contains("crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup "
-               "0.8, cutmix 1, "
-               "each image 3 times in a row, labels smoothed by 0.1"));  // no flips: glyphs mirrored are other classes
+      contains(
+          "crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup "
+          "0.8, cutmix 1, "
+          "each image 3 times in a row, labels smoothed by 0.1"));  // no flips: a mirrored glyph is of another class
   CHECK(losses("--augment deit --mixup 0 --cutmix 0") != deit);
   CHECK(losses("--random-erasing 1") != plain);
   CHECK(losses("--crop-scale 0.3") != plain);
@@ -278,13 +282,13 @@ TEST_CASE("augmentation by name and by switch, and what does not suit the images
     CHECK(f.status == 2);
     CHECK_THAT(f.err, contains(text));
   };
-  refused("--flip on", "--flip on: a mirrored image of glyphs is of another class");
-  refused("--augment deit", "--repeated-augmentation 3 is more than --batch 2");
-  refused("--crop-padding 40", "--crop-padding 40 is more than the image side 32");
+  refused("--flip on", "--flip on does not suit glyphs");
+  refused("--augment deit", "--repeated-augmentation 3 is larger than --batch 2");
+  refused("--crop-padding 40", "--crop-padding 40 is larger than the image side 32");
   refused("--crop-padding 2 --crop-scale 0.5", "--crop-padding and --crop-scale exclude each other");
 }
 
-TEST_CASE("the published setting of every ablation says where each constant comes from, and trains") {
+TEST_CASE("the published setting of every study names the source of each constant and trains") {
   const TemporaryFolder folder;
   const lab::ImageSet glyphs = lab::make_glyphs(lab::GlyphSplit::train, 40);
   for (std::int64_t i = 0; i < 16; ++i) {
@@ -294,7 +298,7 @@ TEST_CASE("the published setting of every ablation says where each constant come
   }
   const std::set<std::string> of_this_call{"threads", "jobs", "shard", "preset", "checkpoint_every", "deterministic"};
   struct Case {
-    std::string name, preset, less;  // options that make it small; none: it is only read
+    std::string name, preset, less;  // `less`: options that make the study small; if empty, it is only read
   };
   for (const Case& c : {Case{"depth_stability", "cait-table1", "--depths 2 --gates layerscale,fixup --warmup 0"},
                         {"layerscale_init", "paper", "--depths 2 --epsilons 0,0.1 --warmups 0"},
@@ -321,7 +325,7 @@ TEST_CASE("the published setting of every ablation says where each constant come
     }
     CHECK(sourced > 40);
     CHECK_THAT(config.out, contains("\n//   AdamW's betas ") && contains(" 0.9, 0.999 ") &&
-                               contains("[facebookresearch/deit, main.py") && contains("ours: auto, what there is"));
+                               contains("[facebookresearch/deit, main.py") && contains("ours: auto, "));
     if (c.less.empty()) continue;
     const Finished f = run(
         folder.path(),

@@ -1,12 +1,12 @@
-// docs/analysis.py on a run's folder, where python3 has pandas and matplotlib.
+// Runs docs/analysis.py on a run folder, if python3 has pandas and matplotlib.
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::test;
 
-TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
+TEST_CASE("docs/analysis.py reads a run folder with pandas and draws a figure") {
   const TemporaryFolder folder;
-  // The first python3 of the path, or the system's.
+  // Uses the first python3 on the PATH that has both packages, or else the system's.
   std::string python, why;
   for (const char* candidate : {"python3", "/usr/bin/python3"}) {
     const Finished there = run(folder.path(), std::string(candidate) + " -c 'import pandas, matplotlib'");
@@ -26,7 +26,7 @@ TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
   REQUIRE(read.status == 0);
   CHECK(slurp(folder / "losses.png").starts_with("\x89PNG"));
   CHECK_THAT(read.out, contains("against the control: ") && contains("half_width"));
-  // Without the control among the gates, all pairs.
+  // If the control is not among the methods, all pairs are compared.
   const Finished pairs =
       run(folder.path(),
           program("depth_stability") +
@@ -37,7 +37,7 @@ TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
       run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py b losses.png");
   REQUIRE(of_pairs.status == 0);
   CHECK_THAT(of_pairs.out, contains("all pairs: ") && !contains(" of 0 decided") && !contains("Empty DataFrame"));
-  // Its means are those of the rows.
+  // The means in its output must equal those of results.csv.
   std::map<std::string, std::vector<double>> losses;
   for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
     if (row.at("status") == "ok")

@@ -11,7 +11,7 @@ namespace {
 const std::string step =
     program("bench_step") + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 2 --classes 3 --steps 2 --warmup 1 ";
 
-// The object in the last line of what a program printed.
+// The JSON object in the last line of a program's output.
 nlohmann::json last_line(const std::string& text) {
   REQUIRE(text.ends_with('\n'));
   const std::size_t before = text.rfind('\n', text.size() - 2);
@@ -20,10 +20,9 @@ nlohmann::json last_line(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("bench_step prints what the peers print, and trains the same network") {
+TEST_CASE("bench_step prints the same fields as the peer scripts and trains the same network") {
   const TemporaryFolder folder;
-  for (const auto& [gate, parameters] :
-       {std::pair{"none", 7987}, {"layerscale", 8019}}) {  // as peer_torch.py counts them
+  for (const auto& [gate, parameters] : {std::pair{"none", 7987}, {"layerscale", 8019}}) {  // counted by peer_torch.py
     const Finished f = run(folder.path(), step + "--seed 1 --dropkey 0.1 --gate " + gate);
     INFO(f.err << f.out);
     REQUIRE(f.status == 0);
@@ -48,7 +47,7 @@ TEST_CASE("bench_step prints what the peers print, and trains the same network")
   }
 }
 
-TEST_CASE("bench_step refuses what it cannot measure") {
+TEST_CASE("bench_step refuses sizes that it cannot measure") {
   const TemporaryFolder folder;
   for (const auto& [arguments, message] : {std::pair{"--heads 5", "--dim 192 is not a multiple of --heads 5"},
                                            {"--patch 5", "--patch 5 does not divide the image side 32"},
@@ -59,7 +58,7 @@ TEST_CASE("bench_step refuses what it cannot measure") {
   }
 }
 
-TEST_CASE("bench_ops lists kernels, times those asked for, and writes a table") {
+TEST_CASE("bench_ops lists kernels and times the selected ones and writes a table") {
   const TemporaryFolder folder;
   const Finished list = run(folder.path(), program("bench_ops") + " --list");
   CHECK(list.status == 0);
@@ -79,5 +78,5 @@ TEST_CASE("bench_ops lists kernels, times those asked for, and writes a table") 
 
   const Finished wrong = run(folder.path(), program("bench_ops") + " --filter atention");
   CHECK(wrong.status == 2);
-  CHECK_THAT(wrong.err, contains("--filter 'atention' is part of no kernel's name; --list shows them"));
+  CHECK_THAT(wrong.err, contains("--filter 'atention'") && contains("--list"));
 }

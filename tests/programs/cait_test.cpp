@@ -27,7 +27,7 @@ double l2(const Tensor& t) {
 
 }  // namespace
 
-TEST_CASE("a CaiT preset at a small size trains, evaluates, and gives the same bytes again") {
+TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each time") {
   const TemporaryFolder folder;
   const Finished first = run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out a");
   INFO(first.err);
@@ -37,8 +37,8 @@ TEST_CASE("a CaiT preset at a small size trains, evaluates, and gives the same b
             .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy\n0,ok,4,"));
   const auto settings = nlohmann::json::parse(slurp(folder.path() / "a/run.json"))["settings"];
   CHECK(settings["dim"] == 8);
-  CHECK(settings["drop_path"] == 0.1);  // the preset's
-  CHECK(settings["init"] == 0.1);       // by the depth given
+  CHECK(settings["drop_path"] == 0.1);  // from the preset
+  CHECK(settings["init"] == 0.1);       // from the given depth
   REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out b --threads 1 --checkpoint")
               .status == 0);
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == slurp(folder.path() / "b/metrics.jsonl"));
@@ -65,10 +65,10 @@ TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
   CHECK(rates[0] == Approx(1e-4));
   CHECK(rates[1] == Approx(5.5e-4));
   CHECK(rates[2] == Approx(1e-3));
-  CHECK(rates[4] == Approx(6e-4));  // half-way between peak and end
+  CHECK(rates[4] == Approx(6e-4));  // half way between peak and end
 }
 
-TEST_CASE("CaiT says what its DropKey comes to and logs what it drops every tenth step") {
+TEST_CASE("cait describes its DropKey and logs its statistics every tenth step") {
   const TemporaryFolder folder;
   for (const std::string talking : {"", "--talking-heads cait "}) {
     const std::string command =
@@ -81,7 +81,8 @@ TEST_CASE("CaiT says what its DropKey comes to and logs what it drops every tent
     const std::string said = line_with(f.err, "DropKey");
     CHECK_THAT(said, contains("DropKey: 0.3, constant, plain, per_entry; expected share of keys 0.3"));
     CHECK(said.find("--drop-key-sharing heads") == (talking.empty() ? std::string::npos : said.size() - 24));
-    CHECK(f.err.find("DropKey", f.err.find(said) + said.size()) == std::string::npos);  // once, not for each seed
+    CHECK(f.err.find("DropKey", f.err.find(said) + said.size()) ==
+          std::string::npos);  // the line appears once, not for each seed
     std::vector<std::size_t> logged;
     std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
     for (std::string line; std::getline(lines, line);)
@@ -98,7 +99,7 @@ TEST_CASE("CaiT says what its DropKey comes to and logs what it drops every tent
   CHECK_FALSE(std::filesystem::exists(folder.path() / "b"));
 }
 
-TEST_CASE("a CaiT that diverges is finished and counted, and leaves no weights") {
+TEST_CASE("a CaiT that diverges is finished and counted and saves no weights") {
   const TemporaryFolder folder;
   const std::string command = small + "--lr 1e30 --warmup 0 --steps 6 --seeds 0..1 --save-weights --out a";
   const Finished f = run(folder.path(), command);
@@ -119,7 +120,7 @@ TEST_CASE("a CaiT that diverges is finished and counted, and leaves no weights")
   CHECK(slurp(folder.path() / "a/results.csv") == results);
 }
 
-TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average that it keeps") {
+TEST_CASE("cait saves its weights under timm's names and evaluates their average") {
   const TemporaryFolder folder;
   const std::string command = small + "--steps 4 --lr 1e-2 --warmup 0 --seeds 3 --save-weights --overwrite --out a";
   const auto weights = [&](const std::string& options) {
@@ -137,7 +138,7 @@ TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average
   CHECK(averaged.at("head.weight").values() != plain.at("head.weight").values());
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss") != value);
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "\"step\":3") != "");
-  // Moved by about a hundredth of what the weights moved.
+  // The average has moved by about a hundredth of the distance of the weights.
   nn::CaiT fresh({.image = 32,
                   .patch = 16,
                   .channels = 3,
@@ -154,7 +155,7 @@ TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average
   CHECK(near > 0);
 }
 
-TEST_CASE("print-config shows each constant with its source, and reads back") {
+TEST_CASE("print-config shows each constant with its source and can be read back") {
   const TemporaryFolder folder;
   const Finished f =
       run(folder.path(), cait + " --preset cait-paper-xxs36 --batch 128 --steps 800 --weight-decay 0.1 --print-config");
@@ -172,14 +173,14 @@ TEST_CASE("print-config shows each constant with its source, and reads back") {
   CHECK_THAT(line_with(f.out, "\"gate\""), contains("[Touvron et al. 2021]"));
   CHECK_THAT(line_with(f.out, "\"talking_heads\""), contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(f.out, "\"drop_key\""), contains("[ours: CaiT has no DropKey]"));
-  CHECK_THAT(
-      line_with(f.out, "\"ema_decay\""),
-      contains("\"ema_decay\": 0.0,") && contains("[ours: 0.99996 of cait-paper-xxs36 is too slow for short runs]"));
-  CHECK_THAT(line_with(f.out, "schedule "), contains("[ours: per step, begun after the warm-up;"));
+  CHECK_THAT(line_with(f.out, "\"ema_decay\""),
+             contains("\"ema_decay\": 0.0,") &&
+                 contains("[ours: the decay 0.99996 of cait-paper-xxs36 is too slow for short training]"));
+  CHECK_THAT(line_with(f.out, "schedule "), contains("[ours: updated per step, starts after the warm-up;"));
   CHECK_THAT(line_with(f.out, "beta2"), contains("0.999") && contains("PyTorch's default"));
   CHECK_THAT(line_with(f.out, "  mixup  "), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
   { std::ofstream(folder.path() / "c.json") << f.out; }
-  // The file names its preset: without --preset, values are not compared with the default one's.
+  // The file names its preset: without --preset, values are compared with this preset, not with the default one.
   const Finished again = run(folder.path(), cait + " --config c.json --print-config");
   CHECK_THAT(line_with(again.out, "\"dim\""), contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(again.out, "\"preset\""), contains("cait-paper-xxs36"));
@@ -190,17 +191,17 @@ TEST_CASE("print-config shows each constant with its source, and reads back") {
   CHECK(line_with(again.out, "\"init\"") == line_with(f.out, "\"init\""));
   CHECK_THAT(line_with(again.out, "\"lr\""), contains("0.000125"));
   CHECK_THAT(line_with(run(folder.path(), cait + " --depth 12 --print-config").out, "\"init\""),
-             contains("0.1") && contains("[rule: by --depth"));
+             contains("0.1") && contains("[computed from --depth"));
   CHECK_THAT(line_with(run(folder.path(), cait + " --preset cait-timm-xxs36 --print-config").out, "\"init\""),
              contains("1e-05") && contains("[timm 1.0.31, cait.py, cait_xxs36]"));
   CHECK_THAT(
       line_with(run(folder.path(), cait + " --preset cait-timm-xxs36 --depth 36 --print-config").out, "\"init\""),
       contains("1e-05") && contains("[timm 1.0.31, cait.py, cait_xxs36]"));
   CHECK_THAT(line_with(run(folder.path(), cait + " --depth 30 --print-config").out, "\"init\""),
-             contains("1e-06") && contains("[rule: by --depth; ours between the published depths"));
+             contains("1e-06") && contains("[computed from --depth; our value between the published depths"));
 }
 
-TEST_CASE("preset-diff shows the constants that differ, and no others") {
+TEST_CASE("preset-diff shows only the constants that differ") {
   const TemporaryFolder folder;
   const Finished f = run(folder.path(), cait + " --preset-diff cait-paper-xxs36 cait-timm-xxs36");
   INFO(f.err);
@@ -217,7 +218,7 @@ TEST_CASE("preset-diff shows the constants that differ, and no others") {
         "cait-timm-s36 and cait-timm-s36 have the same constants\n");
 
   for (const auto& [arguments, message] :
-       {std::pair{"--preset-diff cait-paper-xxs36", "--preset-diff expects two presets, got 1"},
+       {std::pair{"--preset-diff cait-paper-xxs36", "--preset-diff: expected two presets, got 1"},
         {"--preset-diff cait-paper-xxs36 cait-tim-xxs36",
          "unknown preset 'cait-tim-xxs36'; did you mean 'cait-timm-xxs36'?"},
         {"--preset cait-paper-xxl24", "unknown preset 'cait-paper-xxl24'; did you mean 'cait-paper-xxs24'?"},
@@ -239,6 +240,5 @@ TEST_CASE("preset-diff shows the constants that differ, and no others") {
   const std::string help = run(folder.path(), cait + " --help").out;
   CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B") && contains("[192]") &&
                        contains("--save-weights"));
-  CHECK_THAT(help, contains("[by rule]") && !contains("[0.0005]") &&
-                       contains("First steps, in which the learning rate rises [by"));
+  CHECK_THAT(help, contains("[by rule]") && !contains("[0.0005]") && contains("in which the learning rate rises"));
 }

@@ -11,7 +11,7 @@ namespace {
 
 const std::string small = program("deep_mlp") + " --depths 3 --width 8 --batch 4 --steps 5 --no-progress ";
 
-// Rows without what depends on the time.
+// The rows of results.csv without the column of times.
 std::vector<std::map<std::string, std::string>> results_in(const std::filesystem::path& folder) {
   auto rows = rows_of(slurp(folder / "results.csv"));
   for (auto& row : rows) row.erase("seconds");
@@ -20,7 +20,7 @@ std::vector<std::map<std::string, std::string>> results_in(const std::filesystem
 
 }  // namespace
 
-TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the same losses again") {
+TEST_CASE("deep_mlp trains each method and prints a row for each and gives the same losses each time") {
   const TemporaryFolder folder;
   const Finished first = run(folder.path(), small + "--seeds 0..1 --out a");
   INFO(first.err);
@@ -35,7 +35,8 @@ TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the s
     CHECK(row.at("steps") == "5");
     CHECK((row.at("jacobian_start") == "1") == (row.at("method") == "rezero"));  // the identity
     CHECK(std::stod(row.at("jacobian_end")) > 0);
-    // The mean over the epoch as far as it was trained, and over the last 20 steps: here the same five.
+    // epoch_1 is the mean over the epoch's trained steps, train_loss over the last 20 steps. Here both are the same
+    // five steps.
     CHECK(std::stod(row.at("epoch_1")) == Approx(std::stod(row.at("train_loss"))));
   }
   CHECK(slurp(folder.path() / "a/results.csv")
@@ -50,7 +51,7 @@ TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the s
   CHECK(slurp(folder.path() / "b/metrics.jsonl") == metrics);
 }
 
-TEST_CASE("deep_mlp: an epoch is as many batches as the set has, and each that was begun has its mean") {
+TEST_CASE("deep_mlp: an epoch has as many batches as the data set and every epoch with a step has a mean") {
   const TemporaryFolder folder;
   const Finished f =
       run(folder.path(),
@@ -69,14 +70,14 @@ TEST_CASE("deep_mlp: an epoch is as many batches as the set has, and each that w
   CHECK_FALSE(row.contains("epoch_5"));
 }
 
-TEST_CASE("deep_mlp resumes what is missing and repeats nothing") {
+TEST_CASE("deep_mlp resumes only the missing trials") {
   const TemporaryFolder folder;
   const std::string command = small + "--methods vanilla,rezero --seeds 0 --out a ";
   REQUIRE(run(folder.path(), command).status == 0);
   const std::string csv = slurp(folder.path() / "a/results.csv"), ledger = slurp(folder.path() / "a/ledger.jsonl");
   CHECK(run(folder.path(), command).status == 2);
   REQUIRE(run(folder.path(), command + "--resume").status == 0);
-  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // to the last byte, seconds too: nothing ran
+  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // every byte, including seconds: no trial ran again
   const std::string second = ledger.substr(ledger.find('\n') + 1);
   { std::ofstream(folder.path() / "a/ledger.jsonl") << second; }
   REQUIRE(run(folder.path(), command + "--resume").status == 0);
@@ -84,7 +85,7 @@ TEST_CASE("deep_mlp resumes what is missing and repeats nothing") {
   CHECK(rows_of(slurp(folder / "a/results.csv")).at(0).at("method") == "vanilla");
 }
 
-TEST_CASE("deep_mlp: divergence is a result, and --json is JSON") {
+TEST_CASE("deep_mlp: divergence is a result and --json prints JSON") {
   const TemporaryFolder folder;
   const Finished f = run(folder.path(), small + "--methods vanilla,rezero --seeds 0 --lr 1e30 --json --out a");
   INFO(f.err);
@@ -101,7 +102,7 @@ TEST_CASE("deep_mlp: divergence is a result, and --json is JSON") {
   CHECK_THAT(run(folder.path(), small + "--methods vanilla --seeds 0..1 --lr 1e30").out, contains("2 of 2 diverged"));
 }
 
-TEST_CASE("deep_mlp refuses what is wrong on its command line") {
+TEST_CASE("deep_mlp refuses errors on its command line") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& flags) {
     const Finished f = run(folder.path(), program("deep_mlp") + " " + flags);

@@ -16,7 +16,7 @@ namespace {
 
 const std::string small = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress ";
 
-// The columns that depend on settings, code and data alone: all but the last two.
+// results.csv without its last two columns, which hold times. The other columns depend only on settings, code and data.
 std::string deterministic(const std::string& csv) {
   std::string text;
   std::istringstream lines(csv);
@@ -29,15 +29,15 @@ std::string deterministic(const std::string& csv) {
 
 int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
-// The lines before the empty one.
+// The number of lines before the empty line.
 int runs_of(const std::string& dry_run) { return lines_of(dry_run.substr(0, dry_run.find("\n\n") + 1)); }
 
-// One line that starts with "error: ".
+// Whether the output is one line that starts with "error: ".
 bool one_error_line(const Finished& f) { return f.err.starts_with("error: ") && lines_of(f.err) == 1 && f.out.empty(); }
 
 }  // namespace
 
-TEST_CASE("a study writes its folder, prints its table, and gives the same bytes again") {
+TEST_CASE("a study writes its folder and prints its table with the same bytes each time") {
   const TemporaryFolder folder;
   const Finished first = run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out a");
   INFO(first.err);
@@ -61,7 +61,7 @@ TEST_CASE("a study writes its folder, prints its table, and gives the same bytes
     CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
 }
 
-TEST_CASE("figures lie beside the report, and event files for TensorBoard where they are asked for") {
+TEST_CASE("figures are written with the report and event files with --tensorboard") {
   const TemporaryFolder folder;
   const Finished f =
       run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
@@ -81,7 +81,7 @@ TEST_CASE("figures lie beside the report, and event files for TensorBoard where 
   CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // one depth, one method
 }
 
-TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
+TEST_CASE("a folder with results is refused or resumed or overwritten") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,rezero --depths 1 --out a ";
   REQUIRE(run(folder.path(), command).status == 0);
@@ -95,13 +95,13 @@ TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
 
   const Finished complete = run(folder.path(), command + "--resume");
   CHECK(complete.status == 0);
-  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // to the last byte: nothing ran
+  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // every byte: no trial ran again
 
   const Finished other = run(folder.path(), command + "--resume --steps 5");
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("steps"));
 
-  // The second trial is lost, as if the process had been killed in it: only that one runs again.
+  // The ledger loses the second trial, as if the process had been killed during it. Only that trial runs again.
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }
   REQUIRE(run(folder.path(), command + "--resume").status == 0);
@@ -113,7 +113,7 @@ TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
   CHECK(run(folder.path(), "mkdir e && " + small + "--gates pre --depths 1 --resume --out e").status == 0);
 }
 
-TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest can be resumed") {
+TEST_CASE("Ctrl-C ends a sweep with status 130 and keeps finished trials and the sweep can be resumed") {
   const TemporaryFolder folder;
   const std::string command = program("depth_stability") +
                               " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out a ";
@@ -128,14 +128,14 @@ TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest ca
   CHECK(!finished.empty());
   CHECK(run(folder.path(), command + "--resume").status == 0);
   CHECK(rows_of(slurp(folder.path() / "a/results.csv")).size() == 4);
-  REQUIRE(run(folder.path(), command + "--out b").status == 2);  // --out twice
+  REQUIRE(run(folder.path(), command + "--out b").status == 2);  // --out given twice
   REQUIRE(run(folder.path(), program("depth_stability") +
                                  " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out b")
               .status == 0);
   CHECK(deterministic(slurp(folder.path() / "a/results.csv")) == deterministic(slurp(folder.path() / "b/results.csv")));
 }
 
-TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed sweep") {
+TEST_CASE("kill -9 at random moments: the resumed sweep has the results of an undisturbed one") {
   const Finished f = run(std::filesystem::temp_directory_path(),
                          std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh 6 --bin " + PLUMB_BINARY_DIR + "/bin");
   INFO(f.out << f.err);
@@ -143,7 +143,7 @@ TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed swe
   CHECK_THAT(f.out, contains("6 kills, ") && contains("results equal those of the undisturbed sweep"));
 }
 
-TEST_CASE("Ctrl-C at random moments, resumed: the results of an undisturbed sweep") {
+TEST_CASE("Ctrl-C at random moments: the resumed sweep has the results of an undisturbed one") {
   const std::string times = "50";
   const Finished f =
       run(std::filesystem::temp_directory_path(), std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh " + times +
@@ -153,7 +153,7 @@ TEST_CASE("Ctrl-C at random moments, resumed: the results of an undisturbed swee
   CHECK_THAT(f.out, contains(times + " kills, ") && contains("results equal those of the undisturbed sweep"));
 }
 
-TEST_CASE("a full disk while checkpointing costs the checkpoint, not the run") {
+TEST_CASE("a full disk costs the checkpoint but not the trial") {
   const TemporaryFolder folder;
   const Finished f =
       run(folder.path(),
@@ -161,16 +161,13 @@ TEST_CASE("a full disk while checkpointing costs the checkpoint, not the run") {
               " --gates pre --depths 2 --batch 4 --steps 6 --checkpoint-every 0.00001 --no-progress --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(
-      f.err,
-      contains(
-          "no checkpoint of pre depth 2 lr 0.003 seed 0: cannot write a/checkpoints/pre-depth-2-lr-0.003-seed-0-"));
+  CHECK_THAT(f.err, contains("no checkpoint") && contains("pre depth 2 lr 0.003 seed 0: ") &&
+                        contains("a/checkpoints/pre-depth-2-lr-0.003-seed-0-"));
   CHECK(rows_of(slurp(folder / "a/results.csv")).at(0).at("status") == "ok");
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
 }
 
-TEST_CASE(
-    "shards in processes of their own, merged, are one process, and folders that do not go together are refused") {
+TEST_CASE("merged shards of separate processes equal one process and folders that differ are refused") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,layerscale,rezero --depths 1,2 ", merge = program("merge");
   REQUIRE(run(folder.path(), command + "--out whole").status == 0);
@@ -185,7 +182,7 @@ TEST_CASE(
   CHECK(deterministic(slurp(folder / "m/results.csv")) == deterministic(slurp(folder / "whole/results.csv")));
   for (const std::string file : {"metrics.jsonl", "layers.csv"})
     CHECK(slurp(folder / ("m/" + file)) == slurp(folder / ("whole/" + file)));
-  // What was merged is a run's folder: it can be extended.
+  // A merged folder is a run folder and can be extended.
   REQUIRE(run(folder.path(), command + "--seeds 0..1 --resume --out m").status == 0);
   CHECK(rows_of(slurp(folder / "m/results.csv")).size() == 12);
 
@@ -201,15 +198,16 @@ TEST_CASE(
               program("deep_mlp") + " --depths 2 --width 8 --batch 4 --steps 2 --seeds 0 --no-progress --out mlp")
               .status == 0);
   CHECK_THAT(refused("s1 other --out x"),
-             contains("s1 and other do not go together: weight_decay is 0.05 there and 0.1 here"));
-  CHECK_THAT(refused("s1 mlp --out x"),
-             contains("s1 and mlp do not go together: the experiment is depth_stability there and deep_mlp here"));
+             contains("s1 and other") && contains("weight_decay is 0.05 in the first and 0.1 in the second"));
+  CHECK_THAT(
+      refused("s1 mlp --out x"),
+      contains("s1 and mlp") && contains("the experiment is depth_stability in the first and deep_mlp in the second"));
   CHECK_THAT(refused("s1 s2 --out s1"), contains("--out s1 is not empty"));
   CHECK_THAT(refused("s1 nowhere --out x"), contains("nowhere: no such folder"));
-  CHECK_THAT(refused("s1 . --out x"), contains(". holds no run.json"));
+  CHECK_THAT(refused("s1 . --out x"), contains(". has no run.json"));
   CHECK_THAT(refused("s1 s2"), contains("expected merge DIR.. --out DIR"));
   CHECK_THAT(refused("s1 --outt x"), contains("unknown option --outt"));
-  // A shard alone is a part, and says so; a damaged line is named and left out; another machine is named.
+  // A single shard is reported as incomplete. A damaged line is named and left out. Another machine is named.
   const Finished part = run(folder.path(), merge + " s1 --out part");
   CHECK(part.status == 0);
   CHECK_THAT(part.err, contains("3 of 6 runs have ended"));
@@ -218,7 +216,7 @@ TEST_CASE(
               .status == 0);
   const Finished without = run(folder.path(), merge + " s1 hurt --out without");
   CHECK(without.status == 0);
-  CHECK_THAT(without.err, contains("damaged: hurt/ledger.jsonl, line 2: ") && contains("; left out") &&
+  CHECK_THAT(without.err, contains("damaged") && contains("hurt/ledger.jsonl, line 2: ") && contains("left out") &&
                               contains("5 of 6 runs have ended"));
   REQUIRE(run(folder.path(), "cp -r s2 elsewhere && rm elsewhere/ledger.jsonl").status == 0);
   {
@@ -233,7 +231,7 @@ TEST_CASE(
   CHECK(mixed.status == 0);
   CHECK_THAT(mixed.err, contains("runs of different machines; equal bits are promised within one instruction set: ") &&
                             contains("an abacus"));
-  // The same trial with another result.
+  // The same trial has another result in the second folder.
   REQUIRE(run(folder.path(), "cp -r whole changed && rm changed/ledger.jsonl").status == 0);
   {
     lab::Ledger changed(folder / "changed/ledger.jsonl");
@@ -244,11 +242,11 @@ TEST_CASE(
     }
   }
   CHECK_THAT(refused("whole changed --out x"),
-             contains("whole and changed have different results of pre depth 1 lr 0.003 seed 0"));
+             contains("whole and changed have different results for pre depth 1 lr 0.003 seed 0"));
   CHECK_FALSE(std::filesystem::exists(folder / "x"));
 }
 
-TEST_CASE("report writes tables and pages anew from the ledger, and tables for documents") {
+TEST_CASE("report writes tables and pages again from the ledger and tables for documents") {
   const TemporaryFolder folder;
   REQUIRE(run(folder.path(), small + "--gates pre,layerscale --depths 1 --seeds 0..1 --out a").status == 0);
   std::map<std::string, std::string> files;
@@ -268,7 +266,7 @@ TEST_CASE("report writes tables and pages anew from the ledger, and tables for d
   CHECK_THAT(run(folder.path(), program("report") + " nowhere").err, contains("nowhere: no such folder"));
 }
 
-TEST_CASE("replay by its own program: a rate of 1000 is dynamical") {
+TEST_CASE("replay calls the study's program and finds a learning rate of 1000 dynamical") {
   const TemporaryFolder folder;
   REQUIRE(run(folder.path(), program("depth_stability") +
                                  " --dim 8 --batch 4 --steps 60 --no-progress --gates pre --depths 2 --lrs 1e3 --out a")
@@ -283,7 +281,7 @@ TEST_CASE("replay by its own program: a rate of 1000 is dynamical") {
   CHECK(run(folder.path(), program("replay") + " a").status == 2);
 }
 
-TEST_CASE("divergence is a result: the sweep goes on, exit 0, no bare NaN") {
+TEST_CASE("divergence is a result: the sweep continues with status 0 and without a bare NaN") {
   const TemporaryFolder folder;
   const Finished f = run(
       folder.path(), program("depth_stability") +
@@ -307,7 +305,7 @@ TEST_CASE("divergence is a result: the sweep goes on, exit 0, no bare NaN") {
   for (std::string line; std::getline(lines, line);) CHECK(nlohmann::json::accept(line));
 }
 
-TEST_CASE("an update that spoils the weights in the last step is a divergence, too") {
+TEST_CASE("a last update that spoils the weights is a divergence") {
   const TemporaryFolder folder;
   REQUIRE(run(folder.path(),
               program("depth_stability") + " --dim 8 --batch 4 --steps 1 --gates pre --depths 1 --lrs 1e30 --out a")
@@ -318,7 +316,7 @@ TEST_CASE("an update that spoils the weights in the last step is a divergence, t
   CHECK(rows[0].at("train_loss").empty());
 }
 
-TEST_CASE("what is wrong on the command line ends with 2, one line, and a suggestion") {
+TEST_CASE("an error on the command line ends with status 2 and one line and a suggestion") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& flags) {
     const Finished f = run(folder.path(), program("depth_stability") + " " + flags);
@@ -339,11 +337,11 @@ TEST_CASE("what is wrong on the command line ends with 2, one line, and a sugges
   CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
   CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
   CHECK_THAT(refused("--device tpu"), contains("cpu"));
-  CHECK(std::filesystem::is_empty(folder.path()) == false);  // .stdout and .stderr only
+  CHECK(std::filesystem::is_empty(folder.path()) == false);  // only .stdout and .stderr
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
 }
 
-TEST_CASE("what is found at run time ends with 1, one line, and nothing is written") {
+TEST_CASE("an error at run time ends with status 1 and one line and no files") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "data/fashion-mnist");
   std::ofstream(folder.path() / "data/fashion-mnist/train-images-idx3-ubyte")
@@ -374,7 +372,7 @@ TEST_CASE("what is found at run time ends with 1, one line, and nothing is writt
   CHECK_THAT(disk.err, contains("error: ") && contains("c/"));
 }
 
-TEST_CASE("settings printed are settings understood, and lists and dry runs go to stdout") {
+TEST_CASE("printed settings can be read back and lists and dry runs go to stdout") {
   const TemporaryFolder folder;
   const Finished printed =
       run(folder.path(), program("depth_stability") +
@@ -394,13 +392,13 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) +
                                " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
-                          contains("2000 validation images: the made test set"));
+                          contains("2000 validation images: the generated test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out,
              contains("--drop-key-schedule") && contains("--gates"));
 }
 
-TEST_CASE("the recipe of its paper trains each method so and says how, and a warm-up given holds for all") {
+TEST_CASE("the option --recipe paper uses and reports each method's recipe and --warmup holds for all methods") {
   const TemporaryFolder folder;
   const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 180 --no-progress --depths 1 ";
   const auto rates = [&](const std::string& out, const std::string& gate) {
@@ -415,9 +413,9 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
   const auto rising = [&](const std::vector<double>& r) {
     return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 2.999e-3; });
   };
-  CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven, the last of which has the peak
+  CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven; the last of them has the peak
   CHECK(rising(rates("p", "rezero")) == 0);
-  CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 are three
+  CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 steps are three
   CHECK_THAT(slurp(folder / "p/report.html"),
              contains("recipe of rezero") &&
                  contains("Xavier uniform of the packed qkv, ordinary head, no warm-up (Bachlechner") &&
@@ -429,10 +427,10 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
   REQUIRE(run(folder.path(), command + "--gates post --schedule constant --out s").status == 0);
   CHECK(rising(rates("s", "post")) == 0);
   CHECK_THAT(slurp(folder / "s/report.html"),
-             contains("shared, everything equal but the gate") && !contains("recipe of post"));
+             contains("shared, everything equal except the gate") && !contains("recipe of post"));
 }
 
-TEST_CASE("one base for all methods by --weight-init under either recipe, and the report says so") {
+TEST_CASE("one base for all methods by --weight-init under either recipe and in the report") {
   const TemporaryFolder folder;
   const std::string command =
       program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress --depths 1 --gates pre,rezero ";
@@ -451,11 +449,12 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
     CHECK(loss("same", gate) == loss("shared", gate));
     CHECK(loss("packed", gate) != loss("shared", gate));
   }
-  // Without a warm-up pre-norm's paper is the shared recipe, and ReZero's is packed Glorot weights alone.
+  // Without a warm-up, the paper's recipe of pre-norm is the shared recipe, and that of ReZero differs only in its
+  // packed Glorot weights.
   CHECK(loss("paper", "pre") == loss("shared", "pre"));
   CHECK(loss("paper", "rezero") == loss("packed", "rezero"));
   CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
-  // recipe_scaled: 0.02 as this width would have it, and what a paper has otherwise as that has it.
+  // recipe_scaled scales a std of 0.02 to this width, and keeps other weights of the paper's recipe.
   REQUIRE(run(folder.path(), command + "--weight-init scaled_normal --out scaled").status == 0);
   REQUIRE(
       run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe_scaled --out paper-scaled").status ==
@@ -467,12 +466,12 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
              contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
   CHECK_THAT(slurp(folder / "packed/report.html"), contains("weights Xavier uniform of the packed qkv"));
   CHECK_THAT(slurp(folder / "paper-shared/report.html"),
-             contains("weights: truncated normal, std 0.02") && contains("weights as --weight-init has them"));
+             contains("weights: truncated normal, std 0.02") && contains("weights as set by --weight-init"));
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
-  // The stages of class attention start from the same base; an ablation's networks are narrow, and start from DeiT's
-  // weights at their width.
+  // The stages of class attention start from the same base. Networks in ablations are narrow and start from DeiT's
+  // weights, scaled to their width.
   const std::string stages =
       program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
   REQUIRE(run(folder.path(), stages + "--out stages").status == 0);
@@ -485,7 +484,7 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
   CHECK(only_loss("stages") != only_loss("stages-recipe"));
 }
 
-TEST_CASE("control and best rate decide what the report says, without another run") {
+TEST_CASE("the options --control and --best-lr change the report without new trials") {
   const TemporaryFolder folder;
   const std::string command =
       small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";
@@ -493,7 +492,7 @@ TEST_CASE("control and best rate decide what the report says, without another ru
   CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2 and lr 0.003,") && contains("<h2>Against pre</h2>"));
   const std::string csv = slurp(folder / "a/comparisons.csv");
   CHECK(std::count(csv.begin(), csv.end(), '\n') ==
-        1 + 2 * (2 + 3));  // nothing trains here, so that depth 2 is not compared
+        1 + 2 * (2 + 3));  // no network trains here, so depth 2 is not compared
   const std::string ledger = slurp(folder / "a/ledger.jsonl");
   const Finished f = run(folder.path(), command + "--control post --best-lr --resume --out a");
   INFO(f.err);
@@ -506,7 +505,7 @@ TEST_CASE("control and best rate decide what the report says, without another ru
   CHECK_THAT(run(folder.path(), small + "--lrs 1e-3 --best-lr").err, contains("--best-lr"));
 }
 
-TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JSON") {
+TEST_CASE("every kind of dropping and dtype and device and init runs and --json prints JSON") {
   const TemporaryFolder folder;
   const std::string dropping =
       "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear "
@@ -525,10 +524,10 @@ TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JS
   REQUIRE(f32.status == 0);
   const double a = nlohmann::json::parse(f64.out)["results"][0]["train_loss"],
                b = nlohmann::json::parse(f32.out)["results"][0]["train_loss"];
-  CHECK(std::abs(a - b) < 1e-5);  // the same draws on both backends
+  CHECK(std::abs(a - b) < 1e-5);  // both backends use the same random draws
 }
 
-TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is logged") {
+TEST_CASE("DropKey's expected share is printed before the training for every form") {
   const TemporaryFolder folder;
   for (const std::string shape : {"plain", "block", "cross"})
     for (const std::string sharing : {"per_entry", "heads", "column"}) {
@@ -542,7 +541,7 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
       INFO(name << f.err);
       REQUIRE(f.status == 0);
       CHECK_THAT(f.err, contains("DropKey 0.4, constant, " + shape + ", " + sharing + "; expected share of keys 0.") &&
-                            contains("chance of an empty row"));
+                            contains("probability of an empty row"));
       std::istringstream rows(slurp(folder / (name + "/layers.csv")));
       std::string line;
       std::getline(rows, line);
@@ -569,7 +568,7 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
   CHECK(run(folder.path(), small + "--drop-key-shape square --gates pre").status == 2);
 }
 
-TEST_CASE("every optimizer and schedule trains, and the report names them") {
+TEST_CASE("every optimizer and schedule trains and is named in the report") {
   const TemporaryFolder folder;
   const std::string command =
       program("depth_stability") +
@@ -589,7 +588,7 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
                       slurp(folder / (name + "/report.html")));
   };
   const auto [loss, val_loss, rates, report] = trained("default", "");
-  CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak rate 0.01, warm-up 2, cosine to 0"));
+  CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak learning rate 0.01, warm-up 2, cosine to 0"));
   std::set<double> losses;
   for (const auto& [name, title] : std::map<std::string, std::string>{{"adamw", "AdamW, decay"},
                                                                       {"sgd", "SGD with Nesterov&#39;s momentum 0.9"},
@@ -618,11 +617,11 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
   CHECK(std::get<0>(trained("decay", "--weight-decay 2")) != loss);
   const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
   CHECK(!losses.contains(std::get<0>(clipped)));
-  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped at norm 0.01"));
+  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped to norm 0.01"));
   const auto averaged = trained("ema", "--ema-decay 0.9");  // the training is the same, the evaluation is not
   CHECK(std::get<0>(averaged) == loss);
   CHECK(std::get<1>(averaged) != val_loss);
-  CHECK_THAT(std::get<3>(averaged), contains("their moving average, decay 0.9"));
+  CHECK_THAT(std::get<3>(averaged), contains("moving average of the weights, decay 0.9"));
 
   for (const auto& [flags, message] :
        std::map<std::string, std::string>{{"--optimizer rmsprop", "known: adamw, sgd, lamb, adagrad"},
@@ -645,7 +644,8 @@ TEST_CASE("the switch --check-gates reports every rule") {
       run(folder.path(), program("depth_stability") + " --check-gates --gates layerscale,hyper_connections");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
-  CHECK_THAT(f.out, contains("layerscale\n  ok") && contains("second order") && contains("2 gates conform, 0 do not"));
+  CHECK_THAT(f.out,
+             contains("layerscale\n  ok") && contains("second order") && contains("2 methods conform, 0 do not"));
   CHECK_FALSE(std::filesystem::exists(folder / "runs"));
 }
 
@@ -654,7 +654,7 @@ TEST_CASE("real data sets train") {
   const std::filesystem::path data =
       std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
   if (!std::filesystem::exists(data / "fashion-mnist"))
-    PLUMB_SKIP("no data sets in " + data.string() + " (PLUMB_TEST_DATA)");
+    PLUMB_SKIP("no data sets in " + data.string() + "; set PLUMB_TEST_DATA");
   const TemporaryFolder folder;
   const Finished fashion = run(folder.path(), small + "--data fashion-mnist --data-dir '" + data.string() +
                                                   "' --gates layerscale --depths 1 --out a");

@@ -1,4 +1,4 @@
-// tools/gpu_check.sh where there is no GPU: with programs that pass, fail, never end or are not there.
+// Runs tools/gpu_check.sh without a GPU, with programs that pass, fail, never end or are missing.
 #include <filesystem>
 
 #include "core/atomic_file.h"
@@ -19,7 +19,7 @@ void executable(const fs::path& file, const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("tools/gpu_check.sh records every stage, goes on after each, and ends with a table") {
+TEST_CASE("tools/gpu_check.sh records every stage and continues after failures and ends with a table") {
   const TemporaryFolder here;
   const fs::path build = here.path() / "build";
   executable(build / "tests/cuda_tests", "[ \"$REQUIRE_GPU\" = 1 ] && echo 'All tests passed'");

@@ -1,5 +1,5 @@
-// bin/parity: the cases that the repository holds, those of PyTorch and timm where they are, and what it says of
-// answers that are wrong.
+// Runs bin/parity on the cases in the repository, on those of PyTorch and timm if they are available, and on wrong
+// answers.
 #include <cmath>
 #include <filesystem>
 
@@ -39,14 +39,14 @@ TEST_CASE("parity with PyTorch on the cases in the repository") {
 TEST_CASE("parity with PyTorch and timm on the reference cases") {
   const char* set = std::getenv("PLUMB_TEST_DATA");
   const auto folder = fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases";
-  if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + " (PLUMB_TEST_DATA)");
+  if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + "; set PLUMB_TEST_DATA");
   const Finished f = parity(folder);
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(last_line(f.out), contains(" passed, 0 failed"));
 }
 
-TEST_CASE("parity fails a case whose answers differ, are too many, or are not known") {
+TEST_CASE("parity fails a case whose answers differ or are too many or are unknown") {
   const TemporaryFolder cases;
   const nn::TensorFile sound = nn::read_safetensors(golden / "stack_pre.safetensors");
   const auto with = [&](const std::string& name, const auto& change) {
@@ -85,13 +85,12 @@ TEST_CASE("parity fails a case whose answers differ, are too many, or are not kn
              contains("reference f64, out.y: error") && contains("cpu fp32, out.y: error") && contains("above 1e-09"));
   CHECK_THAT(f.out, contains("grad.param.blocks.1.mlp.fc1.weight: error"));
   CHECK_THAT(f.out, contains("out.y: error nan") && contains("out.z: not computed"));
-  CHECK_THAT(f.out, contains("expected a kind that is known, got \"tower\"") && contains("got \"pre_post\""));
-  CHECK_THAT(f.out, contains("layerscale_init of 6 blocks: expected 0.2, got 0.1") &&
-                        contains("table that is not known: other"));
+  CHECK_THAT(f.out, contains("expected a known kind, got \"tower\"") && contains("got \"pre_post\""));
+  CHECK_THAT(f.out, contains("layerscale_init of 6 blocks: expected 0.2, got 0.1") && contains("unknown table: other"));
   CHECK_THAT(f.out, !contains("deepnorm_alpha"));
 }
 
-TEST_CASE("parity says what it wants") {
+TEST_CASE("parity explains its arguments") {
   const TemporaryFolder empty;
   CHECK(parity(empty.path()).status == 1);
   CHECK_THAT(parity(empty.path()).err, contains("expected cases"));

@@ -15,7 +15,7 @@ int lines_of(const std::string& text) { return static_cast<int>(std::count(text.
 
 }  // namespace
 
-TEST_CASE("passport program: every gate at init, without a warning, and the same bytes again") {
+TEST_CASE("passport program: every method at init gives no warning and the same bytes each time") {
   const TemporaryFolder folder;
   const int gates = static_cast<int>(nn::method_names().size());
   const Finished first = run(folder.path(), small + "--gates all --depths 1,3 --out a");
@@ -32,7 +32,7 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
   CHECK(lines_of(csv) == 1 + gates * (2 * 1 + 2 * 3));
   CHECK(csv.find("nan") == std::string::npos);
   const std::string report = slurp(folder.path() / "a/report.html");
-  CHECK_THAT(report, contains("<svg") && contains("does what its method says"));
+  CHECK_THAT(report, contains("<svg") && contains("follows the growth law of its method"));
   CHECK_THAT(report, contains("Each of the"));
 
   const Finished json = run(folder.path(), small + "--gates all --depths 1,3 --out b --threads 1 --json");
@@ -49,7 +49,7 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
   }
 }
 
-TEST_CASE("passport program: it trains, with passports on the way") {
+TEST_CASE("passport program: it trains and measures passports during training") {
   const TemporaryFolder folder;
   const Finished f =
       run(folder.path(), small + "--gates pre,layerscale --depths 2 --seeds 0..1 --steps 6 --every 2 --out a");
@@ -72,7 +72,7 @@ TEST_CASE("passport program: it trains, with passports on the way") {
   CHECK_FALSE(results[0].contains("jacobian"));
 }
 
-TEST_CASE("passport program: a folder is refused, resumed or overwritten as asked") {
+TEST_CASE("passport program: a folder is refused or resumed or overwritten") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,rezero --depths 1 --steps 2 --out a ";
   REQUIRE(run(folder.path(), command).status == 0);
@@ -83,7 +83,7 @@ TEST_CASE("passport program: a folder is refused, resumed or overwritten as aske
   CHECK_THAT(refused.err, contains("--resume"));
   CHECK(run(folder.path(), command + "--resume --steps 3").status == 2);
 
-  // The second network is lost: only that one runs again.
+  // The ledger loses the second network. Only that one runs again.
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }
   const Finished resumed = run(folder.path(), command + "--resume");
@@ -98,7 +98,7 @@ TEST_CASE("passport program: a folder is refused, resumed or overwritten as aske
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
 }
 
-TEST_CASE("passport program: what is wrong on the command line ends with 2 and one line") {
+TEST_CASE("passport program: an error on the command line ends with status 2 and one line") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& flags) {
     const Finished f = run(folder.path(), program("passport") + " " + flags);

@@ -20,7 +20,7 @@ std::set<int> steps_of(const fs::path& trace) {
 
 }  // namespace
 
-TEST_CASE("profile: the option times steps 3 to 7 of the first run of every program, and changes no result") {
+TEST_CASE("profile: the option times steps 3 to 7 of the first trial of every program and changes no result") {
   const TemporaryFolder folder;
   const auto [name, arguments, label, module] = GENERATE(table<std::string, std::string, std::string, std::string>({
       {"depth_stability", "--gates pre,rezero --depths 1 --dim 8", "pre depth 1 lr 0.003 seed 0",
@@ -54,13 +54,11 @@ TEST_CASE("profile: the option times steps 3 to 7 of the first run of every prog
   CHECK_THAT(text, contains("\nkernel ") && contains("\nmodule ") && contains(module) && contains("\nsteps 3 to 7: "));
   CHECK(profiled.err.ends_with(
       "\n" + text +
-      "b/profile.txt is this table; b/profile.json opens in https://ui.perfetto.dev or chrome://tracing\n"));
+      "This table is in b/profile.txt. Open b/profile.json in https://ui.perfetto.dev or chrome://tracing\n"));
   CHECK(steps_of(folder.path() / "b/profile.json") == std::set<int>{3, 4, 5, 6, 7});
 }
 
-TEST_CASE(
-    "profile: the option takes what a short run has, passes over a run that diverges, and refuses runs that are too "
-    "short") {
+TEST_CASE("profile: the option times the steps of a short trial and skips a diverging one and refuses too few steps") {
   const TemporaryFolder folder;
   const std::string command =
       program("depth_stability") + " --gates rezero --depths 2 --dim 8 --batch 4 --no-progress --profile --out a ";
@@ -70,40 +68,41 @@ TEST_CASE(
   const Finished diverging = run(folder.path(), command + "--overwrite --steps 40 --warmup 8 --lrs 1e18,120,1e-3");
   INFO(diverging.err);
   CHECK(diverging.status == 0);
-  CHECK_THAT(diverging.err, contains("lr 120 seed 0    diverged at step"));  // 5, within the profiled ones
+  CHECK_THAT(diverging.err,
+             contains("lr 120 seed 0    diverged at step"));  // at step 5, which is one of the profiled steps
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 2 lr 0.001 seed 0\n"));
   CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4, 5, 6, 7});
 
   const Finished none = run(folder.path(), command + "--overwrite --steps 40 --lrs 1e18");
   CHECK(none.status == 0);
-  CHECK_THAT(none.err, contains("--profile: no run of this call took steps 3 to 7"));
+  CHECK_THAT(none.err, contains("no trial of this call took steps 3 to 7"));
   CHECK_FALSE(fs::exists(folder.path() / "a/profile.txt"));
   CHECK_FALSE(fs::exists(folder.path() / "a/profile.json"));
 
   const Finished refused = run(folder.path(), command + "--overwrite --steps 3");
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err,
-             contains("--profile is about steps 3 to 7, counted from 0; give --steps of at least 4, got 3"));
+             contains("--profile times the steps 3 to 7, counted from 0; give --steps of at least 4, got 3"));
 }
 
-TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") {
+TEST_CASE("a profile in the folder does not prevent --resume and --overwrite") {
   const TemporaryFolder folder;
   const std::string command =
       program("depth_stability") + " --gates pre,rezero --depths 1 --dim 8 --batch 4 --steps 4 --no-progress --out a ";
   REQUIRE(run(folder.path(), command + "--profile").status == 0);
   const std::string csv = slurp(folder.path() / "a/results.csv"), profile = slurp(folder.path() / "a/profile.json");
 
-  const Finished complete =
-      run(folder.path(), command + "--resume --profile");  // nothing left to profile: the former one stays
+  // There is nothing left to profile, so the earlier profile stays.
+  const Finished complete = run(folder.path(), command + "--resume --profile");
   CHECK(complete.status == 0);
-  CHECK_THAT(complete.err, contains("no run of this call"));
+  CHECK_THAT(complete.err, contains("no trial of this call"));
   CHECK(slurp(folder.path() / "a/results.csv") == csv);
   CHECK(slurp(folder.path() / "a/profile.json") == profile);
 
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   {
     std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1);
-  }  // the second run is lost
+  }  // the second trial is lost
   CHECK(run(folder.path(), command + "--resume --profile").status == 0);
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 1 "));
 
@@ -112,7 +111,7 @@ TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") 
   CHECK_FALSE(fs::exists(folder.path() / "a/profile.json"));
 }
 
-TEST_CASE("a profile is written as soon as its steps are done") {
+TEST_CASE("a profile is written as soon as its steps are complete") {
   const TemporaryFolder folder;
   const Finished killed = run(
       folder.path(), program("depth_stability") +

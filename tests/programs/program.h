@@ -1,4 +1,4 @@
-// Runs a program as a user would: a shell command, its exit status and both of its streams.
+// Runs a program as a user does, with a shell command; returns its exit status, stdout and stderr.
 #pragma once
 
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ inline std::string slurp(const std::filesystem::path& path) {
   return text.str();
 }
 
-// The rows of a CSV without quoted cells, by the names of their columns.
+// The rows of a CSV without quoted cells. Each row maps column names to cells.
 inline std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) {
   std::istringstream lines(csv);
   std::vector<std::string> names;
@@ -46,7 +46,7 @@ inline std::vector<std::map<std::string, std::string>> rows_of(const std::string
 
 inline std::string program(const std::string& name) { return std::string(PLUMB_BINARY_DIR) + "/bin/" + name; }
 
-// `command` runs in `folder`.
+// Runs `command` in `folder`.
 inline Finished run(const std::filesystem::path& folder, const std::string& command) {
   const std::string shell = "cd '" + folder.string() + "' && { " + command + " ; } >.stdout 2>.stderr </dev/null";
   const int raw = std::system(shell.c_str());

@@ -1,4 +1,4 @@
-// Reports as a person sees them: in a browser, on a phone and on a desk, in light and in dark mode.
+// Reports as a reader sees them: in a browser, at the widths of a phone and of a desktop, in light and dark mode.
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Methods at depths 6, 24 and 48, as a training of 300 steps leaves them: some learn, some stay at chance, some
-// diverge.
+// A study of methods at depths 6, 24 and 48 after 300 training steps: some learn, some stay at chance, some diverge.
 ReportInput study_of(int methods, int seeds) {
   ReportInput input{.title = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
   input.judging = {.classes = 10, .control = "method_0"};
@@ -48,7 +47,8 @@ ReportInput study_of(int methods, int seeds) {
   return input;
 }
 
-// Whatever sticks out of the page or of its chart, and the colour behind it.
+// A script that returns the texts outside their charts, the width by which the page overflows, and its background
+// colour.
 constexpr const char* overflow = R"js(
   const root = document.documentElement, out = [];
   for (const svg of document.querySelectorAll('svg')) {
@@ -62,7 +62,7 @@ constexpr const char* overflow = R"js(
           charts: document.querySelectorAll('svg').length, tall: root.scrollHeight};
 )js";
 
-// The report of trials that are judged.
+// Renders the report of a study, with the conditions of its trials.
 Report render(ReportInput input) {
   input.conditions = conditions(input.trials, input.judging);
   return render_report(input);
@@ -70,10 +70,11 @@ Report render(ReportInput input) {
 
 }  // namespace
 
-TEST_CASE("a report of 31 methods, 3 depths and 5 seeds is under 2 MB and fits phone and desk, in light and dark") {
+TEST_CASE(
+    "a report of 31 methods and 3 depths and 5 seeds is under 2 MB and fits phone and desktop in light and dark mode") {
   const std::string html = render(study_of(31, 5)).html;
   CHECK(html.size() < 2'000'000);
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   for (const int width : {390, 1440})
     for (const bool dark : {false, true}) {
       const Look look = look_at(html, width, dark, overflow);
@@ -86,10 +87,9 @@ TEST_CASE("a report of 31 methods, 3 depths and 5 seeds is under 2 MB and fits p
     }
 }
 
-TEST_CASE(
-    "the filter of a report shows some methods, its tables sort by a click, and without a script everything is there") {
+TEST_CASE("the filter of a report hides methods and tables sort by a click and all is visible without a script") {
   const std::string html = render(study_of(31, 3)).html;
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   const Look look = look_at(html, 1440, false, R"js(
     const shown = () => [...document.querySelector('table.results').tBodies[0].rows].filter(r => r.offsetParent !== null).map(r => r.cells[0].textContent);
     const faint = () => document.querySelectorAll('svg .off').length;
@@ -118,7 +118,7 @@ TEST_CASE(
   CHECK(look.found["faint"][1] > 100);
   CHECK(look.found["after"] == 31 * 3 + 1);
   CHECK(look.found["first"] == "chance");
-  CHECK(look.found["last"] == "–");  // those without a value are last either way
+  CHECK(look.found["last"] == "–");  // rows without a value come last in both orders
   const auto numbers = [](const nlohmann::json& cells) {
     std::vector<double> values;
     for (std::size_t i = 1; i < cells.size(); ++i)
@@ -131,16 +131,16 @@ TEST_CASE(
   CHECK(std::ranges::is_sorted(down, std::greater<>()));
 }
 
-TEST_CASE("a look at a page sees errors of its script and what sticks out") {
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+TEST_CASE("look_at() finds errors of a page's script and overflowing parts") {
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   const Look broken = look_at(
       "<body><script>throw new Error('broken')</script><div style='width:2000px'>x</div></body>", 390, false, overflow);
   CHECK_THAT(broken.console, contains("broken"));
   CHECK(broken.found["sideways"] > 1000);
 }
 
-TEST_CASE("several rates and long names fit a phone") {
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+TEST_CASE("several learning rates and long names fit a phone") {
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   ReportInput input = study_of(8, 2);
   for (TrialResult& a : input.trials) a.method += "_with_a_long_name_indeed";
   const std::vector<TrialResult> once = input.trials;
@@ -153,8 +153,8 @@ TEST_CASE("several rates and long names fit a phone") {
   CHECK(look.found["out"].empty());
 }
 
-TEST_CASE("small, empty and single studies fit a phone") {
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+TEST_CASE("small and empty and single studies fit a phone") {
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   ReportInput one = study_of(1, 1);
   one.question = "Does a method with a very_long_name_that_has_no_place_to_break_in_it_at_all fit?";
   one.trials.resize(1);

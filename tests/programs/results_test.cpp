@@ -1,4 +1,4 @@
-// Ledgers that are kept for documents, and the document that is made of ours.
+// Tests of kept ledgers, and of the document that is made of the repository's ledgers.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,7 @@ void write(const fs::path& path, const std::string& text) { std::ofstream(path, 
 
 }  // namespace
 
-TEST_CASE("a ledger that was kept gives the tables of its folder, with where they come from and what was found out") {
+TEST_CASE("a kept ledger gives the tables of its folder with their provenance and the text of its note") {
   const TemporaryFolder folder;
   const Finished made = run(folder.path(), program("norm_placement") +
                                                " --gates pre,post --depths 12 --warmups 0,60 --steps 60 --batch 4 "
@@ -28,7 +28,7 @@ TEST_CASE("a ledger that was kept gives the tables of its folder, with where the
   CHECK_THAT(ledger, !contains("grad_norm") && contains("train_loss"));
   CHECK_THAT(description, contains("\"program\": \"norm_placement\"") && !contains(folder.path().string()));
   const std::string tables = slurp(folder / "runs/a/results.md");
-  CHECK_THAT(tables, contains("Where should the norm stand") && contains("| claim | source | verdict | why |"));
+  CHECK_THAT(tables, contains("Where should the norm be") && contains("| claim | source | verdict | why |"));
   fs::remove_all(folder / "runs");
 
   write(folder / "about.md", "# Results\n");
@@ -40,7 +40,7 @@ TEST_CASE("a ledger that was kept gives the tables of its folder, with where the
   };
   const std::string plain = document("about.md kept/a.jsonl");
   CHECK(plain.starts_with("# Results\n\n## a\n\n    norm_placement --gates pre,post"));
-  CHECK_THAT(plain, contains("glyphs, 12800 training images") && contains(" 8 runs, 0.0 hours of steps together, on "));
+  CHECK_THAT(plain, contains("glyphs, 12800 training images") && contains(" 8 trials, 0.0 hours of "));
   CHECK(plain.ends_with(tables));
   write(folder / "kept/a.md", "Looked into: nothing.\n");
   CHECK(document("kept/a.jsonl").ends_with(tables + "\nLooked into: nothing.\n"));
@@ -51,18 +51,18 @@ TEST_CASE("a ledger that was kept gives the tables of its folder, with where the
     CHECK(f.status == 2);
     CHECK_THAT(f.err, contains(text));
   };
-  refused("kept/a.jsonl", "kept/a.jsonl is for a document: give --markdown FILE");
-  refused("about.md", "about.md is for a document");
+  refused("kept/a.jsonl", "kept/a.jsonl is part of a document; give --markdown FILE");
+  refused("about.md", "about.md is part of a document");
   refused("kept/b.jsonl --markdown x.md", "kept/b.jsonl: no such file");
   write(folder / "kept/b.jsonl", "");
-  refused("kept/b.jsonl --markdown x.md", "has no kept/b.json beside it");
-  refused("kept/a.jsonl --keep elsewhere --markdown x.md", "--keep is about folders of runs, got kept/a.jsonl");
+  refused("kept/b.jsonl --markdown x.md", "has no description kept/b.json");
+  refused("kept/a.jsonl --keep elsewhere --markdown x.md", "--keep expects run folders, got kept/a.jsonl");
   write(folder / "kept/a.jsonl", "nonsense\n");
   const Finished damaged = run(folder.path(), program("report") + " kept/a.jsonl --markdown x.md");
   CHECK_THAT(damaged.err, contains("ledger.jsonl, line 1"));
 }
 
-TEST_CASE("docs/results.md is what its ledgers say") {
+TEST_CASE("docs/results.md equals the document made of its ledgers") {
   const fs::path source = PLUMB_SOURCE_DIR;
   std::vector<std::string> ledgers;
   for (const auto& entry : fs::directory_iterator(source / "docs/results"))
@@ -78,6 +78,8 @@ TEST_CASE("docs/results.md is what its ledgers say") {
       run(folder.path(), program("report") + " docs/results/about.md" + words + " --markdown results.md");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  INFO("made anew by: build/release/bin/report docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");
+  INFO(
+      "to update it, run: build/release/bin/report docs/results/about.md docs/results/*.jsonl --markdown "
+      "docs/results.md");
   CHECK((slurp(folder / "results.md") == slurp(source / "docs/results.md")));
 }

@@ -1,4 +1,4 @@
-// Trained weights in: evaluated on images in files, trained on, and drawn.
+// Trained weights: evaluated on images, trained further, and drawn.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Glyphs as files: two classes, `count` images each in train/, two in val/.
+// Writes glyphs as files: two classes, with `count` images each in train/ and two in val/.
 void write_glyphs(const fs::path& root, int count) {
   const lab::ImageSet set = lab::make_glyphs(lab::GlyphSplit::train, 400);
   for (const int label : {2, 5}) {
@@ -60,7 +60,7 @@ std::string vit_file(const fs::path& path, const char* gate = "pre") {
   return path.string();
 }
 
-// What one must get, from the logits of the model itself.
+// The expected scores, computed from the model's logits.
 struct ByHand {
   double loss = 0;
   int right = 0, among = 0;
@@ -116,7 +116,7 @@ void check_scores(const nlohmann::json& scores, const ByHand& expected, std::int
   CHECK(sum == images);
 }
 
-// A ViT for glyphs whose head is spread, so that it takes images for many classes.
+// A ViT for glyphs whose head has large weights, so that it predicts many classes.
 std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
   auto model = std::make_unique<nn::ViT>(nn::ViTOptions{.image = 32,
                                                         .patch = 16,
@@ -137,8 +137,7 @@ std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
 }  // namespace
 
 TEST_CASE(
-    "a data set is evaluated: loss, accuracy by class and confusion are those of the logits, pictures are of every "
-    "class") {
+    "a data set is evaluated with the loss and accuracy and confusion of the logits and pictures of every class") {
   const TemporaryFolder folder;
   const auto model = glyph_vit(folder / "w");
   const lab::ImageData data = lab::with_validation_split(lab::glyphs(), 0.01);
@@ -149,7 +148,7 @@ TEST_CASE(
   const auto scores = nlohmann::json::parse(f.out);
   const ByHand expected = by_hand(*model, data.validation, lab::normalization_of(data.train));
   REQUIRE(data.validation.size() == 130);
-  REQUIRE(expected.confusion.size() > 15);  // else the matrix says little
+  REQUIRE(expected.confusion.size() > 15);  // otherwise the matrix shows little
   check_scores(scores, expected, 130);
   CHECK(nlohmann::json::parse(slurp(folder / "e/evaluation.json")) == scores);
 
@@ -163,7 +162,7 @@ TEST_CASE(
   REQUIRE(drawn.size() == 10);
   for (const auto& [label, count] : drawn) CHECK((count == 3 || count == 4));
 
-  // The same numbers as files and on a page.
+  // scores.csv, classes.csv and report.html have the same numbers.
   const auto rows = rows_of(slurp(folder / "e/classes.csv"));
   REQUIRE(rows.size() == 10);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -191,7 +190,7 @@ TEST_CASE(
                            contains("class    images  right  accuracy"));
 }
 
-TEST_CASE("folders are evaluated: labels by their order where the weights name no classes, else by name") {
+TEST_CASE("folders are evaluated with labels by name or by order if the weights name no classes") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 3);
   const std::string weights = cait_file(folder / "w", 2);
@@ -212,27 +211,27 @@ TEST_CASE("folders are evaluated: labels by their order where the weights name n
     return by_hand(*model, set, lab::normalization_of(set, lab::NormalizationKind::imagenet));
   };
   check_scores(nlohmann::json::parse(slurp(folder / "e/evaluation.json")), expected_of(true), 4);
-  // Each file as before, with its loss.
+  // Each file is printed as before, with its loss.
   double sum = 0;
   for (const auto& image : nlohmann::json::parse(f.out)) {
     CHECK(image["label"] == (image["file"].get<std::string>().find("/five/") != std::string::npos ? 0 : 1));
     sum += image["loss"].get<double>();
   }
   CHECK(std::abs(sum / 4 - expected_of(true).loss) < 1e-5);
-  // Names decide, where there are any.
+  // If there are names of classes, they decide the labels.
   write_bytes(folder / "names", {'t', 'w', 'o', '\n', 'f', 'i', 'v', 'e', '\n'});
   REQUIRE(run(folder.path(), call + "n --class-names names").status == 0);
   check_scores(nlohmann::json::parse(slurp(folder / "n/evaluation.json")), expected_of(false), 4);
-  // val/ may have another name.
+  // val/ may also be called validation/.
   fs::rename(folder / "images/val", folder / "images/validation");
   REQUIRE(run(folder.path(), call + "v").status == 0);
   CHECK(nlohmann::json::parse(slurp(folder / "v/evaluation.json"))["right"] ==
         nlohmann::json::parse(slurp(folder / "e/evaluation.json"))["right"]);
   fs::rename(folder / "images/validation", folder / "images/val");
-  // A share of the training images.
+  // A share of the training images can be evaluated.
   REQUIRE(run(folder.path(), call + "s --validation-split 0.34").status == 0);
   CHECK(nlohmann::json::parse(slurp(folder / "s/evaluation.json"))["images"] == 2);
-  // Folders of photos that are no classes: images without labels, and no scores.
+  // Folders that are not classes: images without labels and without scores.
   fs::create_directories(folder / "photos");
   fs::copy(folder / "images/val/two", folder / "photos/2024", fs::copy_options::recursive);
   const Finished photos =
@@ -245,8 +244,8 @@ TEST_CASE("folders are evaluated: labels by their order where the weights name n
 }
 
 TEST_CASE(
-    "pictures are spread over classes, also over more of them than pictures, and images without labels are the first "
-    "ones") {
+    "pictures are spread over the classes even if there are more classes than pictures and unlabelled images come "
+    "first") {
   const auto numbers = [](const std::vector<int>& labels, std::size_t most) {
     std::vector<lab::Prediction> predictions;
     for (const int label : labels)
@@ -261,7 +260,7 @@ TEST_CASE(
   CHECK(numbers({0, 1, 2, 3, 4, 5}, 3) == Numbers{0, 2, 4});
 }
 
-TEST_CASE("of more than 20 classes the page has the pairs that are confused most, and the terminal the worst classes") {
+TEST_CASE("for more than 20 classes the page shows the most confused pairs and the terminal the worst classes") {
   const lab::EvaluationFacts facts{.weights = "w", .data = "d", .classes = 30};
   std::vector<lab::Prediction> predictions;
   for (std::int64_t label = 0; label < 30; ++label)
@@ -283,7 +282,7 @@ TEST_CASE("of more than 20 classes the page has the pairs that are confused most
   CHECK((text.find("class 7 ") < text.find("class 9 ") && text.find("class 9 ") < text.find("class 0 ")));
 }
 
-TEST_CASE("cait and vit say what they take images for, as the library does") {
+TEST_CASE("cait and vit print the predictions of the library") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 1);
   const std::string image = fs::directory_iterator(folder / "images/train/two")->path().string();
@@ -313,14 +312,14 @@ TEST_CASE("cait and vit say what they take images for, as the library does") {
       CHECK(probability <= before);
       before = probability, sum += probability;
     }
-    CHECK(found[0]["top"].size() == 4);  // all there are
+    CHECK(found[0]["top"].size() == 4);  // all classes
     CHECK(std::abs(sum - 1) < 1e-5);
     const lab::Pixels picture = lab::read_image((folder / found[0]["picture"].get<std::string>()).string());
     CHECK((picture.height == 192 && picture.width == 2 * 192 + 2));
   }
 }
 
-TEST_CASE("accuracy where folders are named as classes, and a file that is no image costs one line") {
+TEST_CASE("accuracy is reported if folders have names of classes and a broken image costs one line") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 2);
   cait_file(folder / "w", 2);
@@ -331,7 +330,7 @@ TEST_CASE("accuracy where folders are named as classes, and a file that is no im
   CHECK(whole.status == 0);
   CHECK_THAT(whole.out, contains("of 4 images in folders named as classes") && contains("one of 2 for 4 (100.0 %)") &&
                             contains(" %  five (0)\n"));
-  // Of the four, in val/, as many are right as the lines say.
+  // The number of correct images in val/ must equal that of the printed lines.
   int right = 0;
   std::istringstream lines(whole.out);
   for (std::string line, file; std::getline(lines, line);)
@@ -350,7 +349,7 @@ TEST_CASE("accuracy where folders are named as classes, and a file that is no im
   CHECK_THAT(broken.out, contains("of 4 images in folders named as classes"));
 }
 
-TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1") {
+TEST_CASE("training of weights continues with a new head and resized positions and new gates at 1") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 8);
   vit_file(folder / "w");
@@ -363,10 +362,11 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   CHECK_THAT(
       f.err,
       contains("w: loaded; positions resized from 4 x 4 patches; new: head.weight, head.bias, blocks.0.ls1.gamma") &&
-          contains("it does not compute what the file's network did: the head is new; positions of 4 x 4 patches are "
+          contains("the model does not compute the same function as the file's network: the head is new; positions of "
+                   "4 x 4 patches are "
                    "resized to 8 x 8\n"));
   CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
-  // What it leaves says what it is of, and is evaluated at its size with its names.
+  // The saved weights describe the model, and are evaluated at its image size with its class names.
   const Finished again =
       run(folder.path(),
           program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
@@ -379,7 +379,7 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   const Finished config = run(folder.path(), call + "--gate layerscale --print-config");
   CHECK_THAT(config.out, contains("\"init\": 1") && contains("new LayerScales of trained weights start at 1"));
 
-  // Tables and report of such a run are made anew, and its configuration is one.
+  // Tables and report of such a study can be made again, and its configuration can be read back.
   const std::string before = slurp(folder / "a/results.csv");
   CHECK(run(folder.path(), program("report") + " a").status == 0);
   CHECK(slurp(folder / "a/results.csv") == before);
@@ -387,7 +387,7 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   const Finished moved =
       run(folder.path(), program("vit") + " --config a/run.json --image-folder elsewhere --print-config");
   CHECK_THAT(moved.out, contains("\"data_dir\": \"elsewhere\""));
-  // Other weights under that name are noticed.
+  // Different weights in a file of the same name are noticed.
   const std::string good = slurp(folder / "w");
   std::string other = good;
   other.back() ^= 1;
@@ -404,13 +404,11 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
           " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
   INFO(cait.err);
   CHECK(cait.status == 0);
-  CHECK_THAT(
-      cait.err,
-      contains(
-          "c: loaded; new: head.weight, head.bias; it does not compute what the file's network did: the head is new"));
+  CHECK_THAT(cait.err, contains("c: loaded; new: head.weight, head.bias; the model does not compute the same function "
+                                "as the file's network: the head is new"));
 }
 
-TEST_CASE("gates that a file has are not set from data again, and sizes and talking heads are the file's") {
+TEST_CASE("gates in a file are not set from data again and sizes and talking heads come from the file") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 4);
   nn::ViT model({.image = 16,
@@ -434,7 +432,7 @@ TEST_CASE("gates that a file has are not set from data again, and sizes and talk
   const nn::TensorFile after = nn::read_safetensors(folder / "a/weights/seed-0.safetensors");
   for (const char* name : {"blocks.0.gate1.scale", "blocks.0.gate2.shift"})
     for (const double v : after.tensors.at(name).values()) CHECK(std::abs(v - 0.25) < 1e-6);
-  CHECK(after.tensors.at("pos_embed").dim(1) == 17);  // images of 16 pixels, as the file has them
+  CHECK(after.tensors.at("pos_embed").dim(1) == 17);  // for the file's images of 16 pixels
 
   nn::CaiTOptions o{.image = 16,
                     .patch = 4,
@@ -455,7 +453,7 @@ TEST_CASE("gates that a file has are not set from data again, and sizes and talk
                              contains("\"image_size\": 16,"));
 }
 
-TEST_CASE("constants of methods are trained with, saved, read back, and asked for where an older file lacks them") {
+TEST_CASE("constants of methods are used and saved and read back and requested if an older file lacks them") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 4);
   const std::string train =
@@ -475,11 +473,11 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   const Finished seen = ran(program("vit") + " --weights " + mine + " --image-folder images --evaluate --json --out e");
   CHECK_THAT(seen.err, contains("1 head, mix_ln:post_share=0.75, 2 classes") ||
                            contains("2 heads, mix_ln:post_share=0.75, 2 classes"));
-  CHECK_THAT(seen.err, contains("; it computes what the file's network did\n"));
+  CHECK_THAT(seen.err, contains("; the model computes the same function as the file's network\n"));
   CHECK_THAT(ran(program("attention_maps") + " --weights " + mine + " --image images/val --out m").err,
-             contains(mine + ": it computes what the file's network did\n"));
+             contains(mine + ": the model computes the same function as the file's network\n"));
 
-  // The same file as older versions wrote it.
+  // The same file, as older versions wrote it.
   nn::TensorFile old = nn::read_safetensors(folder / mine);
   std::string& text = old.metadata.at("plumb");
   text.replace(text.find(":post_share=0.75"), 16, "");
@@ -488,7 +486,7 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
                                      program("attention_maps") + " --image images --out f"}) {
     const Finished lacking = run(folder.path(), command + " --weights old");
     CHECK(lacking.status == 1);
-    CHECK_THAT(lacking.err, contains("old: its metadata, of an older version, does not say the constant post_share") &&
+    CHECK_THAT(lacking.err, contains("old: its metadata, from an older version, lacks the constant post_share") &&
                                 contains("--gate mix_ln:post_share=0.25 in programs"));
     ran(command + " --weights old --gate mix_ln:post_share=0.75");
     fs::remove_all(folder / "f");
@@ -504,16 +502,16 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   CHECK(tops_of(ran(evaluate + "--weights old --gate mix_ln:post_share=0.25 --out h").out) != as_saved);
   const Finished other = run(folder.path(), program("vit") + " --weights " + mine +
                                                 " --image-folder images --fine-tune --gate mix_ln:post_share=0.5");
-  CHECK_THAT(other.err, contains("post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
+  CHECK_THAT(other.err, contains("post_share=0.5 was given, but its metadata says mix_ln:post_share=0.75"));
   const Finished another =
       run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate pre");
   CHECK(another.status == 2);
   CHECK_THAT(another.err,
              contains("--gate pre: " + mine + " has mix_ln:post_share=0.75; leave --gate out, or give that"));
   CHECK_THAT(ran(train + "--weights " + mine + " --fine-tune --out b").err,
-             contains("loaded; it computes what the file's network did\n"));
+             contains("loaded; the model computes the same function as the file's network\n"));
 
-  // LayerScale's start, as a constant of the gate and as --init.
+  // LayerScale's initial value, given as a constant of the method and as --init.
   vit_file(folder / "w");
   const std::string tune =
       program("vit") + " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --no-progress ";
@@ -521,16 +519,16 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
              contains("gates are new: blocks.0.ls1.gamma starts at 1e-05"));
   const Finished both = run(folder.path(), tune + "--gate layerscale:init=1e-5 --init 0.5 --out d");
   CHECK(both.status == 2);
-  CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 say different starts; give one of them"));
+  CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 give different initial values"));
   const Finished unknown = run(folder.path(), train + "--gate layerscale:eps=1");
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.err,
-             contains("--gate layerscale:eps=1: [layerscale] expected one of its constants (init), got \"eps\""));
+             contains("--gate layerscale:eps=1: [layerscale] expected a constant of the method (init), got \"eps\""));
   CHECK_THAT(run(folder.path(), train + "--gate layerscal:init=1").err,
              contains("unknown gate 'layerscal'; did you mean 'layerscale'?"));
 }
 
-TEST_CASE("weights that do not go with what else is asked for are refused") {
+TEST_CASE("weights that do not fit the other options are refused") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 4);
   cait_file(folder / "c");
@@ -549,7 +547,7 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   refused("cait --class-names names", 2, "--class-names is about what --evaluate prints");
   refused("cait --weights c --evaluate --image-folder images --steps 3", 2,
           "--steps is about training, --evaluate about images");
-  refused("vit --image-size 64", 2, "--image-size is about images in files; give --image-folder with it");
+  refused("vit --image-size 64", 2, "--image-size applies only to an image folder");
   refused("cait --weights c --evaluate", 2,
           "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
   refused("cait --weights c --evaluate --data glyphs", 2,
@@ -563,8 +561,8 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   write_bytes(folder / "other", {'f', 'i', 'v', 'e', '\n', 's', 'i', 'x', '\n'});
   refused("cait --weights two --evaluate --image-folder images --class-names other", 2,
           "images/val: two has no class of the name two");
-  refused("cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; build/release/bin/vit takes it");
-  refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; build/release/bin/cait takes it");
+  refused("cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; use build/release/bin/vit");
+  refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; use build/release/bin/cait");
   refused("cait --weights c --fine-tune --image-folder images --dim 32", 2, "--dim 32: c has 16");
   refused("cait --weights c --evaluate --image-folder images --image-size 30", 2,
           "--image-size 30 is no multiple of the patches of c, 4");
@@ -573,19 +571,20 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   refused("cait --weights text --evaluate --image-folder images", 1, "text");
   refused("cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
   refused("vit --image-folder images --data glyphs", 2, "--image-folder is a data set; leave --data glyphs out");
-  refused("vit --image-folder images/train", 1,
-          "images/train: no train/ and val/ in it, only folders that are taken for the classes, so nothing to validate "
-          "on; give --validation-split 0.1");
+  refused(
+      "vit --image-folder images/train", 1,
+      "images/train: there are no validation images (it has no train/ and val/, so its folders are read as classes); "
+      "give --validation-split 0.1");
   fs::create_directory(folder / "half"),
       fs::copy(folder / "images/train", folder / "half/train", fs::copy_options::recursive);
   refused("vit --image-folder half", 1,
-          "half: no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
+          "half: there are no validation images (it has train/ but no val/); give --validation-split 0.1");
   refused("cait --weights c --evaluate --image-folder images --image-size native", 2,
           "--image-size native is about training");
-  refused("vit --train-images 99999", 1, "expected 1 to 12800 images to train on, those of glyphs, got 99999");
+  refused("vit --train-images 99999", 1, "expected 1 to 12800 training images of glyphs, got 99999");
 }
 
-TEST_CASE("attention_maps draws each image, from files and from a data set") {
+TEST_CASE("attention_maps draws each image of files and of a data set") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 1);
   cait_file(folder / "c");
@@ -599,7 +598,7 @@ TEST_CASE("attention_maps draws each image, from files and from a data set") {
   int pictures = 0;
   for (const auto& entry : fs::directory_iterator(folder / "a"))
     if (entry.path().extension() == ".png") ++pictures, lab::read_image(entry.path().string());
-  CHECK(pictures == 4 * 6);  // the class, rollout, two blocks, two of class attention
+  CHECK(pictures == 4 * 6);  // the class, the rollout, two blocks, two of class attention
 
   const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .gate = "rezero"});
   nn::save_weights(small, folder / "own", {}, nn::metadata_of(*nn::card_of(small)));
@@ -611,8 +610,9 @@ TEST_CASE("attention_maps draws each image, from files and from a data set") {
     CHECK_THAT(g.err, contains(text));
   };
   refused("--weights c", "expected --weights FILE and either --image FILE or --data NAME");
-  refused("--weights c --image images --blocks 2", "--blocks 2: c has blocks 0 to 1");
-  refused("--weights c --image images --query 16", "--query 16: there are patches 0 to 15");
-  refused("--weights c --data glyphs", "c is for images of 3 channels and 16 x 16; those of glyphs have 3 and 32 x 32");
-  refused("--weights own --data glyphs --numbers 2000", "--numbers 2000: glyphs has images 0 to 1999");
+  refused("--weights c --image images --blocks 2", "--blocks 2: c has only the blocks 0 to 1");
+  refused("--weights c --image images --query 16", "--query 16: there are only the patches 0 to 15");
+  refused("--weights c --data glyphs",
+          "c needs images of 3 channels and 16 x 16 pixels; those of glyphs have 3 channels and 32 x 32 pixels");
+  refused("--weights own --data glyphs --numbers 2000", "--numbers 2000: glyphs has only the images 0 to 1999");
 }

@@ -1,4 +1,4 @@
-// Errors of a program outside of Study::run.
+// Errors of a program outside Study::run().
 #include <algorithm>
 
 #include "tests/programs/program.h"
@@ -6,7 +6,7 @@
 
 using namespace plumb::test;
 
-TEST_CASE("an error that a program does not catch ends in one line and an exit code") {
+TEST_CASE("an uncaught error of a program ends with one line and an exit status") {
   const TemporaryFolder folder;
   const auto ends = [&](const std::string& words, int status, const std::string& text) {
     const Finished f = run(folder.path(), words);
@@ -23,12 +23,11 @@ TEST_CASE("an error that a program does not catch ends in one line and an exit c
         "begun\n");
   ends(wrong + "gate", 1, "pre");
   ends("WRONG_AT_NAMESPACE_SCOPE=1 " + wrong, 1, "pre");
-  ends(wrong + "option", 1,
-       "[cli] expected an option that begins with -- and is new, got --help again: choose another name");
+  ends(wrong + "option", 1, "[cli] expected a new option whose name begins with --, got --help, which exists");
   ends(wrong + "usage", 2, "error: not so");
   ends(wrong + "tensor", 1, "[2, 3]");
   ends(wrong + "standard", 1, "stod");
   ends(wrong + "thread", 1, "error: in a thread, of two lines");
   ends(wrong + "'own handler'", 7, "");
-  CHECK(run(folder.path(), wrong + "other").status >= 128);  // no exception that says what it is: an abort, as ever
+  CHECK(run(folder.path(), wrong + "other").status >= 128);  // an exception of unknown type aborts the program
 }

@@ -1,4 +1,4 @@
-// Looks at a page in a headless browser, as a person with a phone or a desk would.
+// Shows a page in a headless browser, at the width of a phone or a desktop.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 
 namespace plumb::test {
 
-// The command of a Chromium; none if the system has none.
+// The command that starts Chromium; empty if the system has none.
 inline std::optional<std::string> browser() {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
     if (std::system(fmt::format("command -v {} >/dev/null 2>&1", name).c_str()) == 0) return name;
@@ -27,16 +27,17 @@ inline std::optional<std::string> browser() {
 }
 
 struct Look {
-  std::string console;   // what the page wrote there, errors of its script among it
-  nlohmann::json found;  // what `script` returned
+  std::string console;   // console output of the page, including script errors
+  nlohmann::json found;  // the value that `script` returned
 };
 
-// The page in a frame `width` pixels wide; `script` is the body of a function of its `window` and `document`.
+// Shows the page in a frame of `width` pixels. `script` is the body of a function with the arguments `window` and
+// `document`.
 inline Look look_at(const std::string& html, int width, bool dark, const std::string& script) {
   const TemporaryFolder folder;
   const std::filesystem::path page = folder.path() / "page.html", out = folder.path() / "out",
                               err = folder.path() / "err";
-  // A frame of its own document, because a browser's window may not be as narrow as a phone.
+  // The frame is a separate document, because a browser window cannot be as narrow as a phone.
   std::ofstream(page)
       << "<!doctype html><meta charset=\"utf-8\"><iframe id=\"frame\" style=\"border:0;height:3000px;width:" << width
       << "px\" srcdoc=\"" << lab::escape_markup(html)

@@ -1,4 +1,4 @@
-// Calls a program's main within the test, as a shell would.
+// Calls a program's main function within the test, as a shell would.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct Ended {
   std::string out, err;
 };
 
-// Runs it in a folder, which becomes the working directory of this process for the time; argv[0] is "program".
+// Runs `main` in a folder, which is the working directory of this process during the call. argv[0] is "program".
 inline Ended call(const std::filesystem::path& folder, const Main& main, const Words& arguments,
                   const std::string& program = "program") {
   const std::filesystem::path before = std::filesystem::current_path();

@@ -1,4 +1,4 @@
-// After each test case no node of a graph may be alive: a leak fails the test.
+// Fails a test case that leaks nodes of a graph: after each case no node may be alive.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include "tests/support/catch.h"
 

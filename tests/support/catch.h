@@ -1,4 +1,4 @@
-// Catch2 2 and 3 under one name, and skipping that both understand.
+// Catch2 2 and 3 under one set of names, and a macro to skip tests in both.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -13,7 +13,7 @@ using Catch::Approx;
 #include <iostream>
 #include <string>
 
-// Ends the test as skipped (CTest's SKIP_REGULAR_EXPRESSION looks for this line): PLUMB_SKIP("no data in " + dir);
+// Ends the test as skipped, such as PLUMB_SKIP("no data in " + dir). CTest's SKIP_REGULAR_EXPRESSION matches the line.
 #define PLUMB_SKIP(why)                             \
   do {                                              \
     std::cout << "SKIPPED: " << (why) << std::endl; \
@@ -23,7 +23,7 @@ using Catch::Approx;
 
 namespace plumb::test {
 
-// The message of the error that `f` throws; fails the test when it throws none.
+// Returns the message of the error that `f` throws. Fails the test if `f` throws nothing.
 template <class F>
 std::string error_of(F&& f) {
   try {
@@ -31,7 +31,7 @@ std::string error_of(F&& f) {
   } catch (const std::exception& e) {
     return e.what();
   }
-  FAIL("expected an error, none came");
+  FAIL("expected an error, got none");
   return {};
 }
 

@@ -1,4 +1,4 @@
-// For tests of the cuda backend.
+// Support for tests of the cuda backend.
 #pragma once
 
 #include <cstdlib>
@@ -6,12 +6,11 @@
 #include "core/device.h"
 #include "tests/support/catch.h"
 
-// Ends the test as skipped where there is no device; fails it if the environment variable REQUIRE_GPU says that there
-// must be one.
+// Skips the test if there is no CUDA device. If the environment variable REQUIRE_GPU is set, fails the test instead.
 #define PLUMB_REQUIRE_CUDA()                                                \
   do {                                                                      \
     const std::string why = plumb::why_no_cuda();                           \
     INFO(why);                                                              \
     if (!why.empty()) REQUIRE_FALSE(std::getenv("REQUIRE_GPU") != nullptr); \
-    if (!why.empty()) PLUMB_SKIP("no device for cuda: " + why);             \
+    if (!why.empty()) PLUMB_SKIP("no CUDA device: " + why);                 \
   } while (false)

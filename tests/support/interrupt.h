@@ -1,4 +1,4 @@
-// Ctrl-C, pressed from within the process.
+// Simulates Ctrl-C from within the process.
 #pragma once
 
 #include <signal.h>
@@ -11,8 +11,7 @@
 
 namespace plumb::test {
 
-// Sends the signal to the process and waits, for 10 s at most, until the thread that takes it has seen it. Returns
-// whether it has.
+// Sends the signal to the process and waits at most 10 s until interrupted() is true. Returns interrupted().
 inline bool interrupted_by(int signal) {
   ::kill(::getpid(), signal);
   for (int i = 0; i < 10'000 && !lab::interrupted(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));

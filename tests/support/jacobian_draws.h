@@ -1,4 +1,4 @@
-// The mean squared singular value of freshly drawn networks: what papers print of a method at initialisation.
+// The mean squared singular value over random initialisations of a network, as papers report it for a method.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 namespace plumb::test {
 
 struct JacobianDraws {
-  std::vector<double> values;  // ascending
+  std::vector<double> values;  // in ascending order
   double mean = 0, median = 0;
 };
 
-// `network(draw)` makes the network of a draw, 0 .. draws - 1; each is measured, exactly for up to 256 outputs, at an
-// input of its own of this shape from N(0, 1), in the default dtype on the default device.
+// Measures `draws` networks. `network(draw)` creates the network of one draw, counted from 0. Each is measured at a
+// different random input of this shape from N(0, 1), in the default dtype on the default device; the measurement is
+// exact for up to 256 outputs.
 inline JacobianDraws jacobian_draws(
     const std::function<std::function<Tensor(const Tensor&)>(std::uint64_t draw)>& network, const Shape& input,
     std::uint64_t draws = 10) {

@@ -15,7 +15,8 @@ Tensors inputs_of(const OpCase& c, Defaults where) {
 double relative_error(const std::vector<double>& a, const std::vector<double>& b) {
   double difference = 0, size = 1;
   for (std::size_t i = 0; i < b.size(); ++i) {
-    if (!(std::abs(a.at(i) - b[i]) <= difference)) difference = std::abs(a[i] - b[i]);  // a NaN wins
+    if (!(std::abs(a.at(i) - b[i]) <= difference))
+      difference = std::abs(a[i] - b[i]);  // a NaN counts as the largest difference
     size = std::max(size, std::abs(b[i]));
   }
   return a.size() == b.size() ? difference / size : HUGE_VAL;
@@ -40,14 +41,14 @@ Tensors second_gradients(const std::function<Tensor(const Tensors&)>& f, const T
   Tensors leaves;
   for (const Tensor& x : inputs) leaves.push_back(variable(x));
   const Tensor y = f(leaves);
-  const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") +
-                          y * y * 0.1);  // the square: of linear functions there is something to see
+  // The square gives linear functions a second derivative.
+  const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") + y * y * 0.1);
   return hvp(loss, leaves, random_normal_like(leaves, 4, "direction"));
 }
 
 namespace {
 
-// A constant of the inputs' dtype and device.
+// A constant with the dtype and device of the inputs.
 Tensor constant(const Tensors& in, const Shape& shape, const char* name) {
   return random_normal(shape, 5, name, {in[0].dtype(), in[0].device()});
 }
@@ -190,7 +191,7 @@ std::vector<OpCase> shapes() {
       {"prod odd", {{2, 7, 3}}, [](const Tensors& in) { return prod(in[0], 1); }},
       {"prod beside zeros",
        {{3, 5}},
-       [](const Tensors& in) {  // two zeros in a row, one in another
+       [](const Tensors& in) {  // two zeros in one row, one in another
          return prod(in[0] * cast(mask(in, {3, 5}), in[0].dtype()), -1);
        }},
       {"norm",
@@ -437,7 +438,7 @@ std::vector<OpCase> products() {
          const Tensor x = in[0] * 2;
          return (x + linear_composed(x, in[1], in[2])) * x;
        }},
-      {"a pre-norm branch",  // the stream's gradient is added to in place
+      {"a pre-norm branch",  // the gradient of the stream is accumulated in place
        {{3, 2, 5}, {5}, {5}, {7, 5}, {7}, {5, 7}, {5}, {5}},
        [](const Tensors& in) {
          const Tensor x = in[0] * 2;

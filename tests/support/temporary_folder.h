@@ -1,4 +1,4 @@
-// A folder for one test, deleted with what it holds.
+// A folder for one test. It is deleted with its contents.
 #pragma once
 
 #include <stdlib.h>

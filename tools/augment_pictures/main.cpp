@@ -1,6 +1,5 @@
-// augment_pictures SOURCE_DIR [--check]: draws docs/augmentation/: what each augmentation makes of one picture, and
-// DropKey's masks. With --check it compares instead, pixel by pixel, and exits 1 where a picture is not what it would
-// draw.
+// augment_pictures SOURCE_DIR [--check]: draws the pictures of docs/augmentation/, which show every augmentation and
+// DropKey's masks. With --check it compares the pictures pixel by pixel instead, and exits with 1 if one differs.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -23,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t side = 96, copies = 4;
 
-// A meadow with a house under a sky with a sun: edges, gradients, a light and a dark place; `mirrored` and another hour
-// for a second picture.
+// The example picture: a meadow with a house and the sun, with edges, gradients, light and dark areas. The second
+// picture is mirrored and has other colours.
 Pixels scene(bool second) {
   Pixels image{3, side, side, std::vector<std::uint8_t>(3 * side * side)};
   const auto set = [&](std::int64_t y, std::int64_t x, double r, double g, double b) {
@@ -58,7 +57,7 @@ Pixels row(const Pixels& first, std::vector<Pixels> others) {
   return lab::beside(others);
 }
 
-// Normalised values as a picture: as they are where the normalisation is none.
+// Values as a picture, without normalisation.
 Pixels from_floats(const float* values) {
   Pixels image{3, side, side, std::vector<std::uint8_t>(3 * side * side)};
   for (std::size_t i = 0; i < image.bytes.size(); ++i)
@@ -73,7 +72,7 @@ std::vector<float> to_floats(const std::vector<Pixels>& images) {
   return values;
 }
 
-// What four queries of 12 x 12 patches lose to DropKey at an equal share of 0.3.
+// The keys that DropKey drops for four queries of 12 x 12 patches, at an equal share of 0.3.
 Pixels masks(DropShape shape) {
   constexpr KeyGrid grid{12, 12};
   const nn::DropKey by_rate = nn::by_rate({.rate = 0.3, .shape = shape, .match = nn::DropMatch::share}, grid);
@@ -98,7 +97,7 @@ std::map<std::string, Pixels> pictures() {
     all[name] = row(first, drawn);
   };
   augmented("flip", {.flip = true});
-  std::vector<Pixels> repeated;  // what an image of 96 pixels gets in the batch, before it is erased or mixed
+  std::vector<Pixels> repeated;  // each copy of an image of 96 pixels in the batch, before erasing and mixing
   for (std::int64_t copy = 0; copy < 3; ++copy)
     repeated.push_back(lab::augmented(set, {1, 0, 0, copy}, lab::deit_augmentation(side), fill));
   all["repeated_augmentation"] = row(first, repeated);
@@ -147,8 +146,8 @@ int run(const fs::path& root, bool check_only) {
       fs::create_directories(folder);
       write_file_atomically(file, lab::png(picture));
     } else if (!fs::exists(file) || lab::read_image(file.string()).bytes != picture.bytes) {
-      std::fprintf(stderr, "%s is not what the code draws; write it anew: augment_pictures %s\n", file.c_str(),
-                   root.c_str());
+      std::fprintf(stderr, "%s differs from the picture that the code draws; to update it, run: augment_pictures %s\n",
+                   file.c_str(), root.c_str());
       ++other;
     }
   }

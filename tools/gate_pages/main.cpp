@@ -1,6 +1,6 @@
-// gate_pages SOURCE_DIR [--check]: writes docs/gates/: a page for every residual method and an index, from what the
-// code declares and the comment that opens the method's file. With --check it compares instead, and exits 1 if a page
-// is not what it would write.
+// gate_pages SOURCE_DIR [--check]: writes docs/gates/, with a page for every residual method and an index, from the
+// declarations in the code and the first comment of the method's file. With --check it compares instead, and exits with
+// 1 if a page differs.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -43,7 +43,8 @@ std::string opening_comment(const std::string& source) {
   return comment;
 }
 
-// One row a parameter; where blocks declare it differently (hyper-connections' streams), that of the first that has it.
+// One table row per parameter. If blocks declare a parameter differently (the streams of hyper-connections), the first
+// declaration is used.
 std::string parameter_rows(const nn::Stack& stack) {
   std::string rows;
   std::set<std::string> seen;
@@ -60,7 +61,7 @@ std::string parameter_rows(const nn::Stack& stack) {
   return rows;
 }
 
-// Whether calibrate() changes anything.
+// Whether calibrate() changes a parameter.
 bool looks_at_data(nn::Stack& stack) {
   std::vector<std::vector<double>> before, after;
   for (const nn::Parameter& p : stack.parameters()) before.push_back(p.value.values());
@@ -79,8 +80,8 @@ std::string page(const fs::path& root, const nn::Method& m) {
   for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));
   const auto posts =
       std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
-  const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model's final norm stays"
-                                : posts == depth         ? "after each junction (post)"
+  const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model keeps its final norm"
+                                : posts == depth         ? "after each residual sum (post)"
                                 : posts == 0             ? "before each branch (pre)"
                                              : fmt::format("post in {} of {} blocks, then pre", posts, depth);
   std::string text = fmt::format("# {}\n\n`{}`\n\n{}.\n\n", m.name, m.formula, m.source);
@@ -88,7 +89,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
       "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name,
       m.name,
       looks_at_data(stack)
-          ? "nn::calibrate(model, images);  // sets the gates from a batch; the experiments do it with their first\n"
+          ? "nn::calibrate(model, images);  // sets the gates from a batch; experiments use the first training batch\n"
           : "");
   text += fmt::format("**When to use.** {}\n\n**Pitfalls.** {}\n\n", m.use, m.pitfalls);
   text += "| | |\n| --- | --- |\n";
@@ -106,34 +107,31 @@ std::string page(const fs::path& root, const nn::Method& m) {
   text += fmt::format(
       "| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", nn::name(r.base),
       r.zero_head ? "classifier starts at 0" : "ordinary classifier",
-      r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the rate", r.scalar_rate),
+      r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the learning rate", r.scalar_rate),
       r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up");
-  text += fmt::format("| source of that | {} |\n", r.source);
-  text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n",
+  text += fmt::format("| source of the recipe | {} |\n", r.source);
+  text += fmt::format("| parameters, compared with pre-norm | {:+} in {} blocks of dim {} |\n\n",
                       stack.parameter_count() - plain.parameter_count(), depth, dim);
   if (!m.constants.empty()) {
     text += fmt::format(
-        "## Constants\n\nOthers than the standard ones are chosen as text, `--gate {0}` or `--gates {0}`, or in code "
-        "(`nn/gates/methods.h`). Lists "
-        "and "
-        "reports name them, files of weights hold them.\n\n| constant | standard | values | meaning | another value "
-        "changes |\n| --- | --- | --- | "
-        "--- | "
-        "--- |\n",
+        "## Constants\n\nChoose other values than the standard ones as text, `--gate {0}` or `--gates {0}`, or in code "
+        "(`nn/gates/methods.h`). Lists and reports name them, and weights files store them.\n\n"
+        "| constant | standard | values | meaning | another value changes |\n| --- | --- | --- | --- | --- |\n",
         m.text());
     for (const nn::MethodConstant& c : m.constants)
       text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name,
                           c.standard ? fmt::format("{}", *c.standard) : "by depth", c.expected(), c.meaning,
-                          c.affects == nn::Affects::function     ? "what the network computes"
-                          : c.affects == nn::Affects::parameters ? "which parameters there are"
-                                                                 : "the start of training alone");
+                          c.affects == nn::Affects::function     ? "the function of the network"
+                          : c.affects == nn::Affects::parameters ? "the set of parameters"
+                                                                 : "only the start of training");
     text += "\n";
   }
   text += fmt::format(
-      "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with "
-      "ViT's weights and the rates of "
-      "its paper. "
-      "Biases of linears start at 0.\n\n",
+      "## Parameters and their initial values\n\nThe parameters of a block, and `norm` of the stack, at dim {}, {} "
+      "heads, "
+      "{} blocks, with ViT's weights and the learning-rate factors of the method's paper. Biases of linear layers "
+      "start "
+      "at 0.\n\n",
       dim, heads, depth);
   text +=
       "| parameter | shape | role | init | decays | rate x | eps x |\n| --- | --- | --- | --- | --- | ---: | ---: |\n";
@@ -145,12 +143,11 @@ std::string page(const fs::path& root, const nn::Method& m) {
 
 std::string index() {
   std::string text =
-      "# Residual methods\n\nOne page each, written by `gate_pages` from what the code declares. How they train at 24 "
-      "blocks: "
-      "[methods_at_depth_24.md](../methods_at_depth_24.md).\n\nA method with another constant is a method, too: "
-      "`--gates "
-      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in "
-      "code.\n\nA gate of your own: "
+      "# Residual methods\n\n`gate_pages` writes one page for each method, from the declarations in the code. "
+      "[methods_at_depth_24.md](../methods_at_depth_24.md) shows how the methods train at 24 blocks.\n\nA method with "
+      "another constant is also a method: `--gates layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate "
+      "= "
+      "\"mix_ln:post_share=0.75\"}` in code.\n\nTo write a custom gate: "
       "[own_gates.md](../own_gates.md) says which function to override.\n\n| method | formula | source | "
       "claims at init |\n| --- | --- | --- | --- |\n";
   for (const std::string& name : nn::method_names()) {
@@ -172,23 +169,23 @@ int run(const fs::path& root, bool check_only) {
     if (!check_only)
       write_file_atomically(folder / file, text);
     else if (!fs::exists(folder / file) || text_of(folder / file) != text) {
-      fmt::print(stderr, "docs/gates/{} is not what the code declares\n", file);
+      fmt::print(stderr, "docs/gates/{} differs from the declarations in the code\n", file);
       ++different;
     }
   }
   for (const auto& entry : fs::directory_iterator(folder))
     if (!pages.contains(entry.path().filename().string())) {
-      fmt::print(stderr, "docs/gates/{} belongs to no method\n", entry.path().filename().string());
+      fmt::print(stderr, "docs/gates/{} belongs to no method; delete it\n", entry.path().filename().string());
       ++different;
     }
   for (const auto& [file, text] : pages)
     for (std::size_t at = 0; (at = text.find("](", at)) != std::string::npos; ++at) {
       const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
       if (target.starts_with("http") || fs::exists(folder / target)) continue;
-      fmt::print(stderr, "docs/gates/{} links {}, which is not there\n", file, target);
+      fmt::print(stderr, "docs/gates/{} links to {}, which does not exist\n", file, target);
       ++different;
     }
-  if (different > 0) fmt::print(stderr, "run: build/release/bin/gate_pages .\n");
+  if (different > 0) fmt::print(stderr, "to update the pages, run: build/release/bin/gate_pages .\n");
   return different > 0 ? 1 : 0;
 }
 

@@ -27,7 +27,7 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-// "[6, 24]" from "[6,24]".
+// Turns "[6,24]" into "[6, 24]".
 std::string spaced(const std::string& json) {
   const Json value = Json::parse(json);
   if (!value.is_array()) return json;
@@ -36,7 +36,7 @@ std::string spaced(const std::string& json) {
   return "[" + text + "]";
 }
 
-// nlohmann's message without its "[json.exception.parse_error.101] ".
+// The message of an exception of nlohmann-json without its prefix "[json.exception.parse_error.101] ".
 std::string json_reason(const std::exception& e) {
   const std::string text = e.what();
   const std::size_t end = text.find("] ");
@@ -62,8 +62,8 @@ Json parse_config(const std::string& path) {
   try {
     Json config = Json::parse(content, refuse_twice, true, true);
     if (config.is_object() && config.contains("experiment") && config.contains("settings"))
-      config = Json(config["settings"]);  // a run.json
-    usage_check(config.is_object(), "{}: expected an object like the one --print-config prints, got {}", path,
+      config = Json(config["settings"]);  // the file is a run.json
+    usage_check(config.is_object(), "{}: expected an object like the one that --print-config prints, got {}", path,
                 config.type_name());
     return config;
   } catch (const Json::exception& e) {
@@ -79,10 +79,12 @@ std::string did_you_mean(const std::string& near, const std::string& otherwise) 
 
 Cli::Cli(std::string experiment, std::string summary)
     : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
-  option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").scope(Scope::call);
-  option("--print-config", &print_config_, "Print all settings as a file for --config").scope(Scope::call);
-  option("--help", &help_, "Print this text (-h)").scope(Scope::call);
-  option("--version", &version_, "Print the version").scope(Scope::call);
+  option("--config", &config_, "Read settings from a file in the format of --print-config")
+      .value_name("FILE")
+      .scope(Scope::call);
+  option("--print-config", &print_config_, "Print all settings in the format of --config").scope(Scope::call);
+  option("--help", &help_, "Print this help (short: -h)").scope(Scope::call);
+  option("--version", &version_, "Print the version of the program").scope(Scope::call);
 }
 
 void Cli::section(const std::string& title) {
@@ -94,8 +96,8 @@ void Cli::section(const std::string& title) {
 CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
   if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
     return not_declared_.emplace_back(name, section_, std::move(field), help);
-  check(name.starts_with("--") && !find(name), "[cli] expected an option that begins with -- and is new, got {}{}",
-        name, find(name) ? " again: choose another name" : "");
+  check(name.starts_with("--") && !find(name), "[cli] expected a new option whose name begins with --, got {}{}", name,
+        find(name) ? ", which exists; choose another name" : "");
   return options_.emplace_back(name, section_, std::move(field), help);
 }
 
@@ -130,7 +132,7 @@ void Cli::default_preset(const std::string& name) {
 
 void Cli::explain(const std::string& name, const std::string& source) {
   CliOption* option = find(name);
-  internal_check(option, "option {} is explained and not declared", name);
+  internal_check(option, "option {} is explained but not declared", name);
   option->source = source;
   option->explained = option->text();
 }
@@ -143,7 +145,8 @@ bool Cli::given(const std::string& name) const { return std::find(given_.begin()
 
 void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
   if (presets_.empty())
-    options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").scope(Scope::speed);
+    options_.emplace_front("--preset", general, &preset_, "Use a named set of settings; see Presets below")
+        .scope(Scope::speed);
   presets_.push_back({name, help, std::move(set)});
 }
 
@@ -175,9 +178,9 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
       const bool after_axis = !given.empty() && given.back().option->is_axis();
       const bool after_pair = !given.empty() && given.back().option->is_pair();
       const std::string hint = after_pair   ? fmt::format("{} takes two names", given.back().option->name)
-                               : after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name,
-                                                          given.back().value, argument)
-                                            : "every value belongs to an option, see --help";
+                               : after_axis ? fmt::format("separate list items by commas: {} {},{}",
+                                                          given.back().option->name, given.back().value, argument)
+                                            : "every value must follow its option; see --help";
       throw UsageError(fmt::format("unexpected argument '{}'; {}", argument, hint));
     }
     const std::size_t equals = argument.find('=');
@@ -190,16 +193,17 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
     }
     if (!option) {
       for (const auto& [varied, advice] : left_out_)
-        usage_check(varied != name || advice.empty(), "{} is what this program varies; {}", name, advice);
+        usage_check(varied != name || advice.empty(), "{} cannot be given, because this program varies it; {}", name,
+                    advice);
       std::vector<std::string> names;
       for (const CliOption& o : options_) names.push_back(o.name.substr(2));
       const std::string near = nearest_name(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
       throw UsageError(fmt::format("unknown option {}; {}", name,
-                                   did_you_mean(near.empty() ? "" : "--" + near, "--help lists them")));
+                                   did_you_mean(near.empty() ? "" : "--" + near, "--help lists all options")));
     }
     for (const Given& earlier : given)
       usage_check(earlier.option != option, "{} is given twice{}", name,
-                  option->is_axis() ? "; a list takes commas, such as 6,24" : "");
+                  option->is_axis() ? "; separate list items by commas, such as 6,24" : "");
     std::string value = off ? "false" : "";
     if (equals != std::string::npos) {
       usage_check(!option->is_switch(), "{} takes no value, got '{}'", name, argument.substr(equals + 1));
@@ -228,7 +232,7 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
     if (option.scope() != Scope::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
 }
 
-// The preset that the file was made from, unless the command line names another.
+// Applies the preset that the file names, unless the command line names another.
 void Cli::apply_preset_of(const std::string& path) {
   const Json config = parse_config(path);
   if (const auto preset = config.find("preset"); preset != config.end() && !given("--preset") && find("--preset")) {
@@ -252,7 +256,7 @@ void Cli::apply_config(const std::string& path) {
           fmt::format("{}: unknown key \"{}\"; {}", path, key,
                       did_you_mean(near.empty() ? "" : "\"" + near + "\"", "--print-config shows all keys")));
     }
-    usage_check(option->scope() != Scope::call, "{}: \"{}\" belongs on the command line, as {}", path, key,
+    usage_check(option->scope() != Scope::call, "{}: \"{}\" can only be given on the command line, as {}", path, key,
                 option->name);
     option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
     given_.push_back(option->name);
@@ -263,7 +267,7 @@ bool Cli::typed(const std::string& name) const { return std::ranges::find(typed_
 
 Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  if (argc > 0)  // the program that runs, which may be one of many around this experiment
+  if (argc > 0)  // several programs may be built around one experiment, so take the name of the one that runs
     if (const std::string ran = std::filesystem::path(argv[0]).filename().string(); !ran.empty()) program_ = ran;
   command_line_ = shell_word(program_);
   for (const std::string& argument : arguments) command_line_ += " " + shell_word(argument);
@@ -272,7 +276,7 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
     write_result(text, out);
     return Action::done;
   };
-  // These two help also where the rest of the line is wrong.
+  // Print help and version even if other arguments are wrong.
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") return print(help());
     if (argument == "--version") return print(fmt::format("{} {}\n", program_, version()));
@@ -325,7 +329,7 @@ std::string Cli::config() const {
   const auto comment = [&](const CliOption& o) {
     if (o.source.empty()) return o.help;
     return fmt::format("{} [{}]", o.help,
-                       o.text() == o.explained ? o.source : fmt::format("given; {} has {}", preset_, o.explained));
+                       o.text() == o.explained ? o.source : fmt::format("given; {} sets {}", preset_, o.explained));
   };
   std::vector<Line> lines;
   for (const std::string& section : section_order())
@@ -333,7 +337,7 @@ std::string Cli::config() const {
       if (option.section != section || option.scope() == Scope::call) continue;
       lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), comment(option)});
     }
-  std::string text = fmt::format("// Settings of {} {}; read with --config FILE\n{{\n", program_, version());
+  std::string text = fmt::format("// Settings of {} {}; use them with --config FILE\n{{\n", program_, version());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i == 0 || lines[i].section != lines[i - 1].section)
       text += fmt::format("{}  // {}\n", i == 0 ? "" : "\n", lines[i].section);
@@ -352,7 +356,7 @@ std::string Cli::difference(const std::string& recorded_settings) const {
     const std::string key = option.key();
     if (!option.decides_results()) continue;
     if (!recorded.contains(key)) {
-      if (!given(option.name)) continue;  // younger than the record, and as it was before it could be said
+      if (!given(option.name)) continue;  // the option is newer than the record; its default keeps the old behaviour
       return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
     }
     if (recorded[key] != ours[key])

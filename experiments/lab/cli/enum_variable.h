@@ -1,4 +1,4 @@
-// A variable of any enum type, as an option of the command line sets it.
+// A reference to a variable of any enum type, through which a command-line option reads and sets it.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace plumb::lab {
 
+// Refers to a variable of any enum type and knows the names of its values.
 class EnumVariable {
  public:
-  using Names = std::vector<std::pair<std::string, long long>>;  // with the value of each
+  using Names = std::vector<std::pair<std::string, long long>>;  // names and their values
 
-  // The variable must outlive this. The names are those that the enum declares (core/enum_names.h), if it does.
+  // The variable must outlive this object. The names are those that the enum declares (core/enum_names.h), or none.
   template <class E>
   requires std::is_enum_v<E> EnumVariable(E* variable)
       : variable_(variable),
@@ -24,6 +25,7 @@ class EnumVariable {
     if constexpr (NamedEnum<E>) names_ = names<E>(enum_values<E>());
   }
 
+  // The names of these values of an enum that declares its names.
   template <NamedEnum E>
   static Names names(const std::vector<E>& values) {
     Names named;
@@ -31,14 +33,15 @@ class EnumVariable {
     return named;
   }
 
-  const Names& names() const { return names_; }  // of all values, to show one
-  void set_names(Names names) { names_ = std::move(names); }
-  const std::type_info& type() const { return *type_; }
+  const Names& names() const { return names_; }               // the names of all values of the enum
+  void set_names(Names names) { names_ = std::move(names); }  // for an enum without names, or for other names
+  const std::type_info& type() const { return *type_; }       // the enum type
 
-  const void* address() const { return variable_; }
-  long long get() const { return get_(variable_); }
-  void set(long long value) const { set_(variable_, value); }
-  void set_at(void* place, long long value) const { set_(place, value); }  // another variable of the type
+  const void* address() const { return variable_; }            // of the variable
+  long long get() const { return get_(variable_); }            // the value of the variable
+  void set(long long value) const { set_(variable_, value); }  // assigns to the variable
+  // Assigns to another variable of the same enum type, at `place`.
+  void set_at(void* place, long long value) const { set_(place, value); }
 
   friend bool operator==(const EnumVariable& a, const EnumVariable& b) { return a.variable_ == b.variable_; }
 

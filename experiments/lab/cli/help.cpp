@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::size_t page_width = 80;
 
-// Breaks at spaces; lines after the first begin at column `indent`, where the first is already.
+// Wraps the text at spaces. The first line begins at column `indent`, where the caller has already written up to;
+// later lines are indented to it.
 std::string wrapped(const std::string& text, std::size_t indent) {
   std::string result, line;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -28,7 +29,7 @@ std::string replace_commas(std::string list) {
   return list;
 }
 
-// "Data set: glyphs, fashion. [glyphs]"
+// The help text of an option with its names and default: "Data set: glyphs, fashion [glyphs]".
 std::string described(const CliOption& option, bool by_rule) {
   if (option.is_on()) return fmt::format("{} [on; off with --no-{}]", option.help, option.name.substr(2));
   const std::string standard = option.is_switch() ? "" : by_rule ? "by rule" : option.text();
@@ -64,9 +65,9 @@ std::string Cli::help() const {
     text += fmt::format("{:<{}}{}", "  " + preset.name, column, wrapped(preset.help, column));
   if (!words_)
     text += "\n" + wrapped(
-                       "A list takes commas (6,24) and, for integers, ranges that include both ends (0..4). An option "
-                       "on the command line beats "
-                       "--config, which beats --preset, which beats the default in brackets.",
+                       "Separate the items of a list by commas (6,24). A list of integers may contain ranges that "
+                       "include both ends (0..4). The command line overrides --config, --config overrides --preset, "
+                       "and --preset overrides the defaults in brackets.",
                        0);
   if (!examples_.empty()) text += fmt::format("\nExample{}:\n", examples_.size() > 1 ? "s" : "");
   for (const std::string& example : examples_) text += fmt::format("  {} {}\n", program_, example);

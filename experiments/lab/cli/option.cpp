@@ -79,13 +79,15 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
 
 CliOption& CliOption::one_of(std::string noun) {
   const auto* variable = std::get_if<EnumVariable>(&field);
-  internal_check(variable && !variable->names().empty(), "{} takes all names of an enum, and there are none", name);
+  internal_check(variable && !variable->names().empty(),
+                 "option {} needs the names of an enum, but its variable has none", name);
   return one_of_values(std::move(noun), variable->names(), variable->type());
 }
 
 CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type) {
   auto* variable = std::get_if<EnumVariable>(&field);
-  internal_check(variable && variable->type() == type, "{} takes names of another enum than its variable's", name);
+  internal_check(variable && variable->type() == type, "option {} has names of a different enum than its variable",
+                 name);
   if (variable->names().empty()) variable->set_names(values);
   std::vector<std::string> names;
   for (const auto& [name_, value] : values) names.push_back(name_);
@@ -95,7 +97,7 @@ CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names&
 CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
   methods_ = true;
   as_typed_ = as_typed;
-  help += "; NAME:CONSTANT=VALUE for another constant";
+  help += "; write NAME:CONSTANT=VALUE to change a constant of a method";
   return one_of(std::move(noun), nn::method_names());
 }
 
@@ -182,7 +184,7 @@ long long CliOption::value_named(const EnumVariable& variable, const std::string
   check_name(where, name_);
   const auto& names = variable.names();
   const auto found = std::ranges::find(names, name_, &std::pair<std::string, long long>::first);
-  internal_check(found != names.end(), "{} takes {}, and its enum has no such value", name, name_);
+  internal_check(found != names.end(), "option {} accepts {}, but its enum has no value of this name", name, name_);
   return found->second;
 }
 
@@ -194,7 +196,7 @@ void CliOption::check_bounds(const std::string& where, T value) const {
   if (!inside) refuse(where, fmt::format("{}", value));
 }
 
-// The variable lies in the struct, so its counterpart lies as far behind the start of the copy.
+// The variable has the same offset in `copy` as in `original`.
 void CliOption::set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const {
   std::visit(
       [&](auto variable) {
@@ -207,7 +209,7 @@ void CliOption::set_at(const void* original, void* copy, std::size_t size, const
           place = variable;
         const auto offset =
             static_cast<std::size_t>(static_cast<const char*>(place) - static_cast<const char*>(original));
-        if (offset >= size) return;  // of another struct; one before `original` wraps around
+        if (offset >= size) return;  // not part of `original`; if it lies before `original`, the offset wraps around
         void* const counterpart = static_cast<char*>(copy) + offset;
         const auto number = [&]<class N>(N) -> N {
           const auto* whole = std::get_if<std::int64_t>(&value);
@@ -233,7 +235,7 @@ void CliOption::set_at(const void* original, void* copy, std::size_t size, const
           else
             target = number(typename T::value_type{});
         } else {
-          internal_check(false, "an axis that stands for {}", name);  // a switch or a list
+          internal_check(false, "an axis cannot set {}, which is a switch or a list", name);
         }
       },
       field);
@@ -264,7 +266,7 @@ std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::
   std::vector<T> values;
   const auto append = [&](const T& value) {
     if (!pair_ && std::find(values.begin(), values.end(), value) != values.end())
-      throw UsageError(fmt::format("{}: {} is given twice; each value once", where, value));
+      throw UsageError(fmt::format("{}: {} is given twice; give each value once", where, value));
     values.push_back(value);
   };
   for (const std::string& text : items) {
@@ -282,7 +284,8 @@ std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::
         const std::uint64_t span =
             static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);  // last - first may overflow
         if (span >= longest_range)
-          throw UsageError(fmt::format("{}: the range {} holds more than {} values", where, text, longest_range));
+          throw UsageError(fmt::format("{}: the range {} has more than {} values; give a shorter range", where, text,
+                                       longest_range));
         for (std::uint64_t i = 0; i <= span; ++i) append(first + static_cast<T>(i));
         continue;
       }
@@ -328,7 +331,7 @@ void CliOption::read_json(const std::string& where, const std::string& json) {
     **variable = value.get<bool>();
     return;
   }
-  // A string reads as on the command line ("0..4", "all"), a number as its digits.
+  // Strings are read as on the command line ("0..4", "all"), numbers as their digits.
   const auto typed = [&](const Json& one) {
     if (one.is_string()) return one.get<std::string>();
     if (one.is_number() && !takes_text()) return one.dump();
@@ -373,7 +376,7 @@ std::string CliOption::json() const {
           return Json(*variable);
       },
       field);
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);  // a path may hold bytes that are no UTF-8
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);  // a path may contain bytes that are not UTF-8
 }
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// One option of a command line: the variable it sets, what it accepts, and how its value reads as text and as JSON.
+// One option of a command line: the variable that it sets, the values that it accepts, and its value as text and JSON.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,22 @@
 
 namespace plumb::lab {
 
-// What the value of an option decides. --resume and bin/merge insist on equal values of the first two.
+// The effect of an option's value. --resume and bin/merge require equal values of options of the scopes trial and run.
 enum class Scope {
-  trial,  // how a trial ends; an axis of a study may stand for the option, so that its trials differ
-  run,    // how the trials end, alike for all trials of a run; no axis may stand for the option
-  study,  // which trials there are, not how one ends; --resume may change it
-  speed,  // how fast a run is; recorded and free to change, as is a preset's name (the values it sets are recorded)
-  call    // about this call only; neither in a configuration nor in run.json
+  trial,  // the result of a trial; an axis of a study may set the option, so that trials have different values
+  run,    // the results of all trials alike; an axis cannot set the option
+  study,  // the set of trials, not the result of one; --resume may change the value
+  speed,  // the speed, not the results; recorded in run.json, but free to change (also used for the preset's name)
+  call    // the present call only; stored neither in a configuration file nor in run.json
 };
 
+// An option of a Cli. The member functions that return CliOption& restrict the accepted values and can be chained.
 struct CliOption {
-  // The variable; what it holds when declared is the default. bool is a switch without a value; vector is an axis:
-  // "6,24,48", and for integers also ranges that include both ends: "0..2,7"; optional also takes a word for "none
-  // given" (or_word); an enum takes the names of its values (one_of).
+  // The variable that the option sets; its value at declaration is the default. The type decides the syntax:
+  //   bool      a switch without a value
+  //   vector    an axis, "6,24,48"; integers may also be ranges that include both ends, "0..2,7"
+  //   optional  a value, or a word that means "no value" (or_word)
+  //   enum      the name of a value (one_of)
   using Field =
       std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
                    std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*, EnumVariable>;
@@ -37,17 +40,17 @@ struct CliOption {
   std::string section;
   Field field;
   std::string help;
-  std::string source = {}, explained = {};  // where a value comes from, and which (as text()); set by Cli::explain
+  std::string source = {}, explained = {};  // where a value comes from, and that value as text(); set by Cli::explain
 
-  // Bounds on the number, or on each number of an axis.
+  // Bounds of the number, or of each number of an axis. at_least and at_most include the bound, above and below do not.
   CliOption& at_least(double low) { return bound(lowest_, low, low_open_, false); }
   CliOption& above(double low) { return bound(lowest_, low, low_open_, true); }
   CliOption& at_most(double high) { return bound(highest_, high, high_open_, false); }
   CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
-  // The names accepted; an axis also takes "all". `noun` is for messages: "unknown gate 'x'".
+  // Accepts only these names; an axis also accepts "all". Messages use `noun`: "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
-  // The names of an enum: of all its values; of some, in this order; or `names`, of an enum that declares none itself,
-  // with the function that has the value of each.
+  // For an enum. Accepts the names of all values, of the given `values` in this order, or, for an enum that declares no
+  // names, the given `names`, where named(name) returns the value of a name.
   CliOption& one_of(std::string noun);
   template <NamedEnum E>
   CliOption& one_of(std::string noun, const std::vector<E>& values) {
@@ -59,46 +62,46 @@ struct CliOption {
     for (const std::string& name_ : names) values.emplace_back(name_, static_cast<long long>(named(name_)));
     return one_of_values(std::move(noun), std::move(values), typeid(E));
   }
-  // Residual methods: nn::method_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value
-  // becomes nn::Method::label(), so that equal methods are equal texts; or stays as it is typed, with its standard
-  // values.
+  // Accepts residual methods: nn::method_names(), also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. Stores
+  // nn::Method::label(), so that equal methods have equal texts. With `as_typed` it stores the text as typed.
   CliOption& one_of_methods(std::string noun, bool as_typed = false);
   // The word for an empty optional, such as "all" for --threads.
   CliOption& or_word(std::string word);
-  // An axis of two names, which may be the same and may also be typed as two words: --preset-diff A B.
+  // Makes an axis a pair of names. Both may be equal and may be typed as two words: --preset-diff A B.
   CliOption& pair();
-  // What stands for the value in --help, such as FILE.
+  // The placeholder of the value in --help, such as FILE.
   CliOption& value_name(std::string name);
-  CliOption& scope(Scope what);  // Scope::trial if it is not called
+  // Sets the scope; the default is Scope::trial.
+  CliOption& scope(Scope what);
 
-  std::string key() const;  // its name in JSON: "drop_key"
-  bool is_switch() const { return std::holds_alternative<bool*>(field); }
-  bool is_on() const {
-    return is_switch() && *std::get<bool*>(field);
-  }  // a switch that is set, and that --no-NAME sets back
-  bool is_axis() const;
-  bool is_pair() const { return pair_; }
+  std::string key() const;                                                 // the option's key in JSON: "drop_key"
+  bool is_switch() const { return std::holds_alternative<bool*>(field); }  // whether the variable is a bool
+  // Whether the option is a switch that is on; --no-NAME turns it off.
+  bool is_on() const { return is_switch() && *std::get<bool*>(field); }
+  bool is_axis() const;                   // whether the variable is a vector
+  bool is_pair() const { return pair_; }  // whether pair() was called
   Scope scope() const { return scope_; }
+  // Whether trials with different values of the option have different results.
   bool decides_results() const { return scope_ == Scope::trial || scope_ == Scope::run; }
-  const std::vector<std::string>& names() const { return names_; }
-  std::string value_name() const;  // "N", "N,...", "NAME"
+  const std::vector<std::string>& names() const { return names_; }  // the accepted names; empty: any text
+  std::string value_name() const;                                   // the placeholder: "N", "N,..", "NAME", "FILE"
 
-  // Set the variable. `where` begins the message of the UsageError that a wrong value is: "--batch", "quick.json:
-  // batch".
+  // Set the variable from text of the command line or from JSON. If the value is wrong, they throw UsageError with a
+  // message that begins with `where`: "--batch", "quick.json: batch".
   void read(const std::string& where, const std::string& text);
   void read_json(const std::string& where, const std::string& json);
-  // Reads the variable's own value again: for values that a program sets.
+  // Checks the present value of the variable like a value from the user. For values that a program sets.
   void validate(const std::string& where);
 
-  // Sets the variable's counterpart in a copy of the struct that holds the variable; nothing where `original` does not
-  // hold it. Throws UsageError for a value that the option would refuse.
+  // Sets the same variable in `copy`, a copy of the struct `original`. Does nothing if the variable is not part of
+  // `original`. Throws UsageError if the option does not accept the value.
   template <class Struct>
   void set_in_copy(const Struct& original, Struct& copy, const AxisValue& value) const {
     set_at(&original, &copy, sizeof(Struct), value);
   }
 
-  std::string text() const;  // as it is typed: "6,24"; "" for nothing
-  std::string json() const;  // "[6,24]"
+  std::string text() const;  // the value as typed on a command line: "6,24"; "" if it is empty
+  std::string json() const;  // the value as JSON: "[6,24]"
 
  private:
   CliOption& one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type);
@@ -111,7 +114,7 @@ struct CliOption {
   void check_bounds(const std::string& where, T value) const;
   void check_name(const std::string& where, const std::string& name) const;
   void read_items(const std::string& where, std::vector<std::string> items);
-  std::string expected() const;  // "an integer of at least 1"
+  std::string expected() const;  // the accepted values, for messages: "an integer of at least 1"
   template <class T>
   T item(const std::string& where, const std::string& text) const;
   template <class T>

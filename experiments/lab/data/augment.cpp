@@ -10,7 +10,7 @@
 namespace plumb::lab {
 namespace {
 
-// "data.augment" of the first copy; others draw apart.
+// The random stream `what` ("data.crop", ...) of an image. Copies after the first have different streams.
 RandomStream stream_of(const char* what, const Occurrence& o) {
   return {o.seed, o.copy == 0 ? std::string(what) : fmt::format("{}.{}", what, o.copy), o.epoch, o.sample};
 }
@@ -46,7 +46,7 @@ Placement draw_placement(const Augmentation& augmentation, std::uint64_t seed, s
 Pixels placed(const Pixels& image, const Placement& placement) {
   const std::int64_t height = image.height, width = image.width;
   Pixels result{image.channels, height, width, std::vector<std::uint8_t>(image.bytes.size(), 0)};
-  // Columns of the result that lie on the image.
+  // The columns of the result that lie inside the image.
   const std::int64_t first = std::clamp<std::int64_t>(-placement.shift_x, 0, width),
                      last = std::clamp(width - placement.shift_x, first, width);
   for (std::int64_t c = 0; c < image.channels; ++c)
@@ -127,7 +127,7 @@ double mix_batch(std::vector<float>& images, std::int64_t count, std::int64_t ch
   const double alpha = cuts ? a.cutmix : a.mixup;
   double share = stream.beta(alpha, alpha);
   Box part{0, 0, height, width};
-  if (cuts) {  // a rectangle of the image's shape, cut off at the border
+  if (cuts) {  // a rectangle with the ratio of the image's sides, clipped at the border
     const double side = std::sqrt(1 - share);
     const auto h = static_cast<std::int64_t>(static_cast<double>(height) * side),
                w = static_cast<std::int64_t>(static_cast<double>(width) * side);

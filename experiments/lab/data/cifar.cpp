@@ -13,7 +13,7 @@ constexpr std::size_t pixels_per_image = 3 * 32 * 32;
 struct Format {
   const char* name;
   const char* other;
-  std::vector<int> label_counts;  // of each label byte; the last one is kept
+  std::vector<int> label_counts;  // number of labels for each label byte; the last byte is the label of the image
 
   std::size_t record() const { return label_counts.size() + pixels_per_image; }
 };
@@ -21,7 +21,7 @@ struct Format {
 void check_whole(const InputFile& file, std::uint64_t bytes, const Format& format) {
   const std::size_t record = format.record();
   check(bytes % record == 0,
-        "{}: expected {} records of {} bytes, got {} bytes: {} records and {} bytes; is it cut off, or {}?",
+        "{}: expected {} records of {} bytes, got {} bytes: {} records and {} bytes; is the file cut off, or {}?",
         file.path(), format.name, record, bytes, bytes / record, bytes % record, format.other);
 }
 
@@ -37,8 +37,8 @@ void append_records(const std::string& path, const Format& format, ImageSet& set
     check_whole(file, file.position(), format);
     if (got == 0) break;
     for (std::size_t i = 0; i < format.label_counts.size(); ++i)
-      check(record[i] < format.label_counts[i], "{}: record {}: expected a {} label in 0..{}, got {}; is it {}?", path,
-            index, format.name, format.label_counts[i] - 1, record[i], format.other);
+      check(record[i] < format.label_counts[i], "{}: record {}: expected a {} label in 0..{}, got {}; is the file {}?",
+            path, index, format.name, format.label_counts[i] - 1, record[i], format.other);
     const auto pixels = record.begin() + static_cast<std::ptrdiff_t>(format.label_counts.size());
     set.labels.push_back(*(pixels - 1));
     set.pixels.insert(set.pixels.end(), pixels, record.end());

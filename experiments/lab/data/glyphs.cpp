@@ -14,16 +14,17 @@ namespace {
 
 constexpr int side = 32, channels = 3, classes = 10, orientations = 5;
 constexpr std::uint64_t key = random_key(0x676c797068730001u, "data.glyphs");
-// Chosen so that a transformer of width 64 and 6 blocks learns them within 300 steps of 64 images under most residual
-// methods, and a linear model in part: on seeds 10 to 19 at that depth, before any deeper network was trained on them.
-constexpr int angle_jitter = 22;                    // 1024ths of a turn; neighbouring orientations are 102 apart
-constexpr int shortest_wave = 4, longest_wave = 8;  // pixels
+// The constants below were chosen so that a transformer of width 64 with 6 blocks learns the classes within 300 steps
+// of 64 images under most residual methods, and a linear model learns them in part. Only seeds 10 to 19 at that depth
+// were used, before any deeper network was trained on the images.
+constexpr int angle_jitter = 22;                    // in 1024ths of a turn; neighbouring orientations are 102 apart
+constexpr int shortest_wave = 4, longest_wave = 8;  // wave length in pixels
 constexpr int weakest_contrast = 60, strongest_contrast = 80, noise_deviation = 16;  // grey levels
-constexpr int darkest = 104, lightest = 152,
-              tint = 16;  // grey levels: means of a texture, and how far the class moves them
+// In grey levels: the range of a texture's mean colour, and the largest shift of it towards the hue of the class.
+constexpr int darkest = 104, lightest = 152, tint = 16;
 static_assert(classes == orientations * (orientations - 1) / 2);
 
-// A turn is 1024 steps and the amplitude 1024.
+// Integer sine: a full turn has 1024 steps and the amplitude is 1024.
 int sine(int angle) {
   static const std::array<int, 1024> table = [] {
     std::array<int, 1024> t{};
@@ -35,7 +36,7 @@ int sine(int angle) {
 }
 int cosine(int angle) { return sine(angle + 256); }
 
-// The draws of one image, one after another.
+// The sequence of random draws of one image.
 class Draws {
  public:
   Draws(GlyphSplit split, std::int64_t image)
@@ -61,12 +62,12 @@ class Draws {
 
 using Colour = std::array<int, channels>;
 
-// colour + contrast * sin(position along the orientation). The colour leans towards the hue of the class (classes are
-// evenly spread over the colour circle) by less than colours vary: a hint that is linear in the pixels, beside the
-// orientations, which are not.
+// A texture: colour + contrast * sin(position along the orientation). The colour is shifted towards the hue of the
+// class (the hues are spread evenly over the colour circle), by less than colours vary. A model can use the hue
+// linearly in the pixels, but not the orientations.
 struct Texture {
   Colour colour, contrast;
-  int across_x, across_y, phase;  // in 65536ths of a turn, a pixel
+  int across_x, across_y, phase;  // in 65536ths of a turn; across_x and across_y per pixel
 
   Texture(Draws& d, int orientation, int label) {
     const int angle = (orientation * 512 + d.between(-angle_jitter, angle_jitter) * orientations) / orientations;
@@ -84,9 +85,9 @@ struct Texture {
   int wave(int x, int y) const { return sine(((phase + across_x * x + across_y * y) & 65535) >> 6); }
 };
 
-// Where the figure lies: an ellipse or everything on one side of a line, under a random pose.
+// The area of the figure: an ellipse or one side of a line, at a random position and angle.
 struct Figure {
-  int x, y, angle, radius_along, radius_across;  // 16ths of a pixel
+  int x, y, angle, radius_along, radius_across;  // lengths in 16ths of a pixel
   bool half_plane;
 
   explicit Figure(Draws& d)
@@ -107,9 +108,9 @@ struct Figure {
   }
 };
 
-// Clutter: a short line of one colour in any direction.
+// Clutter: a short line of one colour with a random direction.
 struct Stroke {
-  int x, y, angle, half_length, half_width;  // 16ths of a pixel
+  int x, y, angle, half_length, half_width;  // lengths in 16ths of a pixel
   Colour colour;
 
   explicit Stroke(Draws& d)
@@ -127,7 +128,7 @@ struct Stroke {
   }
 };
 
-// The orientations of class `label`, in order.
+// The two orientations of the class `label`, in ascending order.
 std::array<int, 2> pair_of(int label) {
   for (int first = 0;; ++first) {
     const int pairs = orientations - 1 - first;
@@ -142,7 +143,7 @@ void paint(Draws& d, int label, std::uint8_t* image) {
   const Texture ground(d, pair[0], label), on_figure(d, pair[1], label);
   const Figure figure(d);
   std::array<Stroke, 3> strokes{Stroke(d), Stroke(d), Stroke(d)};
-  const int ramp_x = d.between(-16, 16), ramp_y = d.between(-16, 16);  // 16ths of a grey level, a pixel
+  const int ramp_x = d.between(-16, 16), ramp_y = d.between(-16, 16);  // in 16ths of a grey level per pixel
 
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x) {
@@ -152,7 +153,7 @@ void paint(Draws& d, int label, std::uint8_t* image) {
       for (std::size_t c = 0; c < channels; ++c) {
         const int value =
             stroke != strokes.end() ? stroke->colour[c] : texture.colour[c] + texture.contrast[c] * wave / 1024;
-        const std::uint32_t noise = d.word();  // the sum of four uniform bytes is nearly normal
+        const std::uint32_t noise = d.word();  // the sum of its four bytes is nearly normal
         const int four =
             static_cast<int>((noise & 255) + (noise >> 8 & 255) + (noise >> 16 & 255) + (noise >> 24)) - 510;
         image[(static_cast<int>(c) * side + y) * side + x] =
@@ -181,7 +182,7 @@ ImageData glyphs(std::int64_t train, std::int64_t validation) {
   return {.name = "glyphs",
           .train = make_glyphs(GlyphSplit::train, train),
           .validation = make_glyphs(GlyphSplit::validation, validation),
-          .validation_is = "the made test set (drawn apart from the training images by the same procedure)"};
+          .validation_is = "the generated test set (drawn separately from the training images by the same procedure)"};
 }
 
 }  // namespace plumb::lab

@@ -9,20 +9,20 @@ namespace plumb::lab {
 namespace {
 
 constexpr std::int32_t classes = 10;
-constexpr std::int64_t side = 32;  // what the models take
+constexpr std::int64_t side = 32;  // images are padded to this side
 
 constexpr std::uint32_t big_endian(const std::uint8_t* b) {
   return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};
 }
 
 std::string hint(std::uint32_t magic) {
-  if (magic == 0x00000801u) return "; is it a file of labels?";
-  if (magic == 0x00000803u) return "; is it a file of images?";
-  if (magic >> 16 == 0) return "; is it an IDX file of another type?";
-  return "; is it another format?";
+  if (magic == 0x00000801u) return "; is this the file of labels?";
+  if (magic == 0x00000803u) return "; is this the file of images?";
+  if (magic >> 16 == 0) return "; is this an IDX file with another element type?";
+  return "; is this a file in another format?";
 }
 
-// The sizes that the header gives.
+// Reads the header of a file and returns the sizes of its dimensions.
 template <std::size_t dims>
 std::array<std::uint64_t, dims> read_header(InputFile& file) {
   std::array<std::uint8_t, 4 * (dims + 1)> header{};

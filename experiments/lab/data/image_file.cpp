@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <span>
 
-// libjpeg's headers need FILE and size_t; its error codes are in a header of their own.
+// libjpeg's headers need FILE and size_t before them. Its error codes are in the separate header jerror.h.
 #include <jpeglib.h>
 // clang-format off
 #include <jerror.h>
@@ -34,10 +34,10 @@ Kind kind_of(const std::string& path, std::span<const std::uint8_t> first) {
 
 void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
   check(height > 0 && width > 0 && height <= most_pixels && width <= most_pixels && height * width <= most_pixels,
-        "{}: expected at most {} pixels, its header says {} x {}", path, most_pixels, width, height);
+        "{}: expected at most {} pixels, got a header with {} x {}", path, most_pixels, width, height);
 }
 
-// What was read row by row, [height, width, channels], by channel.
+// Converts rows [height, width, step], of which the first three channels are used, to [3, height, width].
 Pixels by_channel(const Bytes& rows, std::int64_t height, std::int64_t width, std::int64_t step) {
   Pixels image{3, height, width, Bytes(static_cast<std::size_t>(3 * height * width))};
   for (std::int64_t c = 0; c < 3; ++c) {
@@ -89,8 +89,8 @@ bool read_png_header(PngReader& reader) {
   return true;
 }
 
-// Rows of three channels. Gamma is not asked for, so libpng leaves the values as they are, whatever colour space is
-// named.
+// Reads rows of three channels. No gamma correction is requested, so libpng does not convert values for any colour
+// space that the file names.
 bool read_png_rows(PngReader& reader, Bytes& rows) {
   if (setjmp(reader.back)) return false;
   const png_structp png = reader.png;
@@ -111,7 +111,7 @@ bool read_png_rows(PngReader& reader, Bytes& rows) {
 
 Pixels read_png(const std::string& path, const Bytes& file) {
   PngReader reader(file);
-  check(read_png_header(reader), "{}: not a PNG that can be read: {}", path, reader.message);
+  check(read_png_header(reader), "{}: the PNG cannot be read: {}", path, reader.message);
   const std::int64_t height = png_get_image_height(reader.png, reader.info),
                      width = png_get_image_width(reader.png, reader.info);
   check_size(path, height, width);
@@ -120,8 +120,7 @@ Pixels read_png(const std::string& path, const Bytes& file) {
   return by_channel(rows, height, width, 3);
 }
 
-// libjpeg calls back on an error, and its function must not return: it leaves by longjmp, over nothing that has a
-// destructor.
+// libjpeg's error state. The error handler must not return: it leaves by longjmp, which must not skip destructors.
 struct JpegErrors : jpeg_error_mgr {
   std::jmp_buf back;
   char message[JMSG_LENGTH_MAX];
@@ -134,12 +133,13 @@ extern "C" {
   errors->format_message(decoder, errors->message);
   std::longjmp(errors->back, 1);
 }
-// Damage that leaves a picture is let pass, as Pillow does: ImageNet has such files. The end before its time is not.
+// Ignores warnings about damaged data, as Pillow does, because ImageNet has such files, but notes that a file is cut
+// off.
 void note_jpeg(j_common_ptr decoder, int level) {
   auto* errors = static_cast<JpegErrors*>(decoder->err);
   if (level < 0 && errors->msg_code == JWRN_JPEG_EOF) errors->cut_off = true;
 }
-// A progressive file may have scans without end.
+// Refuses a progressive file with too many scans, which could take very long to decode.
 void count_scans(j_common_ptr decoder) {
   constexpr int most_scans = 500;
   auto* errors = static_cast<JpegErrors*>(decoder->err);
@@ -149,14 +149,14 @@ void count_scans(j_common_ptr decoder) {
 }
 }
 
-// What is read of a JPEG: rows of 3 channels, or of 4 of a file in CMYK.
+// The decoded rows of a JPEG: 3 channels, or 4 if the file is in CMYK.
 struct JpegRows {
   std::int64_t height = 0, width = 0, channels = 0;
   Bytes bytes = {};
 };
 enum class JpegEnd { whole, cut_off, failed, too_large };
 
-// Without objects that longjmp would pass over: what it fills is the caller's.
+// Decodes a JPEG into `rows`. This function has no objects with destructors, which longjmp would skip.
 JpegEnd decode_jpeg(const Bytes& file, JpegErrors& errors, JpegRows& rows) {
   jpeg_decompress_struct decoder{};
   jpeg_progress_mgr progress{};
@@ -190,9 +190,9 @@ JpegEnd decode_jpeg(const Bytes& file, JpegErrors& errors, JpegRows& rows) {
   return errors.cut_off ? JpegEnd::cut_off : JpegEnd::whole;
 }
 
-// Files in CMYK hold 255 minus each ink; as Pillow converts them.
+// Converts CMYK to RGB as Pillow does. The file holds 255 minus the amount of each ink.
 void cmyk_to_rgb(Bytes& bytes) {
-  const auto product = [](int a, int b) {  // over 255, rounded
+  const auto product = [](int a, int b) {  // a b / 255, rounded
     const int p = a * b + 128;
     return ((p >> 8) + p) >> 8;
   };
@@ -208,7 +208,7 @@ Pixels read_jpeg(const std::string& path, const Bytes& file) {
   JpegRows rows;
   switch (decode_jpeg(file, errors, rows)) {
     case JpegEnd::failed:
-      fail(fmt::format("{}: not a JPEG that can be read: {}", path, errors.message));
+      fail(fmt::format("{}: the JPEG cannot be read: {}", path, errors.message));
     case JpegEnd::too_large:
       check_size(path, rows.height, rows.width);
       break;
@@ -225,7 +225,7 @@ Bytes bytes_of(const std::string& path) {
   InputFile file(path);
   check(file.size().value_or(0) <= most_bytes, "{}: expected at most {} bytes, got {}", path, most_bytes,
         file.size().value_or(0));
-  check(file.size().has_value(), "{}: expected a PNG or JPEG file, got gzip", path);
+  check(file.size().has_value(), "{}: expected a PNG or JPEG file, got a gzip file", path);
   Bytes bytes;
   file.append(bytes, *file.size(), "the image");
   return bytes;
@@ -246,7 +246,7 @@ Pixels read_image(const std::string& path) {
 }
 
 std::string png(const Pixels& image) {
-  check(image.channels == 1 || image.channels == 3, "[png] expected one channel or three, got {}", image.channels);
+  check(image.channels == 1 || image.channels == 3, "[png] expected 1 or 3 channels, got {}", image.channels);
   Bytes rows(image.bytes.size());
   for (std::int64_t c = 0; c < image.channels; ++c)
     for (std::int64_t i = 0; i < image.height * image.width; ++i)
@@ -257,7 +257,7 @@ std::string png(const Pixels& image) {
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(out);
   std::string bytes(size, '\0');
   check(png_image_write_to_memory(&out, bytes.data(), &size, 0, rows.data(), 0, nullptr) != 0,
-        "[png] cannot be written: {}", out.message);
+        "[png] libpng cannot write the image: {}", out.message);
   bytes.resize(size);
   return bytes;
 }

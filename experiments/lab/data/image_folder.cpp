@@ -23,7 +23,7 @@ bool is_image(const fs::path& path) {
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
-// Below `folder`, sorted.
+// The image files at any depth in `folder`, sorted.
 std::vector<std::string> files_below(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code error;

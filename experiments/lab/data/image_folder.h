@@ -1,4 +1,4 @@
-// Images in folders: one folder a class, PNG and JPEG files in it.
+// Data sets of PNG and JPEG files in folders, one folder for each class.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace plumb::lab {
 
-// What the images of a folder become for a network.
+// How the images of a folder are resized for a network.
 struct FolderOptions {
-  std::optional<std::int64_t> side = 224;  // pixels; nothing: the shorter side of the first training image
+  std::optional<std::int64_t> side = 224;  // pixels; no value: the shorter side of the first training image
   double crop = 1;                         // ImageSet::crop
 };
 
-// DIR/train/CLASS/FILE and DIR/val/CLASS/FILE (or validation, or test), as the training images of ImageNet come; or
-// DIR/CLASS/FILE, without validation images: then with_validation_split makes them. Classes are numbered by the order
-// of their names, as torchvision does. Files are looked at when they are wanted, not here. Error, in one line, where
-// there is no such folder, a class has no image, or the two parts have other classes.
+// Opens a folder of images. It may contain train/CLASS/FILE and val/CLASS/FILE (or validation/ or test/), like the
+// training images of ImageNet, or CLASS/FILE. In the second case there are no validation images, and
+// with_validation_split can make them. Classes are numbered in the order of their names, as in torchvision. A link to a
+// folder is followed if it is a class, but not below a class. The files are read only when they are used, except that
+// the first training image is read if options.side has no value. Throws Error in one line if the folder does not exist,
+// a class has no image, or the two parts have different classes.
 ImageData open_image_folder(const std::string& dir, const FolderOptions& options);
 
-// Says that images in files are smaller than the images of the set: "images of 32 x 32 pixels (a/cat/1.png) are
-// enlarged to 224 x 224". Empty for others, and if the first file cannot be read: the loader reports that.
+// If the first image file of the set is smaller than the images of the set, returns a message: "images of 32 x 32
+// pixels (a/cat/1.png) are enlarged to 224 x 224". Otherwise, or if the file cannot be read, returns "".
 std::string enlargement(const ImageSet& set);
 
-// Links to folders are followed for classes themselves, not below them.
-// Every PNG and JPEG file at or below the path, by its name (.png, .jpg, .jpeg in any case), in the order of their
-// paths; a file is itself. Error where there is none.
+// The paths of all PNG and JPEG files (.png, .jpg, .jpeg in any case) at any depth in the folder `path`, sorted. If
+// `path` is a file, the result is this file. Throws Error if `path` does not exist or the folder has no such file.
 std::vector<std::string> image_files(const std::string& path);
 
 }  // namespace plumb::lab

@@ -12,7 +12,7 @@ namespace {
 
 using Table = std::array<std::uint8_t, 256>;
 
-std::uint8_t clip(double v) { return v <= 0 ? 0 : v >= 255 ? 255 : static_cast<std::uint8_t>(v); }  // towards 0
+std::uint8_t clip(double v) { return v <= 0 ? 0 : v >= 255 ? 255 : static_cast<std::uint8_t>(v); }  // rounds towards 0
 
 void map(std::uint8_t* plane, std::int64_t size, const Table& table) {
   for (std::int64_t i = 0; i < size; ++i) plane[i] = table[plane[i]];
@@ -31,7 +31,7 @@ std::array<std::int64_t, 256> histogram(const std::uint8_t* plane, std::int64_t 
   return counts;
 }
 
-// Rec. 601 luma in 16-bit fixed point.
+// The grey version of an image: its luma by Rec. 601, in 16-bit fixed point.
 std::vector<std::uint8_t> grey(const Pixels& image) {
   const std::int64_t size = image.height * image.width;
   if (image.channels == 1) return image.bytes;
@@ -57,10 +57,10 @@ double cubic(double x) {
 }
 double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// Where each place of a resized line gets its value from.
+// The inputs of one element of a resized line.
 struct Weights {
-  std::int64_t first;
-  std::vector<int> of;  // in 22-bit fixed point
+  std::int64_t first;   // the first input element
+  std::vector<int> of;  // weights of the input elements from `first` on, in 22-bit fixed point
 };
 
 constexpr int precision = 22;
@@ -89,7 +89,7 @@ std::vector<Weights> weights_of(std::int64_t from, std::int64_t to, Interpolatio
   return all;
 }
 
-// One line, with steps between its elements.
+// Resizes one line. The elements of the input and output lines are from_step and to_step bytes apart.
 void resize_line(const std::uint8_t* from, std::int64_t from_step, std::uint8_t* to, std::int64_t to_step,
                  const std::vector<Weights>& weights) {
   for (const Weights& w : weights) {
@@ -106,8 +106,8 @@ double cubic(double a, double b, double c, double d, double t) {
   return b + t * (-a + c + t * (2 * (a - b) + c - d + t * (-a + b - c + d)));
 }
 
-// Between pixels; x and y in coordinates where the first one's centre is (0, 0). Columns beyond the edge are those on
-// it; a row beyond the lower edge is the last that was taken.
+// The interpolated value at (x, y), in coordinates in which the centre of the first pixel is (0, 0). A column outside
+// the plane is replaced by the nearest column, and a row below the plane by the row before it.
 double between(const std::uint8_t* plane, std::int64_t height, std::int64_t width, double x, double y,
                Interpolation interpolation) {
   const double left = std::floor(x), top = std::floor(y);
@@ -199,7 +199,7 @@ void adjust_brightness(Pixels& image, double factor) {
   for (std::uint8_t& v : image.bytes) v = blend(0, v, factor);
 }
 
-// Smoothed by [1 1 1; 1 5 1; 1 1 1] / 13; pixels of the border as they are.
+// The smoothing filter is [1 1 1; 1 5 1; 1 1 1] / 13. Pixels on the border stay unchanged.
 void adjust_sharpness(Pixels& image, double factor) {
   const Pixels sharp = image;
   const std::int64_t H = image.height, W = image.width;

@@ -15,7 +15,7 @@ namespace {
 
 using Histogram = std::array<std::int64_t, 256>;
 
-// Integer counts make the sums independent of their order.
+// The histogram of each channel. Integer counts make the sums of normalization_of independent of their order.
 std::vector<Histogram> histograms(const ImageSet& set) {
   std::vector<Histogram> counts(static_cast<std::size_t>(set.channels), Histogram{});
   for (std::int64_t n = 0; n < set.size(); ++n) {
@@ -50,9 +50,9 @@ Pixels fitted(const Pixels& image, std::int64_t height, std::int64_t width, doub
   const auto side =
       std::max(std::max(height, width),
                static_cast<std::int64_t>(std::floor(static_cast<double>(std::max(height, width)) / crop)));
-  // The longer side as torchvision rounds it, the middle as it does.
+  // The longer side and the centre are rounded as in torchvision.
   const std::int64_t tall = side * image.height / shorter, wide = side * image.width / shorter;
-  check(tall <= (1 << 26) / wide, "expected an image whose sides are nearer to each other, got {} x {}", image.width,
+  check(tall <= (1 << 26) / wide, "expected an image with sides of more similar length, got {} x {}", image.width,
         image.height);
   const Pixels whole = tall == image.height && wide == image.width
                            ? image

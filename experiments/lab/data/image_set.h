@@ -1,4 +1,4 @@
-// Labelled images: in memory, as bytes, or in files that are read when they are wanted.
+// Sets of labelled images, in memory or in files that are read when they are used, and their normalization.
 #pragma once
 
 #include <array>
@@ -10,60 +10,67 @@
 
 namespace plumb::lab {
 
+// Labelled images of one size. The images are either in `pixels` or in `files`.
 struct ImageSet {
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
-  std::vector<std::uint8_t> pixels = {};  // [N, channels, height, width]; none where there are files
+  std::vector<std::uint8_t> pixels = {};  // [N, channels, height, width]; empty if the images are in files
   std::vector<std::int32_t> labels = {};  // [N], each in [0, classes)
-  // PNG or JPEG files of any size [N] (image_folder.h); height and width are what fitted() makes of them.
+  // Paths [N] of PNG or JPEG files of any size (image_folder.h), which fitted() resizes to height x width.
   std::vector<std::string> files = {};
-  double crop = 1;                            // of files: the share of the shorter side that fitted() keeps
-  std::vector<std::string> class_names = {};  // by label, where they are known
+  double crop = 1;                            // for files: the share of the shorter side that fitted() keeps
+  std::vector<std::string> class_names = {};  // by label; empty if unknown
 
-  bool in_files() const { return !files.empty(); }
+  bool in_files() const { return !files.empty(); }  // whether the images are read from `files`
+  // The number of images.
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
   std::int64_t image_bytes() const { return channels * height * width; }
-  const std::uint8_t* image(std::int64_t index) const {
-    return pixels.data() + index * image_bytes();
-  }  // of a set in memory
+  // The bytes of an image of a set in memory.
+  const std::uint8_t* image(std::int64_t index) const { return pixels.data() + index * image_bytes(); }
 };
 
-// Image `index` as it is, of the size of its file; and as evaluation sees it, [channels, height, width]: what is in
-// memory as it is, a file's resized (bicubic) so that the part of its shorter side that `crop` says is as long as the
-// set's, then its middle, as timm evaluates. Error as read_image has it.
+// Image `index` without changes; an image in a file has the size of the file. Throws Error if the file cannot be read.
 Pixels original(const ImageSet& set, std::int64_t index);
+// Image `index` as used for evaluation, [channels, height, width] of the set. An image in memory is unchanged. An image
+// in a file is resized (bicubic) so that `crop` of its shorter side is as long as the side of the set, and then its
+// centre is cut out, as in timm. Throws Error if the file cannot be read or its sides are too different.
 Pixels fitted(const ImageSet& set, std::int64_t index);
-// The same of an image that belongs to no set.
+// Resizes and cuts an image in the same way, for images outside a set. Throws Error unless 0.01 <= crop <= 1.
 Pixels fitted(const Pixels& image, std::int64_t height, std::int64_t width, double crop);
 
+// A data set.
 struct ImageData {
   std::string name;
-  ImageSet train, validation;  // of the same image shape and classes
-  std::string validation_is = "the published test set";
-  ImageSet test = {};  // where validation is a part of the training images (split.h): what nothing has looked at yet
+  ImageSet train, validation;                            // with the same image size and classes
+  std::string validation_is = "the published test set";  // what the validation images are, for reports
+  // If the validation images are a part of the training images (split.h): the published test set, which stays unseen.
+  ImageSet test = {};
 };
 
-// What turns a byte p of channel c into (p / 255 - mean[c]) / std[c].
+// Normalizes a byte p of channel c to (p / 255 - mean[c]) / std[c].
 struct Normalization {
   std::vector<float> mean, std;  // [channels], of pixels scaled to 0..1
 };
 
-// The statistics of a set's own pixels (of files: fitted, each is read once), the same bits on every machine. A channel
-// that is constant gets std 1, so that it becomes 0. Error when the set is empty.
+// The mean and standard deviation of the pixels of a set, with the same bits on every machine. Images in files are read
+// once and fitted. A constant channel gets std 1, so that it becomes 0. Throws Error if the set is empty.
 Normalization normalization_of(const ImageSet& set);
-// Whose statistics a normalization has. The last two are for three channels.
+// The values of --normalization. The last two need three channels.
 enum class NormalizationKind {
-  data,      // the set's own
-  imagenet,  // what timm's CaiT and DeiT were trained with
-  half       // (0.5, 0.5), as timm's other ViTs
+  data,      // mean and deviation of the pixels of the set
+  imagenet,  // as for timm's CaiT and DeiT
+  half       // mean 0.5 and deviation 0.5, as for timm's other ViTs
 };
+// The names on the command line.
 constexpr auto names_of(NormalizationKind) { return std::array{"data", "imagenet", "half"}; }
+// The normalization of this kind. Throws Error if the set is empty or the kind does not suit its number of channels.
 Normalization normalization_of(const ImageSet& set, NormalizationKind kind);
 
-// Of a set in memory. Images lower or narrower than `side` get a border of zero bytes that centres them (an odd
-// remainder goes to the bottom and the right).
+// Pads the images of a set in memory with zero bytes to at least side x side, centred. An odd remainder goes to the
+// bottom and to the right. Throws Error if the images are in files.
 ImageSet pad_to(ImageSet set, std::int64_t side);
 
-// Error unless there is an image, every label is in range and the pixels are as many as the sizes say.
+// Throws Error, with `who` as the name of the operation, unless the set has an image, every label is in range, and the
+// number of bytes or files fits the sizes.
 void check_consistent(const ImageSet& set, const std::string& who);
 
 }  // namespace plumb::lab

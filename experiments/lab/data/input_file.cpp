@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 struct InputFile::Stream {
   std::FILE* file = nullptr;
-  std::uint64_t bytes = 0;  // of the file as it lies on the disk
+  std::uint64_t bytes = 0;  // size of the file on the disk
   bool gzip = false;
   bool ended = false;  // the last gzip member is complete
   z_stream inflater{};
@@ -41,12 +41,13 @@ InputFile::InputFile(std::string path) : path_(std::move(path)), stream_(std::ma
   check(!error, "{}: its size cannot be read: {}", path_, error.message());
   check(stream_->bytes > 0, "{}: the file is empty; was its download or copy cut off?", path_);
 
-  // No format read here begins with gzip's magic: IDX begins with 00 00, CIFAR with a label below 20.
+  // The magic number of gzip, 1f 8b, is not the beginning of any other format: IDX begins with 00 00, CIFAR-10 with a
+  // label below 10 and CIFAR-100 with a label below 20.
   std::array<std::uint8_t, 2> magic{};
   const bool gzip = read_plain(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
   std::rewind(stream_->file);
   if (!gzip) return;
-  check(::inflateInit2(&stream_->inflater, 15 + 16) == Z_OK, "{}: zlib cannot be started", path_);
+  check(::inflateInit2(&stream_->inflater, 15 + 16) == Z_OK, "{}: zlib cannot be initialised", path_);
   stream_->gzip = true;
 }
 
@@ -82,7 +83,7 @@ std::size_t InputFile::read_gzip(std::span<std::uint8_t> into) {
             position_ + filled);
       break;
     }
-    if (s.ended) {  // gzip files may be concatenated, and the parts together are the content
+    if (s.ended) {  // gzip files may be concatenated; the content is that of all parts
       check(*s.inflater.next_in == 0x1f, "{}: expected the end of the file after its gzip data, got other bytes",
             path_);
       ::inflateReset(&s.inflater);
@@ -107,8 +108,8 @@ void InputFile::append(std::vector<std::uint8_t>& to, std::uint64_t count, const
         "{}: expected {} bytes of {} from byte {} on, got {}: the file is cut off or its header is wrong", path_, count,
         what, position_, *all - std::min(*all, position_));
   std::uint64_t left = count;
-  std::uint64_t step =
-      all ? count : std::uint64_t{1} << 20;  // doubles, so that at most as much is allocated as has come
+  // For compressed data the step doubles, so that no more memory is allocated than about the bytes already read.
+  std::uint64_t step = all ? count : std::uint64_t{1} << 20;
   while (left > 0) {
     const auto ask = static_cast<std::size_t>(std::min(left, step));
     const std::size_t old = to.size();

@@ -1,6 +1,4 @@
-// A data file read from its start, decompressed on the way when its content is gzip (whatever its name). Memory grows
-// with the bytes that really arrive, never with what a header promises. Every error is one line that begins with the
-// file's path.
+// A reader for data files, plain or gzip.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +10,12 @@
 
 namespace plumb::lab {
 
+// Reads a data file from its start. If the content is gzip, whatever the name, it is decompressed. Memory use depends
+// on the bytes that are read, not on the sizes in a file header. Errors are thrown as Error; the message is one line
+// that begins with the path.
 class InputFile {
  public:
-  // Error when there is no such file, when it is a folder, a device or empty, or cannot be read.
+  // Throws Error if the file does not exist, is a folder, a device or empty, or cannot be read.
   explicit InputFile(std::string path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -22,21 +23,21 @@ class InputFile {
 
   const std::string& path() const { return path_; }
 
-  // Bytes of content read so far.
+  // The number of bytes of content read so far.
   std::uint64_t position() const { return position_; }
 
-  // Bytes of content in all: known beforehand only when it is not compressed.
+  // The number of bytes of the whole content; no value if the file is compressed.
   std::optional<std::uint64_t> size() const;
 
-  // Fills `into` and returns how many bytes came: fewer only at the end of the content. Error when the compressed data
-  // are damaged or cut off, or are followed by something else.
+  // Fills `into` and returns the number of bytes read, which is smaller than `into` only at the end of the content.
+  // Throws Error if the compressed data are damaged, cut off or followed by other bytes.
   std::size_t read(std::span<std::uint8_t> into);
 
-  // Appends `count` bytes to `to`; `what` names them in the error when the content ends before. Of an uncompressed file
-  // the size is checked before anything is allocated.
+  // Appends `count` bytes of content to `to`. Throws Error if the content ends earlier; the message names the bytes
+  // with `what`. For an uncompressed file the size is checked before memory is allocated.
   void append(std::vector<std::uint8_t>& to, std::uint64_t count, const std::string& what);
 
-  // Error when there is more content; `what` says what has been read.
+  // Throws Error if there is more content. The message names the content read so far with `what`.
   void expect_end(const std::string& what);
 
  private:
@@ -49,7 +50,7 @@ class InputFile {
   std::uint64_t position_ = 0;
 };
 
-// folder/name, or folder/name.gz when only that exists; nothing when neither does.
+// The path folder/name if it exists, otherwise folder/name.gz if it exists, otherwise no value.
 std::optional<std::string> find_data_file(const std::string& folder, const std::string& name);
 
 }  // namespace plumb::lab

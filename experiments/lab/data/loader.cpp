@@ -18,13 +18,13 @@
 namespace plumb::lab {
 namespace {
 
-// Bytes to normalised floats, by channel.
+// Converts bytes to normalised floats with a table for each channel.
 class Normalizer {
  public:
   Normalizer(const ImageSet& set, const Normalization& normalization) : plane_(set.height * set.width) {
     const auto channels = static_cast<std::size_t>(set.channels);
     check(normalization.mean.size() == channels && normalization.std.size() == channels,
-          "[loader] expected a normalization of {} channels, got {} means and {} deviations", channels,
+          "[loader] expected a normalization for {} channels, got {} means and {} deviations", channels,
           normalization.mean.size(), normalization.std.size());
     tables_.resize(channels);
     for (std::size_t c = 0; c < channels; ++c)
@@ -32,7 +32,7 @@ class Normalizer {
         tables_[c][v] = (static_cast<float>(v) / 255.0f - normalization.mean[c]) / normalization.std[c];
   }
 
-  // One image [channels, height, width].
+  // Converts one image [channels, height, width].
   void apply(const std::uint8_t* pixels, float* out) const {
     for (const std::array<float, 256>& table : tables_)
       for (std::int64_t i = 0; i < plane_; ++i) *out++ = table[*pixels++];
@@ -50,7 +50,7 @@ void write_image(const Normalizer& normalizer, const ImageSet& set, std::int64_t
     normalizer.apply(set.image(index), out);
 }
 
-// f(0) ... f(count - 1), by so many threads; throws what the first that failed threw.
+// Calls f(0) ... f(count - 1) in `workers` threads. Rethrows the first exception.
 template <class F>
 void in_parallel(std::int64_t workers, std::int64_t count, const F& f) {
   std::atomic<std::int64_t> next{0};
@@ -81,7 +81,7 @@ HostBatch empty_batch(const ImageSet& set, std::int64_t count, std::int64_t firs
   return batch;
 }
 
-// Makes the training batches one after another.
+// Prepares the training batches in sequence.
 class TrainingBatches {
  public:
   TrainingBatches(const ImageSet& set, const Normalization& normalization, const LoaderOptions& options)
@@ -89,7 +89,8 @@ class TrainingBatches {
     check_consistent(set, "loader");
     check(options.batch > 0, "[loader] expected a batch of at least one image, got {}", options.batch);
     check(options.batch <= set.size(),
-          "[loader] expected a batch of at most {}, the images of the training set, got {}", set.size(), options.batch);
+          "[loader] expected a batch of at most {} images, the size of the training set, got {}", set.size(),
+          options.batch);
     check(options.start_step >= 0, "[loader] expected a start step of at least 0, got {}", options.start_step);
     check(options.augment.crop_padding >= 0 && options.augment.crop_padding <= std::min(set.height, set.width),
           "[loader] expected a crop padding in 0..{}, got {}", std::min(set.height, set.width),
@@ -138,7 +139,7 @@ class TrainingBatches {
   const LoaderOptions options_;
   std::int64_t step_, order_epoch_ = -1;
   std::vector<std::int64_t> order_;
-  std::vector<std::uint8_t> fill_;  // where an image was moved away: the mean
+  std::vector<std::uint8_t> fill_;  // for uncovered pixels: the mean of each channel
 };
 
 }  // namespace
@@ -148,7 +149,8 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const std::uint64_t key = random_key(seed, "data.order");
   Draw draw{};
-  for (std::size_t i = 0; i + 1 < order.size(); ++i) {  // Fisher-Yates, word i of the stream for position i
+  // Fisher-Yates shuffle; position i uses word i of the random stream.
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     if (i % 4 == 0) draw = element_draw(key, epoch, Purpose::augmentation, i / 4);
     const std::uint64_t rest = order.size() - i;
     std::swap(order[i], order[i + static_cast<std::size_t>(draw[i % 4] * rest >> 32)]);
@@ -163,7 +165,7 @@ BatchLoader::BatchLoader(const ImageSet& set, Normalization normalization, Loade
 HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first,
                            std::int64_t count, std::int64_t workers) {
   check(first >= 0 && count > 0 && first <= set.size() && count <= set.size() - first,
-        "[evaluation_batch] expected images within 0..{}, got {} from {} on", set.size() - 1, count, first);
+        "[evaluation_batch] expected images in 0..{}, got {} images from image {} on", set.size() - 1, count, first);
   const Normalizer normalizer(set, normalization);
   HostBatch batch = empty_batch(set, count, first, 0);
   batch.labels.assign(set.labels.begin() + first, set.labels.begin() + first + count);

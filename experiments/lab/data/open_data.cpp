@@ -19,9 +19,9 @@ using Paths = std::vector<std::string>;
 
 struct FileSet {
   std::string name;
-  std::vector<std::string> folders;            // under which names the published folder is found in its parent
-  std::vector<std::string> train, validation;  // files
-  bool all_train_files;                        // or whichever exist, at least one
+  std::vector<std::string> folders;            // possible names of the published folder in its parent
+  std::vector<std::string> train, validation;  // names of the files
+  bool all_train_files;  // all training files are needed; otherwise those that exist, at least one
   ImageSet (*read)(const Paths&);
 };
 
@@ -54,23 +54,24 @@ Paths existing(const std::string& folder, const std::vector<std::string>& names)
   return paths;
 }
 
-// The first folder that holds any of the set's files. Named folders go first: MNIST's files are called as
-// Fashion-MNIST's.
+// The first folder that contains any of the files of the set. The published folders in `dir` are searched before `dir`,
+// because the files of MNIST and Fashion-MNIST have the same names.
 std::string folder_of(const FileSet& set, const std::string& dir) {
   std::error_code ignored;
-  check(fs::exists(dir, ignored), "{}: no such folder; --data-dir expects the folder of {}'s files: {}, or its parent",
-        dir, set.name, files_of(set));
-  check(fs::is_directory(dir, ignored),
-        "{}: expected a folder, got a file; --data-dir expects the folder of {}'s files: {}, or its parent", dir,
+  check(fs::exists(dir, ignored), "{}: no such folder; --data-dir expects the folder of {} with {}, or its parent", dir,
         set.name, files_of(set));
+  check(fs::is_directory(dir, ignored),
+        "{}: expected a folder, got a file; --data-dir expects the folder of {} with {}, or its parent", dir, set.name,
+        files_of(set));
   std::vector<std::string> folders;
   for (const std::string& folder : set.folders) folders.push_back((fs::path(dir) / folder).string());
   folders.push_back(dir);
   for (const std::string& folder : folders)
     if (!existing(folder, set.train).empty() || !existing(folder, set.validation).empty()) return folder;
   fail(fmt::format(
-      "{}: holds none of {}'s files, nor does {}/ in it; --data-dir expects the folder of {}, or its parent", dir,
-      set.name, fmt::join(set.folders, "/ or "), files_of(set)));
+      "{}: expected files of {} here or in the subfolder {}/, got none; --data-dir expects the folder with {}, or its "
+      "parent",
+      dir, set.name, fmt::join(set.folders, "/ or "), files_of(set)));
 }
 
 ImageSet read_part(const FileSet& set, const std::string& folder, const std::vector<std::string>& names, bool all) {
@@ -101,14 +102,15 @@ ImageData open_data(const std::string& name, const std::string& dir, const Folde
   if (name == "image-folder") {
     if (dir.empty())
       throw UsageError(
-          "image-folder needs --image-folder DIR, with train/CLASS/FILE and val/CLASS/FILE, or CLASS/FILE, in it");
+          "image-folder needs --image-folder DIR, a folder with train/CLASS/FILE and val/CLASS/FILE, or with "
+          "CLASS/FILE");
     return open_image_folder(dir, of_image_folder);
   }
   for (const FileSet& set : file_sets()) {
     if (set.name != name) continue;
     if (dir.empty())
-      throw UsageError(fmt::format("{} needs --data-dir: the folder of {}, or its parent (glyphs needs no files)", name,
-                                   files_of(set)));
+      throw UsageError(fmt::format("{} needs --data-dir: the folder with {}, or its parent (glyphs needs no files)",
+                                   name, files_of(set)));
     const std::string folder = folder_of(set, dir);
     ImageData data{.name = name,
                    .train = read_part(set, folder, set.train, set.all_train_files),

@@ -1,4 +1,4 @@
-// One thread that works ahead: it calls a function again and again and keeps the next few results ready.
+// A background thread that computes results ahead of their use.
 #pragma once
 
 #include <condition_variable>
@@ -12,15 +12,16 @@
 
 namespace plumb::lab {
 
-// The function runs on the thread only, so it may keep state. Results come in order; those made before an exception
-// come before it.
+// Calls `produce` repeatedly on one background thread and keeps up to `capacity` results ready. `produce` runs only on
+// that thread, so it may keep state. Results come in order. If `produce` throws, next() first returns the results made
+// before.
 template <class T>
 class Prefetch {
  public:
   Prefetch(std::function<T()> produce, std::size_t capacity)
       : produce_(std::move(produce)), capacity_(capacity), thread_([this] { run(); }) {}
 
-  // Waits at most for the one result that is being made.
+  // Waits at most until `produce` returns, if it is running.
   ~Prefetch() {
     {
       const std::lock_guard lock(mutex_);
@@ -32,7 +33,8 @@ class Prefetch {
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
-  // The next result; waits until there is one. Rethrows what the function threw, at this and every later call.
+  // Waits for the next result and returns it. After an exception of `produce`, this call and every later call rethrows
+  // the exception.
   T next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !ready_.empty() || error_; });
@@ -76,7 +78,7 @@ class Prefetch {
   std::deque<T> ready_;
   std::exception_ptr error_;
   bool stopping_ = false;
-  std::thread thread_;  // last: it starts when all else is there
+  std::thread thread_;  // declared last, so that it starts after all other members are initialised
 };
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// RandAugment (Cubuk et al. 2020) as timm has it under "rand-m9-mstd0.5-inc1", which DeiT and CaiT train with.
+// RandAugment (Cubuk et al. 2020) as in timm's "rand-m9-mstd0.5-inc1", which DeiT and CaiT train with.
 #pragma once
 
 #include <string>
@@ -9,24 +9,28 @@
 
 namespace plumb::lab {
 
+// The settings of RandAugment.
 struct RandAugment {
-  std::int64_t operations = 0;            // drawn from the list below, the same more than once if it comes so; 0: none
-  double magnitude = 9, deviation = 0.5;  // of a normal draw for each operation, cut to [0, 10]
+  std::int64_t operations = 0;  // number of operations per image, drawn with replacement from the list below; 0: none
+  // Mean and standard deviation of the normal draw of the magnitude of each operation, which is clipped to [0, 10].
+  double magnitude = 9, deviation = 0.5;
 };
 
-// The operations of the list that grows stronger with the magnitude m:
+// The names of the operations. Their strength increases with the magnitude m:
 //   auto_contrast, equalize, invert
 //   rotate         by 3 m degrees, either way
 //   posterize      to 4 - floor(0.4 m) bits
-//   solarize       from 256 - floor(25.6 m) on
-//   solarize_add   floor(11 m)
+//   solarize       with the threshold 256 - floor(25.6 m)
+//   solarize_add   with floor(11 m)
 //   colour, contrast, brightness, sharpness   by max(0.1, 1 +- 0.09 m)
 //   shear_x, shear_y           by 0.03 m, either way
 //   translate_x, translate_y   by 0.045 m of the side, either way
-// Each happens with probability 1/2. Geometric ones interpolate bicubically, as in DeiT, and fill with `fill`.
+// Each drawn operation is applied with probability 1/2. Geometric operations interpolate bicubically, as in DeiT, and
+// give uncovered pixels the value `fill`.
 const std::vector<std::string>& rand_augment_names();
 
-// One of them at that magnitude; `stream` says which way.
+// The first function applies one operation at the given magnitude, clipped to [0, 10]; `stream` decides its direction.
+// Throws Error if `name` is not an operation. The second applies operations drawn from `stream`.
 Pixels apply(const std::string& name, double magnitude, Pixels image, const std::vector<std::uint8_t>& fill,
              RandomStream& stream);
 Pixels apply(const RandAugment& augment, Pixels image, const std::vector<std::uint8_t>& fill, RandomStream& stream);

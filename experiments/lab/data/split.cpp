@@ -24,7 +24,7 @@ void append(ImageSet& to, const ImageSet& from, std::int64_t index) {
   to.pixels.insert(to.pixels.end(), from.image(index), from.image(index) + from.image_bytes());
 }
 
-// Draw and image, by class.
+// The random draw and the index of each image, by class.
 std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(const ImageSet& set,
                                                                                 std::uint64_t key) {
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn(static_cast<std::size_t>(set.classes));
@@ -54,16 +54,17 @@ Split split(const ImageSet& set, double share) {
   for (std::int64_t i = 0; i < set.size(); ++i)
     append(in_part[static_cast<std::size_t>(i)] ? result.part : result.rest, set, i);
   check(result.part.size() > 0 && result.rest.size() > 0,
-        "[split] expected a share that leaves images on both sides, got {} of {} images in {} classes", share,
+        "[split] expected a share that leaves images in both parts, got {} of {} images in {} classes", share,
         set.size(), set.classes);
   return result;
 }
 
 ImageData with_few_training_images(ImageData data, std::int64_t count) {
   const ImageSet& all = data.train;
-  check(0 < count && count <= all.size(), "expected 1 to {} images to train on, those of {}, got {}", all.size(),
-        data.name, count);
-  // Each image's place in its class, by draw, as a share of the class: the lowest are taken.
+  check(0 < count && count <= all.size(), "expected 1 to {} training images of {}, got {}", all.size(), data.name,
+        count);
+  // The rank of each image in its class by random draw, as a share of the class. The images with the lowest ranks are
+  // taken.
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn =
       draws_by_class(all, random_key(0, "data.few"));
   std::vector<std::pair<double, std::int64_t>> places;

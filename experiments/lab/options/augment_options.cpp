@@ -12,38 +12,40 @@ namespace plumb::lab {
 
 void AugmentOptions::declare(Cli& cli) {
   cli.section("Augmentation");
-  const char* as = "; augment: as --augment has it";
+  const char* as = " (augment: as set by --augment)";
   const auto help = [&](const std::string& text) { return text + as; };
   cli.option("--augment", &augment,
-             "Of training images: none, light (crops and flips), or deit, as DeiT and CaiT train")
+             "Augmentation of training images (light: crops and flips; deit: that of DeiT and CaiT)")
       .one_of("augmentation");
-  cli.option("--flip", &flip, help("Mirror half of the images, left to right")).one_of("choice");
-  cli.option("--crop-padding", &crop_padding, help("Shift images by up to so many pixels each way"))
+  cli.option("--flip", &flip, help("Mirror half of the training images, left to right")).one_of("choice");
+  cli.option("--crop-padding", &crop_padding, help("Largest random shift of an image in each direction, in pixels"))
       .at_least(0)
       .or_word("augment");
   cli.option("--crop-scale", &crop_scale,
-             help("Least share of the area of a crop that is resized, in place of shifts; 1: none"))
+             help("Smallest share of an image's area that a resized crop takes; replaces shifts; 1: no crops"))
       .above(0)
       .at_most(1)
       .or_word("augment");
-  cli.option("--rand-augment", &rand_augment, help("Operations of RandAugment on each image"))
+  cli.option("--rand-augment", &rand_augment, help("Number of RandAugment operations per image"))
       .at_least(0)
       .at_most(16)
       .or_word("augment");
-  cli.option("--rand-augment-magnitude", &magnitude, help("How strong they are, up to 10"))
+  cli.option("--rand-augment-magnitude", &magnitude, help("Strength of the RandAugment operations, 0 to 10"))
       .at_least(0)
       .at_most(10)
       .or_word("augment");
-  cli.option("--random-erasing", &erase, help("Chance that a rectangle becomes noise"))
+  cli.option("--random-erasing", &erase, help("Probability that a rectangle of an image is replaced by noise"))
       .at_least(0)
       .at_most(1)
       .or_word("augment");
-  cli.option("--mixup", &mixup, help("Mixup's alpha")).at_least(0).at_most(100).or_word("augment");
-  cli.option("--cutmix", &cutmix, help("CutMix's alpha; of both, each batch draws one"))
+  cli.option("--mixup", &mixup, help("Alpha of mixup; 0: no mixup")).at_least(0).at_most(100).or_word("augment");
+  cli.option("--cutmix", &cutmix,
+             help("Alpha of CutMix; 0: no CutMix; with mixup and CutMix, each batch uses one of them"))
       .at_least(0)
       .at_most(100)
       .or_word("augment");
-  cli.option("--repeated-augmentation", &repeats, help("Copies of each image in a row"))
+  cli.option("--repeated-augmentation", &repeats,
+             help("Number of copies of each image that follow each other in an epoch"))
       .at_least(1)
       .at_most(1024)
       .or_word("augment");
@@ -52,7 +54,7 @@ void AugmentOptions::declare(Cli& cli) {
 void AugmentOptions::declare_smoothing(Cli& cli) {
   cli.section("Augmentation");
   cli.option("--label-smoothing", &label_smoothing,
-             "Share of the target that all classes get alike; augment: as --augment has it")
+             "Share of the target that is spread evenly over all classes (augment: as set by --augment)")
       .at_least(0)
       .below(1)
       .or_word("augment");
@@ -74,12 +76,14 @@ Augmentation AugmentOptions::make(const std::string& data, const ImageSet& image
   if (mixup) a.mixup = *mixup;
   if (cutmix) a.cutmix = *cutmix;
   if (repeats) a.repeats = *repeats;
-  usage_check(!a.flip || mirrors_keep_class(data), "--flip on: a mirrored image of {} is of another class", data);
-  usage_check(a.crop_padding <= side, "--crop-padding {} is more than the image side {}", a.crop_padding, side);
-  usage_check(a.crop_padding == 0 || a.crop_scale == 1, "--crop-padding and --crop-scale exclude each other; give one");
-  usage_check(a.repeats <= batch, "--repeated-augmentation {} is more than --batch {}", a.repeats, batch);
+  usage_check(!a.flip || mirrors_keep_class(data),
+              "--flip on does not suit {}: a mirrored image belongs to another class; use --flip off", data);
+  usage_check(a.crop_padding <= side, "--crop-padding {} is larger than the image side {}", a.crop_padding, side);
+  usage_check(a.crop_padding == 0 || a.crop_scale == 1,
+              "--crop-padding and --crop-scale exclude each other; give only one");
+  usage_check(a.repeats <= batch, "--repeated-augmentation {} is larger than --batch {}", a.repeats, batch);
   usage_check(a.rand_augment.operations == 0 || images.channels == 1 || images.channels == 3,
-              "--rand-augment is for grey and colour images, got {} channels", images.channels);
+              "--rand-augment needs grey or colour images (1 or 3 channels), got {} channels", images.channels);
   return a;
 }
 

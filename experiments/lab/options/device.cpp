@@ -14,7 +14,7 @@ Device device_of(DeviceChoice choice) {
     case DeviceChoice::cuda:
       break;
     case DeviceChoice::automatic:
-      fail("expected a device, cpu, cuda or reference, got auto; best_device() says which it is");
+      fail("expected the device cpu, cuda or reference, got auto; choose one with best_device()");
   }
   const std::string why = why_no_cuda();
   check(why.empty(), "--device cuda: {}", why);
@@ -24,7 +24,7 @@ Device device_of(DeviceChoice choice) {
 DeviceChoice best_device() {
   const std::string why = why_no_cuda();
   if (why.empty()) return DeviceChoice::cuda;
-  note_error(fmt::format("--device auto: the CPU ({})\n", why));
+  note_error(fmt::format("--device auto uses the CPU ({})\n", why));
   return DeviceChoice::cpu;
 }
 
@@ -32,11 +32,12 @@ Precision precision_of(NumberFormat format) { return format == NumberFormat::bf1
 
 Precision precision_for(NumberFormat format, Device device) {
   if (precision_of(format) == Precision::bf16 && device == Device::cpu)
-    note_error(fmt::format(
-        "--dtype bf16: operands of products are rounded to bf16 and multiplied by {}{}\n", bf16_products().instructions,
-        bf16_products().faster_than_f32
-            ? ""
-            : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
+    note_error(
+        fmt::format("--dtype bf16: the operands of matrix products are rounded to bf16 and multiplied by {}{}\n",
+                    bf16_products().instructions,
+                    bf16_products().faster_than_f32
+                        ? ""
+                        : "; this CPU has no fast bf16 instructions, so the results have bf16 precision at f32 speed"));
   return precision_of(format);
 }
 

@@ -1,4 +1,4 @@
-// Where and in which number format a call computes: what --device and --dtype mean.
+// The values of --device, --dtype and --deterministic, and the device and precision that they select.
 #pragma once
 
 #include <array>
@@ -8,31 +8,36 @@
 
 namespace plumb::lab {
 
+// The values of --dtype.
 enum class NumberFormat {
   fp32,
-  bf16,  // of the operands of matrix products; sums and the rest are f32
+  bf16,  // only the operands of matrix products; sums and all other values are f32
   fp64
 };
+// The names on the command line.
 constexpr auto names_of(NumberFormat) { return std::array{"fp32", "bf16", "fp64"}; }
 
+// The values of --device.
 enum class DeviceChoice {
   cpu,
   cuda,
-  automatic,  // "auto": cuda, where it can be used, else cpu
+  automatic,  // "auto": cuda if it can be used, otherwise cpu
   reference
 };
+// The names on the command line.
 constexpr auto names_of(DeviceChoice) { return std::array{"cpu", "cuda", "auto", "reference"}; }
 
-// For which calls the bits are the same: those with equally many threads, or all.
+// The values of --deterministic: bit-identical results for calls with the same number of threads, or for all calls.
 enum class Determinism { threads, strict };
 constexpr auto names_of(Determinism) { return std::array{"threads", "strict"}; }
 
-// What products run in; of bf16, stderr gets by which instructions.
+// The precision of matrix products. For bf16 on the CPU it writes to stderr which instructions multiply.
 Precision precision_for(NumberFormat format, Device device);
-Precision precision_of(NumberFormat format);  // the same without a word
-// Throws an Error that says what cuda lacks, if it does. The choice must be made: not automatic (best_device).
+Precision precision_of(NumberFormat format);  // the same precision, without writing to stderr
+// The device of a choice. Throws Error if `choice` is automatic (resolve it with best_device() first), or if it is cuda
+// and cuda cannot be used; the message says why.
 Device device_of(DeviceChoice choice);
-// cuda, where it can be used, else cpu; stderr gets a line that says what is missing.
+// cuda if it can be used. Otherwise cpu, and it writes a line to stderr that says why cuda cannot be used.
 DeviceChoice best_device();
 
 }  // namespace plumb::lab

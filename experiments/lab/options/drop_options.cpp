@@ -6,29 +6,40 @@ namespace plumb::lab {
 
 void DropOptions::declare(Cli& cli) {
   cli.section("Dropping");
-  cli.option("--drop-key", &drop_key, "DropKey: chance that a query loses a key").at_least(0).at_most(1);
-  cli.option("--drop-key-schedule", &drop_key_schedule, "Its course over depth")
+  cli.option("--drop-key", &drop_key, "DropKey: probability that a query loses a key").at_least(0).at_most(1);
+  cli.option("--drop-key-schedule", &drop_key_schedule, "Schedule of --drop-key over depth")
       .one_of("schedule", nn::drop_key_schedule_names(), nn::schedule_named);
-  cli.option("--drop-key-shape", &drop_key_shape, "Single keys, or squares or stripes of patches")
+  cli.option("--drop-key-shape", &drop_key_shape,
+             "Shape of a drop (plain: a single key; block: a square of patches; cross: stripes of patches)")
       .one_of("shape", drop_shape_names(), drop_shape_named);
-  cli.option("--drop-key-window", &drop_key_window, "Side of a block, width of a cross; 0: 3 and 1").at_least(0);
-  cli.option("--drop-key-sharing", &drop_key_sharing, "A mask per entry, one for all heads, or one for all queries")
+  cli.option("--drop-key-window", &drop_key_window,
+             "Side of a block or width of a cross, in patches; 0: 3 for a block, 1 for a cross")
+      .at_least(0);
+  cli.option("--drop-key-sharing", &drop_key_sharing,
+             "Sharing of drop masks (per_entry: no sharing; heads: all heads share one; column: all queries share one)")
       .one_of("sharing", drop_sharing_names(), drop_sharing_named);
   cli.option("--drop-key-match", &drop_key_match,
-             "What the chance is of: a key well inside the grid, or the share of patches that a query loses")
+             "Meaning of --drop-key (rate: the probability for a key well inside the grid of patches; share: the "
+             "expected share of patches that a query loses)")
       .one_of("match", nn::drop_match_names(), nn::drop_match_named);
-  cli.option("--empty-rows", &empty_rows, "What a query does that lost every key")
+  cli.option("--empty-rows", &empty_rows,
+             "Attention of a query that lost every key (keep_all: to all keys; zero: none; paper: uniform, without "
+             "gradients of "
+             "the scores)")
       .one_of("policy", empty_row_names(), empty_row_named);
-  cli.option("--attn-drop", &attn_drop, "Dropout of attention probabilities").at_least(0).below(1);
+  cli.option("--attn-drop", &attn_drop, "Dropout rate of the attention probabilities").at_least(0).below(1);
   cli.option("--drop-head", &drop_head,
-             "DropHead: chance that a sample loses a head, falling to 0 at mid-training and rising again")
+             "DropHead: probability that a sample loses a head; it falls to 0 at mid-training and rises again")
       .at_least(0)
       .below(1);
-  cli.option("--drop-path", &drop_path, "Stochastic depth: chance that a sample skips a branch").at_least(0).below(1);
-  cli.option("--drop-path-schedule", &drop_path_schedule, "Its course over depth")
+  cli.option("--drop-path", &drop_path, "Stochastic depth: probability that a sample skips a branch")
+      .at_least(0)
+      .below(1);
+  cli.option("--drop-path-schedule", &drop_path_schedule, "Schedule of --drop-path over depth")
       .one_of("schedule", nn::drop_path_schedule_names(), nn::schedule_named);
   cli.option("--drop-path-form", &drop_path_form,
-             "Rescale kept branches in training, or all in evaluation as its paper does")
+             "Scaling with --drop-path (rescaled: kept branches in training; original: all branches in evaluation, as "
+             "in the paper)")
       .one_of("form", nn::drop_path_form_names(), nn::drop_path_form_named);
 }
 
@@ -58,7 +69,7 @@ std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
     throw UsageError(e.what());
   }
   const std::string error = empty.standard_error > 0 ? fmt::format(" +- {:.1g}", empty.standard_error) : "";
-  return fmt::format("{:g}, {}, {}{}, {}; expected share of keys {:.4g}, chance of an empty row {:.3g}{} ({})",
+  return fmt::format("{:g}, {}, {}{}, {}; expected share of keys {:.4g}, probability of an empty row {:.3g}{} ({})",
                      drop_key, nn::name(drop_key_schedule), name(drop_key_shape),
                      drop_key_window ? fmt::format(" {}", drop_key_window) : "", name(drop_key_sharing), ratio,
                      empty.probability, error, name(empty_rows));

@@ -1,4 +1,4 @@
-// What is dropped while a network trains: the options of every experiment that has them, and what they come to.
+// The command-line options for DropKey, attention dropout, DropHead and stochastic depth.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@ namespace plumb::lab {
 
 class Cli;
 
+// The values of the drop options.
 struct DropOptions {
   double drop_key = 0, attn_drop = 0, drop_head = 0, drop_path = 0;
   nn::Schedule drop_key_schedule = nn::Schedule::constant;
@@ -16,23 +17,23 @@ struct DropOptions {
   DropSharing drop_key_sharing = DropSharing::per_entry;
   nn::DropMatch drop_key_match = nn::DropMatch::rate;
   EmptyRow empty_rows = EmptyRow::keep_all;
-  std::int64_t drop_key_window = 0;                          // 0: the shape's own
-  nn::Schedule drop_path_schedule = nn::Schedule::constant;  // uniform, or increasing: linear
+  std::int64_t drop_key_window = 0;                          // 0: the default of the shape
+  nn::Schedule drop_path_schedule = nn::Schedule::constant;  // constant (option value uniform) or increasing (linear)
   nn::DropPathForm drop_path_form = nn::DropPathForm::rescaled;
 
-  // Declares them in the section Dropping.
+  // Declares the options in the section Dropping.
   void declare(Cli& cli);
 
-  nn::DropKey key() const;
-  nn::DropPathOptions path() const;
-  nn::DropHeadOptions head(std::int64_t steps) const {
-    return {.rate = drop_head, .steps = steps};
-  }  // V-shaped over the steps
+  nn::DropKey key() const;           // the settings of DropKey
+  nn::DropPathOptions path() const;  // the settings of stochastic depth
+  // The settings of DropHead, whose rate is V-shaped over the `steps` training steps.
+  nn::DropHeadOptions head(std::int64_t steps) const { return {.rate = drop_head, .steps = steps}; }
 
-  // For the report: DropKey with the expected share of keys dropped and the chance of a row without any key, both of a
-  // block at the base rate with `keys` keys, the last of which lie on the grid; "none" where nothing is dropped. Throws
-  // UsageError for a shape that does not fit.
+  // Text for the report: the settings of DropKey, the expected share of dropped keys and the probability that a query
+  // loses every key; "none" if no key is dropped. Both numbers hold for a block at the base rate with `keys` keys, the
+  // last of which lie on the grid. Throws UsageError if the shape does not fit on the grid.
   std::string describe_key(std::int64_t keys, KeyGrid grid) const;
+  // Text for the report: the settings of stochastic depth, or "none".
   std::string describe_path() const;
 };
 

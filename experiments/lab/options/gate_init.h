@@ -1,12 +1,12 @@
-// LayerScale's start in programs that have --gate and --init.
+// The initial value of LayerScale in programs that have the options --gate and --init.
 #pragma once
 
 #include "experiments/lab/cli/cli.h"
 
 namespace plumb::lab {
 
-// Sets --init as --gate says it, where that is layerscale:init=VALUE. Returns whether it does. Throws UsageError if
-// --init was given another value.
+// If `gate` is layerscale:init=VALUE, sets `init` to VALUE (or to the default for `depth`), explains --init in `cli`
+// and returns true; otherwise returns false. Throws UsageError if the user gives --init with a different value.
 bool take_init_of_gate(Cli& cli, const std::string& gate, std::int64_t depth, double& init);
 
 }  // namespace plumb::lab

@@ -6,25 +6,26 @@
 namespace plumb::lab {
 namespace {
 
-// Along a side of the images.
+// The number of patches along a side of the images.
 std::int64_t patches(const NetworkOptions& o, const ImageSet& images) { return images.height / o.patch; }
 
 }  // namespace
 
 void NetworkOptions::declare(Cli& cli) {
   cli.section("Model");
-  cli.option("--dim", &dim, "Width").at_least(1).at_most(largest_size);
-  cli.option("--heads", &heads, "Attention heads").at_least(1).at_most(largest_size);
+  cli.option("--dim", &dim, "Width of the model").at_least(1).at_most(largest_size);
+  cli.option("--heads", &heads, "Number of attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &patch, "Side of a patch in pixels").at_least(1).at_most(largest_size);
-  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches").one_of("pool");
+  cli.option("--pool", &pool, "Input of the classifier head (token: a class token; mean: the mean of the patch tokens)")
+      .one_of("pool");
   cli.option("--recipe", &recipe,
-             "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or "
-             "DeiT's where that says nothing")
+             "Training recipe (shared: everything except the gate is equal for all methods; paper: initial weights, "
+             "head, learning rates of scalars and warm-up from each method's paper, or DeiT's if the paper gives none)")
       .one_of("recipe");
   cli.option("--weight-init", &weight_init,
-             "The base of the weights, before a method scales them: as --recipe has it; the same with a deviation of "
-             "0.02, DeiT's, as a width other than "
-             "384 would have it; or one for all methods")
+             "Base distribution of the initial weights, before a method scales them. recipe: as set by --recipe. "
+             "recipe_scaled: the same, but with DeiT's deviation of 0.02, which is for a width of 384, scaled to the "
+             "width. One base for all methods: truncated_normal, xavier, xavier_normal, xavier_packed, scaled_normal")
       .one_of("base");
   drop.declare(cli);
 }
@@ -35,7 +36,7 @@ nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
       (weight_init == WeightInit::recipe_scaled && r.base != nn::Base::truncated_normal))
     return r;
   r.base = weight_init == WeightInit::recipe_scaled ? nn::Base::scaled_normal : nn::base_named(enum_name(weight_init));
-  if (!r.source.empty()) r.source += "; weights as --weight-init has them";
+  if (!r.source.empty()) r.source += "; weights as set by --weight-init";
   return r;
 }
 
@@ -69,10 +70,11 @@ std::string NetworkOptions::describe(const ImageSet& images) const {
 std::string NetworkOptions::describe_recipe() const {
   if (recipe == RecipeKind::shared)
     return fmt::format(
-        "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; an ordinary "
-        "head; one learning rate",
+        "shared, everything equal except the gate: weights {} (patch embedding: uniform) from the same random draws, "
+        "an ordinary head, one learning rate",
         nn::name(recipe_of(nn::Method()).base));
-  const std::string own = "each method's own: ", rest = "head, rates of scalars and warm-up of its paper";
+  const std::string own = "different for each method: ",
+                    rest = "head, learning rates of scalars and warm-up of its paper";
   if (weight_init == WeightInit::recipe) return own + "weights, " + rest;
   if (weight_init == WeightInit::recipe_scaled)
     return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
@@ -80,13 +82,13 @@ std::string NetworkOptions::describe_recipe() const {
 }
 
 std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {
-  return given ? fmt::format("{}", *given) : recipe == RecipeKind::paper ? "as each paper has it" : "0";
+  return given ? fmt::format("{}", *given) : recipe == RecipeKind::paper ? "as in each paper" : "0";
 }
 
 std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {
   const nn::Recipe r = recipe_of(method);
   return fmt::format("{}, {} head{}, {}{}", nn::name(r.base), r.zero_head ? "zero" : "ordinary",
-                     r.scalar_rate == 1 ? "" : fmt::format(", scalars at {:g} times the rate", r.scalar_rate),
+                     r.scalar_rate == 1 ? "" : fmt::format(", scalars at {:g} times the learning rate", r.scalar_rate),
                      r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up",
                      r.source.empty() ? "" : fmt::format(" ({})", r.source));
 }

@@ -9,12 +9,15 @@ namespace plumb::lab {
 void OptimizationOptions::declare(Cli& cli) {
   cli.section("Training");
   cli.option("--lr", &lr, "Peak learning rate").above(0);
-  cli.option("--optimizer", &optimizer, "Optimizer; sgd has Nesterov's momentum 0.9").one_of("optimizer");
-  cli.option("--schedule", &schedule, "Course of the learning rate after the warm-up").one_of("schedule");
-  cli.option("--weight-decay", &weight_decay, "Weight decay, of weights only").at_least(0);
-  cli.option("--clip-norm", &clip_norm, "Largest norm of all gradients together; 0: any").at_least(0);
+  cli.option("--optimizer", &optimizer, "Optimizer (sgd: with Nesterov momentum 0.9)").one_of("optimizer");
+  cli.option("--schedule", &schedule, "Schedule of the learning rate after the warm-up").one_of("schedule");
+  cli.option("--weight-decay", &weight_decay, "Weight decay; it applies to weights, not to other parameters")
+      .at_least(0);
+  cli.option("--clip-norm", &clip_norm,
+             "Largest norm of all gradients together, to which they are clipped; 0: no clipping")
+      .at_least(0);
   cli.option("--ema-decay", &ema_decay,
-             "Decay, after a warm-up, of a moving average of the weights, which is then evaluated; 0: none")
+             "Evaluate a moving average of the weights with this decay, which has a warm-up; 0: no average")
       .at_least(0)
       .below(1);
   augment.declare(cli);
@@ -29,23 +32,25 @@ std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Paramet
 
 std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates,
                                           const std::string& warmup) const {
-  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps,
-                     run.batch, title(optimizer), weight_decay, rates, warmup, title(schedule),
-                     clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");
+  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}",
+                     run.steps, run.batch, title(optimizer), weight_decay, rates, warmup, title(schedule),
+                     clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
 }
 
 std::string OptimizationOptions::describe_evaluated() const {
-  return ema_decay > 0 ? fmt::format("their moving average, decay {} after a warm-up", ema_decay) : "the last";
+  return ema_decay > 0 ? fmt::format("moving average of the weights, decay {} after a warm-up", ema_decay)
+                       : "weights of the last step";
 }
 
 const char* title(OptimizerKind optimizer) {
-  constexpr const char* titles[] = {"AdamW", "SGD with Nesterov's momentum 0.9", "LAMB", "Adagrad"};
+  constexpr const char* titles[] = {"AdamW", "SGD with Nesterov momentum 0.9", "LAMB", "Adagrad"};
   return titles[static_cast<int>(optimizer)];
 }
 
 const char* title(ScheduleKind schedule) {
-  constexpr const char* titles[] = {"constant", "cosine to 0", "inverse square root of the step",
-                                    "a tenth from half of the steps on, a hundredth from three quarters"};
+  constexpr const char* titles[] = {
+      "constant", "cosine to 0", "inverse square root of the step",
+      "reduced to a tenth after half of the steps and to a hundredth after three quarters"};
   return titles[static_cast<int>(schedule)];
 }
 

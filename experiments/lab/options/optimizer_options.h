@@ -1,4 +1,4 @@
-// Optimizers and learning-rate schedules, for experiments that let users choose.
+// The command-line options for the optimizer, the learning-rate schedule and the augmentation.
 #pragma once
 
 #include <array>
@@ -15,45 +15,53 @@ namespace plumb::lab {
 class Cli;
 struct StudyOptions;
 
+// The values of --optimizer.
 enum class OptimizerKind { adamw, sgd, lamb, adagrad };
 constexpr auto names_of(OptimizerKind) { return std::array{"adamw", "sgd", "lamb", "adagrad"}; }
 
-// Courses of the learning rate. All rise linearly to `peak` in `warmup` steps and then are as follows.
+// Learning-rate schedules. All rise linearly to `peak` in `warmup` steps. After the warm-up the learning rate is:
 enum class ScheduleKind {
   constant,      // peak
   cosine,        // peak (1 + cos(pi t)) / 2, t from 0 to 1 over the remaining steps
-  inverse_sqrt,  // peak sqrt(w / (s + 1)) in step s, w the warm-up, at least 1 (Vaswani et al. 2017)
-  step           // peak until half of the remaining steps are done, a tenth until three quarters are, then a hundredth
+  inverse_sqrt,  // peak sqrt(w / (s + 1)) in step s, where w = max(warmup, 1) (Vaswani et al. 2017)
+  step           // peak for the first half of the remaining steps, peak / 10 for the third quarter, then peak / 100
 };
+// The names on the command line.
 constexpr auto names_of(ScheduleKind) { return std::array{"constant", "cosine", "inverse_sqrt", "step"}; }
 
-// How a study trains.
+// The values of the options that decide how a study trains.
 struct OptimizationOptions {
-  double lr = 1e-3;  // peak
+  double lr = 1e-3;  // peak learning rate
   OptimizerKind optimizer = OptimizerKind::adamw;
   ScheduleKind schedule = ScheduleKind::cosine;
   double weight_decay = 0.05, clip_norm = 0;
   AugmentOptions augment;
-  double ema_decay =
-      0;  // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
+  // Decay of a moving average of the weights (nn::Ema, which warms the decay up). Above 0: the average is evaluated
+  // instead of the weights.
+  double ema_decay = 0;
 
+  // Declares the options in the sections Training and Augmentation.
   void declare(Cli& cli);
+  // The optimizer of `parameters` for a trial of `steps` steps, the first `warmup` of which are the warm-up. Throws
+  // Error unless 0 <= warmup <= steps.
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup,
                                       std::int64_t steps) const;
-  // For reports; `rates` are those of an axis, `warmup` says how long the warm-up is.
+  // Text for reports. `rates` lists the learning rates and `warmup` says how long the warm-up is.
   std::string describe(const StudyOptions& run, const std::string& rates, const std::string& warmup) const;
+  // Text for reports: which weights are evaluated.
   std::string describe_evaluated() const;
 };
 
-// What reports call them: "SGD with Nesterov's momentum 0.9", "cosine to 0".
+// The names in reports: "SGD with Nesterov momentum 0.9", "cosine to 0".
 const char* title(OptimizerKind optimizer);
 const char* title(ScheduleKind schedule);
 
-// The optimizer with its own defaults but for what is given here; sgd has Nesterov's momentum 0.9.
+// Makes an optimizer. Settings that are not given here have the defaults of the optimizer; sgd has Nesterov momentum
+// 0.9.
 std::unique_ptr<nn::Optimizer> make_optimizer(OptimizerKind optimizer, std::vector<nn::Parameter> parameters,
                                               const nn::LearningRate& rate, double weight_decay, double clip_norm);
 
-// Throws Error unless 0 <= warmup <= steps.
+// The learning rate of each step of a trial of `steps` steps. Throws Error unless 0 <= warmup <= steps.
 nn::LearningRate make_schedule(ScheduleKind schedule, double peak, std::int64_t warmup, std::int64_t steps);
 
 }  // namespace plumb::lab

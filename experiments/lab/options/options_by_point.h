@@ -1,5 +1,4 @@
-// The options of one trial: those of the call, with the values that its point has on axes that stand for options of the
-// library.
+// The options of one trial: the options of the call, with the values of the trial's point for options that are axes.
 #pragma once
 
 #include <string>
@@ -14,20 +13,23 @@
 
 namespace plumb::lab {
 
-// "drop_key" -> "--drop-key": the option for which an axis of this name stands, if the library has one.
+// The name of the option that an axis sets if the option exists: "drop_key" gives "--drop-key".
 std::string option_of_axis(std::string axis);
 
+// Computes the options of a trial from its point.
 class OptionsByPoint {
  public:
-  // The options of the call, which outlive this; they may change until a trial asks.
+  // Takes references to the options of the call, which must outlive this object. They may change until they are read
+  // for a trial.
   OptionsByPoint(const StudyOptions& study, const NetworkOptions& network, const OptimizationOptions& optimization)
       : study_(study), network_(network), optimization_(optimization) {}
-  // Lets an axis set a variable of these options in the copies below. `option` outlives this.
+  // Lets the axis set the variable of `option` in the copies that the functions below return. `option` must outlive
+  // this object.
   void bind(const std::string& axis, const CliOption& option) { bound_.emplace_back(axis, &option); }
 
-  // Throw UsageError for a value that the option would refuse.
-  StudyOptions study(
-      const Point& point) const;  // if steps are an axis, a default warm-up keeps its share of the trial's steps
+  // The options of the trial at `point`. Throw UsageError if an option does not accept the value of its axis. If steps
+  // is an axis and the user does not give --warmup, the default warm-up keeps its share of the trial's steps.
+  StudyOptions study(const Point& point) const;
   NetworkOptions network(const Point& point) const;
   OptimizationOptions optimization(const Point& point) const;
 

@@ -26,117 +26,132 @@ StudyOptions::Shard StudyOptions::shard_of_call() const {
 
 void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   cli.section("Axes");
-  cli.option("--seeds", &seeds, "Seeds; each is a run of its own").at_least(0).scope(Scope::study);
+  cli.option("--seeds", &seeds, "Random seeds; each point of the study is trained once for each seed")
+      .at_least(0)
+      .scope(Scope::study);
 
   cli.section("Training");
-  cli.option("--steps", &steps, "Optimizer steps of a run")
+  cli.option("--steps", &steps, "Optimizer steps of a trial")
       .at_least(static_cast<double>(choices.least_steps))
       .at_most(4294967295.0);
-  const std::string rising = "First steps, in which the learning rate rises";
+  const std::string rising = "Warm-up: number of first steps, in which the learning rate rises";
   if (warmup)
     cli.option("--warmup", &warmup, rising).at_least(0);
   else
-    cli.option("--warmup", &warmup, rising + "; recipe: as --recipe has it").at_least(0).or_word("recipe");
-  cli.option("--batch", &batch, "Samples in a step").at_least(1).at_most(1 << 20);
+    cli.option("--warmup", &warmup, rising + "; recipe: as set by --recipe").at_least(0).or_word("recipe");
+  cli.option("--batch", &batch, "Samples per step").at_least(1).at_most(1 << 20);
   cli.option("--data", &data, "Data set").one_of("data set", choices.data).scope(Scope::run);
   cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").scope(Scope::speed);
   cli.option("--image-folder", &image_folder,
-             "Images by class, PNG or JPEG, in DIR/train/CLASS and DIR/val/CLASS, or DIR/CLASS: the same as --data "
-             "image-folder --data-dir DIR")
+             "Folder of PNG or JPEG images by class, in DIR/train/CLASS and DIR/val/CLASS, or in DIR/CLASS; short for "
+             "--data image-folder --data-dir DIR")
       .value_name("DIR")
       .scope(Scope::speed);
   cli.option("--image-size", &image_size,
-             "Side to which the images of an image folder are resized; native: that of the first training image, its "
-             "shorter one")
+             "Side in pixels to which the images of an image folder are resized; native: the shorter side of the first "
+             "training image")
       .at_least(1)
       .at_most(4096)
       .or_word("native")
       .scope(Scope::run);
-  cli.option("--image-crop", &image_crop, "Share of an evaluated image's shorter side that is kept, in the middle")
+  cli.option("--image-crop", &image_crop,
+             "Share of the shorter side that the centre crop of an evaluated image keeps, in an image folder")
       .at_least(0.05)
       .at_most(1)
       .scope(Scope::run);
   cli.option("--normalization", &normalization,
-             "Means and deviations of pixels: the training images' own, ImageNet's, or one half; of an image folder "
-             "ImageNet's")
+             "Mean and deviation that normalize the pixels (data: those of the training images; imagenet: those of "
+             "ImageNet, the default for an image folder; half: 0.5 and 0.5)")
       .one_of("normalization")
       .scope(Scope::run);
-  cli.option("--train-images", &train_images, "Train on so many images, drawn by class; 0: all")
+  cli.option("--train-images", &train_images,
+             "Number of training images, drawn so that each class keeps its share; 0: all")
       .at_least(0)
       .scope(Scope::run);
   cli.option("--validation-split", &validation_split,
-             "Share of the training images, drawn by class, to validate on, so that the test set stays unseen; 0: "
+             "Share of the training images of each class to validate on, so that the test set stays unseen; 0: "
              "validate on the published test set")
       .at_least(0)
       .below(1)
       .scope(Scope::run);
   cli.option("--loss-limit", &loss_limit,
-             "A loss that stays above so many times chance for 20 steps has diverged; 0: only one that is not finite")
+             "A trial has diverged if its loss is above this limit times the chance loss (that of a uniform guess) for "
+             "20 steps in a row; 0: only if its loss or gradient is not finite")
       .at_least(0);
-  cli.option("--eval-every", &eval_every, "Steps between evaluations while it trains; 0: only at the end").at_least(0);
-  cli.option("--eval-images", &eval_images, "Images of each evaluation, the first of the validation set; 0: all")
+  cli.option("--eval-every", &eval_every, "Training steps between evaluations; 0: evaluate only at the end")
+      .at_least(0);
+  cli.option("--eval-images", &eval_images,
+             "Number of images per evaluation, from the start of the validation set; 0: all")
       .at_least(0);
 
   cli.section("Machine");
-  cli.option("--dtype", &dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32")
+  cli.option("--dtype", &dtype, "Number format (bf16: only the operands of matrix products, all other values are f32)")
       .one_of("dtype", choices.dtypes)
       .scope(Scope::run);
-  cli.option("--device", &device, "Where to compute; auto: cuda, where there is such a device, else cpu")
+  cli.option("--device", &device, "Device that computes (auto: cuda if it can be used, otherwise cpu)")
       .one_of("device", choices.devices)
       .scope(Scope::run);
-  cli.option("--deterministic", &deterministic, "The same bits for the same number of threads, or strictly for any")
+  cli.option("--deterministic", &deterministic,
+             "Calls that give bit-identical results (threads: those with the same number of threads; strict: all)")
       .one_of("kind")
       .scope(Scope::run);
-  cli.option("--threads", &threads, "CPU threads").at_least(1).at_most(256).or_word("all").scope(Scope::speed);
+  cli.option("--threads", &threads, "Number of CPU threads")
+      .at_least(1)
+      .at_most(256)
+      .or_word("all")
+      .scope(Scope::speed);
 
   cli.section("Sweep");
-  cli.option("--jobs", &jobs, "Runs side by side, among which the threads are shared out")
+  cli.option("--jobs", &jobs, "Number of trials that run at the same time and share the CPU threads")
       .at_least(1)
       .at_most(256)
       .scope(Scope::speed);
   cli.option("--shard", &shard,
-             "Only the I-th of N parts of the runs, into a folder of its own; bin/merge puts such folders together")
+             "Run only the I-th of N parts of the trials; give each part a different --out, and join the folders with "
+             "bin/merge")
       .value_name("I/N")
       .scope(Scope::speed);
   cli.option("--checkpoint-every", &checkpoint_every,
-             "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
+             "Minutes between saves of the state of a running trial, from which --resume continues; 0: never")
       .at_least(0)
       .scope(Scope::speed);
   cli.option("--stop-hopeless", &stop_hopeless,
-             "Stop a run whose mean loss over 20 steps, after half of its steps (20 or more), is still at least 98 % "
-             "of chance; it counts as unfinished")
+             "Stop a trial after half of its steps if its mean loss over the last 20 steps is still at least 98 % of "
+             "the chance loss; the trial counts as unfinished")
       .scope(Scope::call);
-  cli.option("--accept-code", &accept_code, "Use runs of the folder that code of this hash has computed, too")
+  cli.option("--accept-code", &accept_code, "Also use trials in the folder that were computed by code with this hash")
       .value_name("HASH")
       .scope(Scope::call);
 
   cli.section("Output");
-  cli.option("--out", &out, "Folder of the results; a new one under runs/ by default")
+  cli.option("--out", &out, "Folder for the results; by default a new folder under runs/")
       .value_name("DIR")
       .scope(Scope::call);
-  cli.option("--resume", &resume, "Finish what the folder --out holds").scope(Scope::call);
-  cli.option("--overwrite", &overwrite, "Delete the results that the folder --out holds").scope(Scope::call);
-  cli.option("--dry-run", &dry_run, "Check all that can be checked, list the runs and what they cost, and start none")
+  cli.option("--resume", &resume, "Finish the study in the folder --out").scope(Scope::call);
+  cli.option("--overwrite", &overwrite, "Delete the results in the folder --out and start again").scope(Scope::call);
+  cli.option("--dry-run", &dry_run,
+             "Check the options and the data, list the trials and their cost, and start no trial")
       .scope(Scope::call);
   cli.option("--json", &json, "Print the result as JSON").scope(Scope::call);
   cli.option("--profile", &profile,
-             fmt::format("Time steps {} to {} of the first run by kernel and module: a table on stderr and in "
-                         "profile.txt, and a trace for Perfetto in "
-                         "profile.json",
+             fmt::format("Time steps {} to {} of the first trial by kernel and module; write a table to stderr and "
+                         "profile.txt, and a trace for Perfetto to profile.json",
                          first_profiled_step, last_profiled_step))
       .scope(Scope::call);
   cli.option("--save-weights", &save_weights,
-             "Save each run's weights as they are evaluated, in weights/ as safetensors")
+             "Save the evaluated weights of each trial in weights/, as safetensors files")
       .scope(Scope::call);
-  cli.option("--tensorboard", &tensorboard, "Write each finished run's numbers for TensorBoard, in tensorboard/")
+  cli.option("--tensorboard", &tensorboard, "Write the numbers of each finished trial for TensorBoard, in tensorboard/")
       .scope(Scope::call);
-  cli.option("--no-progress", &no_progress, "No progress bar, only a line for each finished run").scope(Scope::call);
+  cli.option("--no-progress", &no_progress, "Show no progress bar, only a line for each finished trial")
+      .scope(Scope::call);
   cli.section(Cli::instead);
-  cli.option("--rebuild", &rebuild, "Write tables and report of --out anew from its ledger").scope(Scope::call);
+  cli.option("--rebuild", &rebuild, "Write the tables and the report of the study in --out again, from its ledger")
+      .scope(Scope::call);
   cli.option("--replay", &replay,
-             "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run "
-             "prints it")
-      .value_name("RUN")
+             "Repeat the end of a diverged trial of the study in --out in f32 and f64, and report what went wrong; "
+             "TRIAL is the label that --dry-run prints")
+      .value_name("TRIAL")
       .scope(Scope::call);
 
   const auto defaults = std::make_shared<std::pair<std::int64_t, std::int64_t>>();
@@ -147,24 +162,26 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       warmup_share = static_cast<double>(rising_steps) / static_cast<double>(of_steps);
       warmup = std::llround(*warmup_share * static_cast<double>(steps));
       if (steps != of_steps)
-        cli.explain("--warmup", fmt::format("{:.3g} % of the steps, as by default", 100 * *warmup_share));
+        cli.explain("--warmup", fmt::format("{:.3g} % of the steps, the default share", 100 * *warmup_share));
     }
-    // A configuration has all three; what is typed beats it.
+    // A configuration file has data, data_dir and image_folder; the command line overrides it.
     if (cli.typed("--image-folder") && !image_folder.empty()) {
-      usage_check(!cli.typed("--data") || data == "image-folder", "--image-folder is a data set; leave --data {} out",
-                  data);
-      usage_check(!cli.typed("--data-dir"), "--image-folder and --data-dir exclude each other; give one");
+      usage_check(!cli.typed("--data") || data == "image-folder",
+                  "--image-folder selects the data set; leave out --data {}", data);
+      usage_check(!cli.typed("--data-dir"), "--image-folder and --data-dir exclude each other; give only one");
       data = "image-folder", data_dir = image_folder;
     } else {
       image_folder = data == "image-folder" ? data_dir : "";
     }
     const bool in_files = data == "image-folder";
     for (const char* option : {"--image-size", "--image-crop"})
-      usage_check(in_files || !cli.typed(option), "{} is about images in files; give --image-folder with it", option);
+      usage_check(in_files || !cli.typed(option),
+                  "{} applies only to an image folder; give --image-folder, or leave it out", option);
     if (in_files && !cli.given("--normalization")) normalization = NormalizationKind::imagenet;
     if (device == DeviceChoice::automatic) {
-      device = best_device();  // settings, keys and reports have what was taken
-      if (cli.has("--device") && !cli.given("--device")) cli.explain("--device", "ours: auto, what there is");
+      device = best_device();  // so that settings, keys and reports name the device in use
+      if (cli.has("--device") && !cli.given("--device"))
+        cli.explain("--device", "ours: auto, the device that can be used");
     }
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}",
                 warmup.value_or(0), steps);
@@ -174,22 +191,22 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
                                      {rebuild, "--rebuild"},
                                      {!replay.empty(), "--replay"}})
       if (on) modes.push_back(option);
-    usage_check(modes.empty() || !out.empty(), "{} needs --out DIR, the folder it is about",
+    usage_check(modes.empty() || !out.empty(), "{} needs --out DIR, the folder of the study",
                 modes.empty() ? "" : modes.front());
     if (dry_run && (rebuild || !replay.empty())) modes.push_back("--dry-run");
-    usage_check(modes.size() <= 1, "{} exclude each other; give one", fmt::join(modes, " and "));
+    usage_check(modes.size() <= 1, "{} exclude each other; give only one", fmt::join(modes, " and "));
     usage_check(jobs == 1 || deterministic == Determinism::strict,
-                "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give "
-                "--deterministic strict or --jobs 1",
+                "--jobs {} changes the number of threads of a trial, and with --deterministic threads that changes its "
+                "result; give --deterministic strict or --jobs 1",
                 jobs);
-    usage_check(jobs == 1 || !profile, "--profile is about one run at a time, got --jobs {}", jobs);
+    usage_check(jobs == 1 || !profile, "--profile times one trial at a time; give --jobs 1, got --jobs {}", jobs);
     shard_of_call();
     usage_check(!stop_hopeless || steps >= 40,
-                "--stop-hopeless{} looks at 20 steps in the first half of a run; give --steps of at least 40{}, got {}",
-                cli.given("--stop-hopeless") ? "" : ", which is on unless --no-stop-hopeless is given,",
+                "--stop-hopeless{} needs 20 steps in the first half of a trial; give --steps of at least 40{}, got {}",
+                cli.given("--stop-hopeless") ? "" : " (on by default)",
                 cli.given("--stop-hopeless") ? "" : " or --no-stop-hopeless", steps);
     usage_check(!profile || steps > first_profiled_step,
-                "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
+                "--profile times the steps {} to {}, counted from 0; give --steps of at least {}, got {}",
                 first_profiled_step, last_profiled_step, first_profiled_step + 1, steps);
   });
 }

@@ -1,4 +1,4 @@
-// The options that every experiment shares.
+// The command-line options that every experiment has.
 //
 //   StudyOptions o;
 //   cli.section("Axes");
@@ -20,7 +20,7 @@ namespace plumb::lab {
 
 class Cli;
 
-// What --data, --dtype and --device take.
+// The accepted values of --data, --dtype and --device, and the smallest value of --steps.
 struct StudyChoices {
   std::vector<std::string> data = data_set_names();
   std::vector<NumberFormat> dtypes = enum_values<NumberFormat>();
@@ -28,56 +28,62 @@ struct StudyChoices {
   std::int64_t least_steps = 1;
 };
 
-// The steps that --profile is about, counted from 0: the first ones take memory from the system and compile kernels.
+// The steps that --profile times, counted from 0. Earlier steps are left out because they take memory from the system
+// and compile kernels.
 inline constexpr std::int64_t first_profiled_step = 3, last_profiled_step = 7;
 
-// What a call does with the folder of its study: it begins, goes on, begins anew, only looks (--dry-run), writes tables
-// anew, or repeats one trial.
+// What a call does with the study folder: start the study, resume it, delete its results and start again, only check
+// the call (--dry-run), write tables and report again, or repeat one trial.
 enum class Mode { run, resume, overwrite, dry_run, rebuild, replay };
 
-// Of a width or a depth: far beyond any machine, and products of such sizes do not overflow.
+// The largest width or depth that options accept: too large for any machine, but products of such sizes do not
+// overflow.
 inline constexpr double largest_size = 1 << 20;
 
+// The values of the options. A member has the name of its option.
 struct StudyOptions {
   std::vector<std::int64_t> seeds{0};
 
-  std::int64_t steps = 200;  // optimizer steps of a run
-  std::optional<std::int64_t> warmup =
-      0;  // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it. A
-          // default is for the default steps, and keeps its share of them where others are given
-  std::optional<double> warmup_share = {};  // that share, set when the command line is read and does not give --warmup
-  std::int64_t batch = 64;                  // samples in a step
+  std::int64_t steps = 200;  // optimizer steps of a trial
+  // Steps in which the learning rate rises. No value: as in the network's recipe. A default warm-up belongs to the
+  // default steps; if only --steps is given, the warm-up keeps its share of the steps.
+  std::optional<std::int64_t> warmup = 0;
+  // That share. parse() sets it if there is a default warm-up and --warmup is not given.
+  std::optional<double> warmup_share = {};
+  std::int64_t batch = 64;  // samples per step
   std::string data = "glyphs";
-  std::string data_dir;      // "": where the data set looks by itself
-  std::string image_folder;  // "": none; else data is image-folder, and this data_dir
-  std::optional<std::int64_t> image_size =
-      224;                        // side of what an image folder's become; nothing: as they are (FolderOptions)
-  std::int64_t train_images = 0;  // how many images to train on, 0: all
-  double image_crop = 1;          // data/image_folder.h
+  std::string data_dir;      // "": none
+  std::string image_folder;  // "": none; otherwise `data` is image-folder and this is equal to data_dir
+  // Side of the images of an image folder after resizing. No value: the shorter side of the first training image.
+  std::optional<std::int64_t> image_size = 224;
+  std::int64_t train_images = 0;  // number of images to train on; 0: all
+  double image_crop = 1;          // FolderOptions::crop (data/image_folder.h)
   NormalizationKind normalization = NormalizationKind::data;
   double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)
   NumberFormat dtype = NumberFormat::fp32;
-  DeviceChoice device = DeviceChoice::cpu;  // once the command line is read, not automatic
+  DeviceChoice device = DeviceChoice::cpu;  // never DeviceChoice::automatic after parse()
   Determinism deterministic = Determinism::strict;
-  std::optional<std::int64_t> threads;  // nothing: all that this process may use
-  double loss_limit = 10;               // divergence.h
+  std::optional<std::int64_t> threads;  // no value: all CPU threads that this process may use
+  double loss_limit = 10;               // limit of DivergenceWatch (train/divergence.h)
 
-  std::int64_t eval_every = 0,
-               eval_images = 0;  // steps between evaluations, 0: only at the end; images of each, 0: all
+  std::int64_t eval_every = 0,  // steps between evaluations; 0: only at the end
+      eval_images = 0;          // images per evaluation; 0: all
 
-  std::int64_t jobs = 1;        // trials side by side
+  std::int64_t jobs = 1;        // number of trials at the same time
   std::string shard;            // "2/5"; "": all trials
   double checkpoint_every = 5;  // minutes; 0: never
   bool stop_hopeless = false, save_weights = false, tensorboard = false;
 
   std::string out;  // "": a new folder under runs/
   bool resume = false, overwrite = false, dry_run = false, no_progress = false, json = false;
-  bool profile = false;     // training_step.h
-  std::string accept_code;  // hash of other code whose trials count, too
-  bool rebuild = false;     // tables and report alone
-  std::string replay;       // label of a trial
+  bool profile = false;     // times the steps first_profiled_step to last_profiled_step
+  std::string accept_code;  // code hash; trials that this code computed are accepted as well
+  bool rebuild = false;     // only write tables and report
+  std::string replay;       // label of the trial to repeat
 
+  // What the call does with the study folder.
   Mode mode() const { return dry_run ? Mode::dry_run : mode_without_dry_run(); }
+  // The mode of the same call without --dry-run.
   Mode mode_without_dry_run() const {
     return rebuild           ? Mode::rebuild
            : !replay.empty() ? Mode::replay
@@ -86,21 +92,22 @@ struct StudyOptions {
                              : Mode::run;
   }
 
-  // What of all trials is for this call: those whose number, counted from 0, is `index` modulo `count`.
+  // The part of the trials that this call runs: those whose number, counted from 0, is `index` modulo `count`.
   struct Shard {
     std::int64_t index = 0, count = 1;
+    // Whether the trial of this number belongs to the shard.
     bool has(std::size_t number) const { return static_cast<std::int64_t>(number) % count == index; }
   };
-  Shard shard_of_call() const;  // throws UsageError for another form than I/N with I in 1..N
+  // The shard that --shard names. Throws UsageError if `shard` does not have the form I/N with I in 1..N.
+  Shard shard_of_call() const;
 
-  // Declares them in the sections Axes, Training, Machine, Sweep and Output, with the rules that --warmup fits into
-  // --steps, that --resume and
-  // --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that
-  // what runs side by side has the bits that it has alone.
+  // Declares the options in the sections Axes, Training, Machine, Sweep and Output, and rules for them. The rules throw
+  // UsageError if, for example, --warmup is longer than --steps, --resume and --overwrite are both given or lack --out,
+  // the trials are too short for --profile, or --jobs would change the results.
   void declare(Cli& cli, const StudyChoices& choices = {});
 };
 
-// The name of before, for one version.
+// The former name of StudyOptions, kept for one version.
 using RunOptions [[deprecated("StudyOptions")]] = StudyOptions;
 
 }  // namespace plumb::lab

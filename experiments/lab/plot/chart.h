@@ -1,4 +1,4 @@
-// A line chart as data: axes, lines, rules and marks. line_chart.h draws it.
+// The data of a line chart: axes, lines, rules and marks. line_chart.h draws it.
 #pragma once
 
 #include <limits>
@@ -8,48 +8,52 @@
 
 namespace plumb::lab {
 
-// One value of a line, with the interval [low, high] around it where both are finite. A value that is not finite, or
-// not positive on a log axis, breaks the line.
+// One value of a line. If low and high are finite, the value has the interval [low, high]. A value that is not finite,
+// or that is not positive on a log axis, breaks the line.
 struct PlotPoint {
   double x = 0, y = 0;
   double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
 };
 
-// One line, its points in drawing order. The style picks colour, dash pattern and marker together; 40 of them differ.
+// One line.
 struct PlotSeries {
-  std::string name = {};  // in the legend; series of one name and style share an entry
-  int style = 0;
-  std::vector<PlotPoint> points = {};
-  bool thin = false;                            // a light line without markers, for what stands beside
-  std::string kind = thin ? "single" : "mean";  // what its values are, in tables: "expected", ...
+  std::string name = {};                        // for the legend; series with the same name and style share an entry
+  int style = 0;                                // selects colour, dash pattern and marker; 40 styles differ
+  std::vector<PlotPoint> points = {};           // in drawing order
+  bool thin = false;                            // a light line without markers, for values of less interest
+  std::string kind = thin ? "single" : "mean";  // the kind of the values, for tables: "expected", ...
 };
 
-// A dashed horizontal line across the plot, named in the legend.
+// A dashed horizontal line across the plot, with its name in the legend.
 struct PlotRule {
   double y = 0;
   std::string name = {};
-  std::optional<int> style = {};  // of the series that it belongs to, whose colour it takes; else grey
+  std::optional<int> style = {};  // the style of the series whose colour the rule has; no value: grey
 };
 
-// A cross in the colour of a style: something ended here. Without a finite y it sits on the lower edge.
+// A cross in the colour of a style, for a line that ends early. If y is not finite, the cross is on the lower edge.
 struct PlotMark {
   double x = 0, y = std::numeric_limits<double>::quiet_NaN();
   int style = 0;
   std::string title = {};  // shown on hover
-  std::string of = {};     // the series that it is of
+  std::string of = {};     // name of the series that the mark belongs to
 };
 
+// An axis of a plot.
 struct PlotAxis {
   std::string title = {};
-  bool log = false;                           // base 10
-  std::optional<double> low = {}, high = {};  // fixed ends; what lies outside is cut off. Otherwise the data's, rounded
-  std::vector<double> ticks = {};             // fixed places; otherwise multiples of 1, 2 and 5
-  // Bounds that no value can pass, such as 100 %. An axis that is not fixed ends there at the latest.
+  bool log = false;  // base 10
+  // Fixed ends; values outside are cut off. No value: the ends follow from the data.
+  std::optional<double> low = {}, high = {};
+  std::vector<double> ticks = {};  // fixed positions; empty: multiples of 1, 2 and 5
+  // Bounds of possible values, such as 100 %. An end that is not fixed does not lie beyond them.
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
 };
 
+// How intervals are drawn: as a band around the line, or as error bars.
 enum class PlotInterval { band, bars };
 
+// A line chart.
 struct Plot {
   std::string id = {};  // unique in the page: letters, digits and hyphens
   std::string title = {};
@@ -57,8 +61,8 @@ struct Plot {
   std::vector<PlotSeries> series = {};
   std::vector<PlotRule> rules = {};
   std::vector<PlotMark> marks = {};
-  std::string marks_name = {};                 // legend entry of the crosses
-  PlotInterval interval = PlotInterval::band;  // with bars, series step aside so that they do not hide each other
+  std::string marks_name = {};                 // legend entry of the marks
+  PlotInterval interval = PlotInterval::band;  // with bars, series are shifted sideways so that bars do not overlap
 };
 
 }  // namespace plumb::lab

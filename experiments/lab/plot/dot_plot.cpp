@@ -18,8 +18,8 @@ std::string render_svg(const DotPlot& plot) {
   std::size_t names = 6, notes = 0;
   std::vector<double> values, ends;
   for (const DotRow& r : plot.rows) notes = std::max(notes, std::min(letters(r.note), longest_note));
-  const std::size_t longest_name = std::max<std::size_t>(
-      20, std::min<std::size_t>(44 - notes, 32));  // what notes leave, so that there is room between
+  const std::size_t longest_name =
+      std::max<std::size_t>(20, std::min<std::size_t>(44 - notes, 32));  // leaves room for the notes and the plot
   for (const DotRow& r : plot.rows) {
     names = std::max(names, std::min(letters(r.name), longest_name));
     values.push_back(r.dot.x);
@@ -30,7 +30,8 @@ std::string render_svg(const DotPlot& plot) {
   x.log = plot.x.log;
   std::erase_if(values, [&](double v) { return !x.shows(v); });
   const bool empty = values.empty();
-  // A rule that is far from all values is named and not drawn; a value that would flatten the others lies at the frame.
+  // A rule far from all values is only named in the legend, not drawn. A value that would compress the others is drawn
+  // at the edge of the frame.
   const auto [least, most] =
       empty ? std::pair(0.0, 0.0) : std::pair(std::ranges::min(values), std::ranges::max(values));
   for (const PlotRule& r : plot.rules) {

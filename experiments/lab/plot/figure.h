@@ -1,4 +1,4 @@
-// A chart of a report and what it shows, as files beside the page: figures/<id>.svg and figures/<id>.csv.
+// The charts of a report and their data as files: figures/<id>.svg and figures/<id>.csv.
 #pragma once
 
 #include <string>
@@ -11,25 +11,27 @@
 
 namespace plumb::lab {
 
+// A chart as SVG text, and its data as CSV text.
 struct Figure {
   std::string id, svg, csv;
 };
 
-Figure figure_of(const Plot& plot);     // a row a point: series, kind, x, y, low, high
-Figure figure_of(const DotPlot& plot);  // a row a mean or single run: name, kind, value, low, high, note
-Figure figure_of(const HeatMap& map);   // a row a cell: row, both lines of the column, value, text
+// Draw a chart. The columns of the CSV text are:
+Figure figure_of(const Plot& plot);     // series, kind, x, y, low, high; a row for each point
+Figure figure_of(const DotPlot& plot);  // name, kind, value, low, high, note; a row for each mean and each single trial
+Figure figure_of(const HeatMap& map);   // row, depth, lr (the two heads of a column), value, text; a row for each cell
 
-// A chart's <svg> as a file of its own: dark on white in a sans-serif font, whatever page or viewer shows it. A
-// report's stylesheet sees to that on its page.
+// Turns the <svg> element of a chart into the content of a file, dark on white in a sans-serif font in any page or
+// viewer. In a report, the stylesheet of the page sets colours and font instead.
 std::string standalone(std::string_view svg);
 
-// What a program leaves for people to read: one HTML file, and its figures.
+// A report: one HTML file and its figures.
 struct Report {
   std::string html;
   std::vector<Figure> figures = {};
 };
 
-// Text as an id and the name of a file: letters and digits in lower case, hyphens between them.
+// Turns a text into an id or a file name: letters in lower case and digits, with hyphens in place of other characters.
 std::string slug(std::string_view text);
 
 }  // namespace plumb::lab

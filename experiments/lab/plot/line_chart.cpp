@@ -18,9 +18,9 @@ namespace {
 using namespace svg;
 
 constexpr double plot_height = 250;
-constexpr std::size_t crowd = 8;  // intervals of more styles would cover each other
+constexpr std::size_t crowd = 8;  // most styles in one frame; the intervals of more styles would cover each other
 
-// One chart: the frame is fitted to the data first, then everything is drawn into it.
+// Draws one chart. The constructor fits the frame to the data, svg() draws.
 class Drawing {
  public:
   explicit Drawing(const Plot& plot) : plot_(plot), scales_(fit(plot)) {
@@ -90,7 +90,7 @@ class Drawing {
     return out;
   }
 
-  // With error bars, how far a style stands aside of its x.
+  // The sideways shift of a style, in units. It is 0 without error bars.
   double aside(int style) const {
     if (plot_.interval == PlotInterval::band || styles_.size() < 2) return 0;
     const auto place = static_cast<double>(std::find(styles_.begin(), styles_.end(), style) - styles_.begin());
@@ -98,8 +98,8 @@ class Drawing {
            std::min(14.0, 4.0 * static_cast<double>(styles_.size()));
   }
 
-  // Strips over the whole height, each with the values of all series at its x: nobody can point at a line two units
-  // wide.
+  // Hover texts: strips over the whole height, each with the values of all series at its x, because a line of two units
+  // is too thin to point at.
   std::string hover() const {
     constexpr std::size_t most_strips = 50, most_lines = 12;
     std::map<double, std::vector<std::pair<double, std::string>>> at;
@@ -144,7 +144,8 @@ class Drawing {
                        bands, paths);
   }
 
-  // Few points carry a marker each; long lines carry some, set off by style so that they do not meet.
+  // A short line has a marker at each point. A long line has only some markers, at positions that depend on the style,
+  // so that markers of different lines do not overlap.
   std::string markers(const PlotSeries& s) const {
     constexpr std::size_t all_marked = 16;
     const std::size_t every = s.points.size() <= all_marked ? 1 : s.points.size() / 7;
@@ -164,7 +165,7 @@ class Drawing {
       if (!scales_.x.shows(m.x)) continue;
       const double x = scales_.x.at(m.x) + aside(m.style);
       double y = scales_.y.shows(m.y) ? std::clamp(scales_.y.at(m.y), top_, bottom_) : bottom_ - 7;
-      // Marks that would meet stand on each other, away from the nearer edge.
+      // Marks that would overlap are stacked, away from the nearer edge.
       const double step = y < (top_ + bottom_) / 2 ? 10 : -10;
       const auto meets = [&](const auto& other) {
         return std::abs(other.first - x) < 9 && std::abs(other.second - y) < 9;
@@ -177,9 +178,9 @@ class Drawing {
     return out;
   }
 
-  using Entries = std::vector<std::pair<std::string, std::string>>;  // swatch around (0, 0), text
+  using Entries = std::vector<std::pair<std::string, std::string>>;  // the swatch, drawn around (0, 0), and the text
 
-  // Appends the legend below `y`: the series in columns, then rules and marks; returns the height of the whole chart.
+  // Appends the legend below `y`: the series in columns, then rules and marks. Returns the height of the whole chart.
   double legend(std::string& body, double y) const {
     Entries series, others;
     std::set<std::pair<std::string, int>> seen;
@@ -197,7 +198,8 @@ class Drawing {
     return y - 12;
   }
 
-  // The fewest rows that fit, in columns as wide as their longest entry; returns where the next row goes.
+  // Appends the entries in the smallest number of rows that fits, in columns as wide as their longest entry. Returns
+  // the y of the next row.
   static double legend_rows(std::string& body, double y, const Entries& entries, bool are_series) {
     if (entries.empty()) return y;
     std::vector<double> widths;

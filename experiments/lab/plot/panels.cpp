@@ -30,7 +30,7 @@ std::vector<Panel> panels_of(const Plot& plot) {
   return panels;
 }
 
-// What pointing at a panel says: all points of a short line, the ends of a long one.
+// The hover text of a panel: all points of a short line, or the first and last point of a long line.
 std::string summary_of(const Panel& panel, const Plot& plot, const Scales& scales) {
   constexpr std::size_t few = 8;
   std::string text = panel.name;
@@ -65,7 +65,7 @@ std::string render_panels(const Plot& plot) {
   scales.x.begin = inset, scales.x.end = panel_width - inset;
   scales.y.begin = panel_height, scales.y.end = 0;
 
-  // What all panels have in common is written once: the frame with its grid and rules, and all lines in grey.
+  // The common parts of all panels are written once: the frame with grid and rules, and all lines in grey.
   std::string frame;
   for (double tick : scales.y.ticks) frame += fmt::format("M0 {:.1f}h{:.1f}", scales.y.at(tick), panel_width);
   std::string common = fmt::format(R"(<path d="{}" stroke="{}"/>)", frame, faint);
@@ -92,7 +92,7 @@ std::string render_panels(const Plot& plot) {
     std::string own;
     for (const PlotSeries* s : panel.series) {
       own += plot.interval == PlotInterval::band ? band(*s, scales) : bars(*s, scales);
-      own += line({.points = s->points, .thin = s->thin}, scales);  // solid: nobody shares the panel
+      own += line({.points = s->points, .thin = s->thin}, scales);  // solid, because no other series is in this panel
       if (plot.interval == PlotInterval::bars)
         for (const PlotPoint& p : s->points)
           if (scales.shows(p))
@@ -108,7 +108,7 @@ std::string render_panels(const Plot& plot) {
         belongs_to(panel.name), x, y, plot.id, plot.id, colour_of(0), own,
         text_at(0, -5, "start", "", shortened(panel.name, 18)), -name_height, panel_width, panel_height + name_height,
         escape_markup(summary_of(panel, plot, scales)));
-    double free_below = panel_height + font;  // of the labels, from the lowest up
+    double free_below = panel_height + font;  // labels are placed from the bottom up; the space below this y is used
     for (std::size_t k = 0; k < scales.y.ticks.size() && i % columns == 0; ++k) {
       const double tick = scales.y.at(scales.y.ticks[k]);
       if (tick > free_below) continue;
@@ -116,7 +116,7 @@ std::string render_panels(const Plot& plot) {
       free_below = tick - 1.3 * font;
     }
     bottom = y + panel_height;
-    if (i + columns < panels.size()) continue;  // the last of its column
+    if (i + columns < panels.size()) continue;  // only the last panel of a column has labels on the x axis
     double free_from = -digit;
     for (std::size_t k = 0; k < scales.x.ticks.size(); ++k) {
       const double tick = scales.x.at(scales.x.ticks[k]), half = digit * static_cast<double>(letters(x_labels[k])) / 2;

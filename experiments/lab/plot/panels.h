@@ -1,4 +1,4 @@
-// Small multiples: what line_chart.h draws of a plot with many series.
+// Small multiples: the form in which line_chart.h draws a plot with many series.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace plumb::lab::svg {
 
-// One <svg> element: a panel for each name of a series, three in a row, all on the same axes, with the lines of all
-// series in grey behind its own.
+// One <svg> element with a panel for each name of a series, three in a row, all with the same axes. Each panel also
+// shows the lines of all series in grey, behind its series.
 std::string render_panels(const Plot& plot);
 
 }  // namespace plumb::lab::svg

@@ -1,4 +1,4 @@
-// A part of its own in what a study tells: a table, and charts.
+// One section of a report: a table, charts and pictures.
 #pragma once
 
 #include <string>
@@ -12,14 +12,16 @@
 
 namespace plumb::lab {
 
+// Any kind of chart.
 using Chart = std::variant<Plot, DotPlot, HeatMap>;
 
+// A PNG image in a report.
 struct Picture {
   std::string title, png_base64;
 };
 
-// Title and caption are plain text. The table is shown on the terminal, in results.md and in the report; charts and
-// pictures in the report alone.
+// A section of a report. Title and caption are plain text. The table is shown on the terminal, in results.md and in the
+// report; charts and pictures only in the report.
 struct Section {
   std::string title = {}, caption = {};
   TextTable table = {};

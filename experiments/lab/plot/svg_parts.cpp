@@ -12,8 +12,8 @@
 namespace plumb::lab {
 namespace {
 
-// Told apart by readers with any colour vision, at 4.5:1 or near it against the page; the second of each pair is for a
-// dark page.
+// Colours of the styles, for a light and for a dark page. Readers with any colour vision can distinguish them, and
+// their contrast with the page is 4.5:1 or close to it.
 constexpr const char* palette[svg::colours][2] = {
     {"#0b66b8", "#6db3f8"}, {"#c4500c", "#ff9a5c"}, {"#00805f", "#3ccfa0"}, {"#a93f8b", "#f093d0"},
     {"#8f6a00", "#e8c547"}, {"#50565c", "#c3c9cf"}, {"#147f9a", "#76dcf2"}, {"#84232f", "#e98f8f"}};
@@ -71,7 +71,7 @@ std::string chart(double height, std::string_view label, std::string_view body) 
       width, height, escape_markup(label), font, body);
 }
 
-// Beyond 1e150 a span could overflow; such a value has no place on a chart either.
+// Values beyond 1e150 are not drawn, because their span could overflow.
 bool Scale::shows(double v) const { return std::abs(v) < 1e150 && (!log || v > 1e-150); }
 double Scale::map(double v) const { return log ? std::log10(v) : v; }
 double Scale::at_clamped(double v) const {

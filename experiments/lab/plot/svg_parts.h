@@ -1,4 +1,4 @@
-// What the charts are drawn with: colours, markers, text, and scales from values to units.
+// The parts of charts in SVG: colours, markers, text, and scales from values to units of the drawing.
 #pragma once
 
 #include <string>
@@ -9,64 +9,70 @@
 
 namespace plumb::lab::svg {
 
-inline constexpr double width = 480, font = 13;  // units; a chart is as wide as its column of the page
-inline constexpr double letter = 7, digit = 8.4,
-                        wide_letter = 8.9;  // generous advances: fonts differ, and a phone shows larger text
-inline constexpr int colours = 8;
+inline constexpr double width = 480, font = 13;  // units; the page scales a chart to the width of its column
+// Widths reserved for a letter or digit. They are generous, because fonts differ and phones show larger text.
+inline constexpr double letter = 7, digit = 8.4, wide_letter = 8.9;
+inline constexpr int colours = 8;  // number of different colours of styles
 
+// Colours of the page, with the light colour as default.
 inline constexpr const char *muted = "var(--muted,#5b636b)", *faint = "var(--grid,#e3e6e9)",
                             *paper = "var(--paper,#fff)";
-// Attributes.
+// Attributes of SVG elements.
 inline constexpr const char* quiet = R"svg( fill="var(--muted,#5b636b)")svg";
 inline constexpr const char* strong = R"svg( font-weight="600")svg";
 inline constexpr const char* rule_stroke =
     R"svg( stroke="var(--muted,#5b636b)" stroke-width="1.2" stroke-dasharray="3 3")svg";
 
-// The colour of a style as the value of a style attribute; the page's, and the light one where there is none. Of a page
-// that is not light: plot_css().
+// The colour of a style as the value of a style attribute. It is the colour that the page sets (plot_css()), or the
+// light colour without a page.
 std::string colour_of(int style);
-std::string rule_stroke_of(const PlotRule& rule);   // attributes; in its series' colour, if it has one
-std::string dash_of(int style);                     // an attribute
-std::string marker(int style, double x, double y);  // four shapes, filled and hollow
-std::string cross(double x, double y);
+std::string rule_stroke_of(const PlotRule& rule);   // attributes of a rule's line, in the colour of its series or grey
+std::string dash_of(int style);                     // the attribute of a style's dash pattern
+std::string marker(int style, double x, double y);  // a marker: one of four shapes, filled or hollow
+std::string cross(double x, double y);              // the cross of a mark
+// A <text> element. `anchor` is start, middle or end; `text` is escaped.
 std::string text_at(double x, double y, const char* anchor, const char* attributes, std::string_view text);
-// The attribute by which the page's filter and hover know whose an element is.
+// The attribute that tells the filter and the hover script of the page to which series or row an element belongs.
 std::string belongs_to(std::string_view name);
 
-// The <svg> element of a chart around its body.
+// Wraps the body of a chart in an <svg> element. `label` describes the chart for screen readers.
 std::string chart(double height, std::string_view label, std::string_view body);
 
-// From values to units along one side of the frame.
+// Maps the values [low, high] to the units [begin, end] along one side of the frame.
 struct Scale {
   bool log = false;
   double low = 0, high = 1, begin = 0, end = 1;
   std::vector<double> ticks;
 
-  bool shows(double v) const;
-  double map(double v) const;
+  bool shows(double v) const;  // whether the value can be drawn: finite, not huge, and positive on a log scale
+  double map(double v) const;  // the value, or its logarithm on a log scale
+  // The position of a value in units.
   double at(double v) const { return begin + (map(v) - map(low)) / (map(high) - map(low)) * (end - begin); }
-  double at_clamped(double v) const;
+  double at_clamped(double v) const;  // the position of the value, or the nearer end of the scale if it lies outside
 };
 
-// `padded` leaves room around the data and takes zero in where it is near.
+// The scale of an axis for these values; begin and end are not set. `padded` leaves room around the values and includes
+// 0 if it is near.
 Scale fit(const PlotAxis& axis, std::vector<double> values, bool padded);
 
-// Appends `ends` of intervals to `values`, so that they widen the range by half of what the values span on each side,
-// no more: the wide ones of two seeds would flatten all.
+// Appends the `ends` of intervals to `values`, limited so that the range grows on each side by at most half of the span
+// of the values. Wide intervals of two seeds would otherwise compress all lines.
 void add_ends(std::vector<double>& values, const std::vector<double>& ends, bool log);
 
-// The scales of a plot's data: x between the ends of the data, y with room around them. Where they lie on the chart is
-// not set.
+// The scales of a plot.
 struct Scales {
   Scale x, y;
-  bool empty = true;  // without a point
-  bool shows(const PlotPoint& p) const { return x.shows(p.x) && y.shows(p.y); }
-  bool has_interval(const PlotPoint& p) const;
+  bool empty = true;  // the plot has no point that can be drawn
+  bool shows(const PlotPoint& p) const { return x.shows(p.x) && y.shows(p.y); }  // whether the point can be drawn
+  bool has_interval(const PlotPoint& p) const;  // whether the point and its interval can be drawn
 };
+// The scales that fit the data of a plot: x from the first to the last value, y with room around the values. Their
+// positions on the chart are not set.
 Scales fit(const Plot& plot);
 
-// A series between scales that lie on the chart, `aside` units from its x: the line, broken where a point cannot be
-// shown; the bands of its intervals; and their bars, without a cap at an end outside the scale.
+// Draw a series with scales whose positions are set, shifted sideways by `aside` units: the line, which breaks at
+// points that cannot be drawn; the bands of the intervals; and the error bars, without a cap at an end outside the
+// scale.
 std::string line(const PlotSeries& series, const Scales& scales, double aside = 0);
 std::string band(const PlotSeries& series, const Scales& scales);
 std::string bars(const PlotSeries& series, const Scales& scales, double aside = 0);

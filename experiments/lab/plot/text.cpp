@@ -16,7 +16,7 @@ std::string superscript(int exponent) {
   return text;
 }
 
-// 0.00002 as 2×10⁻⁵, with up to four digits.
+// A number as a multiple of a power of ten with up to four digits: 2×10⁻⁵ for 0.00002.
 std::string power_of_ten(double value) {
   const std::string text = fmt::format("{:.3e}", value);
   const std::size_t e = text.find('e');
@@ -28,7 +28,7 @@ std::string power_of_ten(double value) {
   return mantissa == "1" ? power : mantissa + "×" + power;
 }
 
-// Groups of three before the point, from five digits on.
+// Inserts commas between groups of three digits before the decimal point if there are at least five digits.
 std::string with_thousands(std::string text) {
   const std::size_t begin = text.front() == '-' ? 1 : 0, end = std::min(text.find('.'), text.size());
   if (end - begin < 5) return text;
@@ -36,7 +36,7 @@ std::string with_thousands(std::string text) {
   return text;
 }
 
-// Decimals that show `value` to about six digits of `scale`.
+// The number of decimals that shows `value` with an error of at most about 1e-6 of `scale`.
 int decimals_of(double value, double scale) {
   for (int d = 0; d < 9; ++d)
     if (const double shifted = value * std::pow(10.0, d);
@@ -118,7 +118,7 @@ std::string escape_markup(std::string_view text) {
         out += "&#39;";
         break;
       default:
-        // Control characters have no place in XML.
+        // Drop control characters, which XML does not allow.
         if (static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t') out += c;
     }
   }
@@ -130,7 +130,6 @@ std::size_t letters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// At most `most` letters of UTF-8 text, ending in … where it was cut.
 std::string shortened(std::string_view text, std::size_t most) {
   if (letters(text) <= most) return std::string(text);
   std::size_t end = 0;

@@ -15,7 +15,8 @@ void TextTable::column(const std::string& title, Align align) {
 }
 
 void TextTable::row(std::vector<std::string> cells, const std::string& colour) {
-  internal_check(cells.size() == titles_.size(), "a row of {} cells in a table of {} columns", cells.size(),
+  internal_check(cells.size() == titles_.size(),
+                 "expected a row with a cell for each column, got {} cells for {} columns", cells.size(),
                  titles_.size());
   rows_.push_back({std::move(cells), colour});
 }
@@ -58,7 +59,8 @@ std::string TextTable::markdown() const {
 
 std::string TextTable::html() const {
   const auto class_of = [&](std::size_t c) { return aligns_[c] == Align::right ? " class=\"num\"" : ""; };
-  constexpr std::size_t one_line = 36;  // bytes, about as many letters; texts that are longer may take several
+  constexpr std::size_t one_line =
+      36;  // bytes, about as many as letters; a longer text may be wrapped over several lines
   std::string html = "<table class=\"results\"><thead><tr>";
   for (std::size_t c = 0; c < titles_.size(); ++c)
     html += fmt::format("<th{}>{}</th>", class_of(c), escape_markup(titles_[c]));

@@ -1,4 +1,4 @@
-// A table for a terminal, in Markdown or in HTML.
+// A table of text cells that can be printed for a terminal, as Markdown and as HTML.
 #pragma once
 
 #include <string>
@@ -6,18 +6,22 @@
 
 namespace plumb::lab {
 
+// A table of text cells.
 class TextTable {
  public:
+  // Alignment of a column.
   enum class Align { left, right };
-  void column(const std::string& title, Align align);
-  // As many cells as columns. `colour` is an ANSI code for the last one, such as "31"; "": none.
+
+  void column(const std::string& title, Align align);  // appends a column; call it before row()
+  // Appends a row, with one cell for each column. `colour` is the ANSI code of the last cell, such as "31"; "": none.
   void row(std::vector<std::string> cells, const std::string& colour = "");
 
-  // Columns as wide as their widest cell, two spaces apart; a bold header and the rows' colours if asked.
+  // The table for a terminal, with columns as wide as their widest cell and two spaces between them. With `colour`, the
+  // header is bold and the rows have their colours.
   std::string text(bool colour) const;
-  std::string markdown() const;
-  std::string html() const;  // a <table> of the report's class
-  bool empty() const { return rows_.empty(); }
+  std::string markdown() const;                 // the table as Markdown
+  std::string html() const;                     // the table as a <table> element with the class of the report
+  bool empty() const { return rows_.empty(); }  // whether the table has no rows
 
  private:
   struct Row {

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* format = "plumb trial 1";
 
-// Of all that is in it.
+// The checksum of a checkpoint: a hash of all tensors and of all metadata except "sum", the checksum itself.
 std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
   Hash hash;
   for (const auto& [name, value] : metadata)
@@ -54,7 +54,7 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
   check(field("format") == format, "{}: expected the state of a trial of format \"{}\", got \"{}\"", file.string(),
         format, field("format"));
   check(field("sum") == checksum(content.tensors, content.metadata),
-        "{}: expected the state of a trial with its checksum, got one that was changed", file.string());
+        "{}: expected the state of a trial with a valid checksum, got a file that was changed", file.string());
   try {
     TrialCheckpoint c{.key = field("key"),
                       .code = field("code"),

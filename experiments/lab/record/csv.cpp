@@ -30,7 +30,8 @@ std::string results_csv(const std::vector<std::string>& axes, const std::vector<
 std::string metrics_jsonl(const std::vector<Record>& records) {
   std::string text;
   for (const Record& r : records) {
-    const std::string trial = to_json(r.point);  // {"gate":"pre",...,"seed":0} and {"step":0,...} become one
+    // Joins the objects {"gate":"pre",...,"seed":0} and {"step":0,...} into one.
+    const std::string trial = to_json(r.point);
     for (const StepValues& step : r.metrics)
       text += trial.substr(0, trial.size() - 1) + "," + to_json(step, r.status).substr(1) + "\n";
   }

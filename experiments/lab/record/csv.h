@@ -1,7 +1,7 @@
-// Records as files for people: results.csv and metrics.jsonl, and tables of a study's own.
+// Writes records as results.csv and metrics.jsonl, and tables of a study as CSV.
 //
-// Finite doubles survive a round trip exactly; a number that is not finite is an empty cell in CSV and null in JSON,
-// never NaN.
+// Finite doubles are written with enough digits to be read back exactly. A number that is not finite becomes an empty
+// cell in CSV and null in JSON.
 #pragma once
 
 #include <string>
@@ -12,24 +12,26 @@
 
 namespace plumb::lab {
 
-// One row each, under a header: the axes, status, steps ("steps_taken" where an axis is called steps), seconds unless
-// it is among `columns`, `columns`, then every other name that was measured. Text with a comma, a quote or a line end
-// is quoted as RFC 4180 has it.
+// The content of results.csv: a header and a row for each record. The columns are the axes, status, steps
+// ("steps_taken" if an axis is named steps), seconds unless `columns` contains it, `columns`, then all other measured
+// names. Text with a comma, a quote or a line end is quoted as in RFC 4180.
 std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns,
                         const std::vector<Record>& records);
-// One object a line: where the trial is, then what it logged.
+// The content of metrics.jsonl: one JSON object per line for each logged step of each record. An object has the point
+// of the trial, then the values of the step.
 std::string metrics_jsonl(const std::vector<Record>& records);
 
-// For files of a study's own: a table in CSV from its header and cells. Text is quoted as above.
+// Builds a CSV table cell by cell, for the files of a study. Text is quoted as in results_csv.
 class CsvTable {
  public:
   explicit CsvTable(const std::vector<std::string>& header);
+  // Append a cell to the present row. A double that is not finite gives an empty cell.
   CsvTable& cell(std::string_view text);
   CsvTable& cell(std::int64_t value);
   CsvTable& cell(double value);
-  CsvTable& cells(const Point& point);
-  void end_row();
-  std::string text() const { return text_; }
+  CsvTable& cells(const Point& point);        // appends a cell for each value of the point
+  void end_row();                             // ends the present row
+  std::string text() const { return text_; }  // the table so far
 
  private:
   void separate();

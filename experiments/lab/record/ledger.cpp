@@ -17,9 +17,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view mark = ",\"sum\":\"";  // ... and the hash of all before it, "} and the line end
+// Begins the end of a line. Then follow the hash of the line before this mark, "} and the line end.
+constexpr std::string_view mark = ",\"sum\":\"";
 
-// {"key":..,"code":..,"arm":.., ...,"sum":".."}
+// The line of an entry: {"key":..,"code":..,"arm":.., ...,"sum":".."}
 std::string line_of(const LedgerEntry& e) {
   const std::string head = Json{{"key", e.key}, {"code", e.code}, {"machine", e.machine}}.dump();
   const std::string object = head.substr(0, head.size() - 1) + "," + to_json(e.record).substr(1);
@@ -30,7 +31,7 @@ std::string line_of(const LedgerEntry& e) {
 LedgerEntry entry_from(std::string_view line) {
   const std::size_t end = line.rfind(mark);
   check(end != line.npos && line.substr(end + mark.size()) == hash_of(line.substr(0, end)) + "\"}",
-        "expected a trial with its checksum, got {} bytes that do not fit theirs", line.size());
+        "expected a trial with a valid checksum, got {} bytes whose checksum is missing or wrong", line.size());
   const Json json = Json::parse(line);
   return {json.at("key"), json.at("code"), json.at("machine"), record_from_json(line)};
 }
@@ -85,7 +86,7 @@ void Ledger::append_all(std::vector<LedgerEntry> entries) {
   const off_t end = ::lseek(file, 0, SEEK_END);
   char last = '\n';
   if (end > 0 && ::pread(file, &last, 1, end - 1) != 1) error = reason();
-  std::string lines = last == '\n' ? "" : "\n";  // after half a line of a process that was killed
+  std::string lines = last == '\n' ? "" : "\n";  // ends the incomplete line that a killed process has left
   for (const LedgerEntry& e : entries) lines += line_of(e);
   std::string_view rest = lines;
   while (error.empty() && !rest.empty()) {
@@ -94,7 +95,7 @@ void Ledger::append_all(std::vector<LedgerEntry> entries) {
     if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
   }
   if (error.empty() && ::fsync(file) != 0) error = reason();
-  if (!error.empty() && ::ftruncate(file, end) != 0) error += ", and half a line stays in it";
+  if (!error.empty() && ::ftruncate(file, end) != 0) error += "; the file now ends with an incomplete line";
   ::close(file);
   if (end == 0 && error.empty()) sync_folder_of(file_);  // the file is new
   check(error.empty(), "cannot write {}: {}", file_.string(), error);

@@ -1,5 +1,6 @@
-// ledger.jsonl: the trials of a run folder that have ended. One JSON object a line, appended, with a checksum, and
-// synced; nothing in it is ever changed. All tables and reports are made from it.
+// The ledger of a study folder, ledger.jsonl: the records of all trials that have ended. Each line is one JSON object
+// with a checksum. Lines are appended and synced to the disk, and never changed. All tables and reports are made from
+// the ledger.
 #pragma once
 
 #include <filesystem>
@@ -12,29 +13,35 @@
 
 namespace plumb::lab {
 
+// One line of the ledger.
 struct LedgerEntry {
-  std::string key;   // hash of all that decides the trial's result but the code: experiment, settings, data, point
-  std::string code;  // hash of the code that computed it (build_info.h)
-  std::string machine = {};  // that it was computed on, with the instruction set
+  // A hash of everything that decides the trial's result except the code: experiment, settings, data and point.
+  std::string key;
+  std::string code;          // hash of the code that computed the trial (build_info.h)
+  std::string machine = {};  // the machine that computed the trial, with its instruction set
   Record record;
 };
 
+// Reads a ledger and appends entries to it.
 class Ledger {
  public:
   static constexpr const char* file_name = "ledger.jsonl";
 
-  // Reads the file, if there is one. A line that is not what append() wrote is damaged: it stays where it is and counts
-  // for nothing.
+  // Reads the file if it exists. A line that append() did not write or that was changed is damaged: it is ignored, but
+  // stays in the file. Throws Error if the file cannot be read.
   explicit Ledger(std::filesystem::path file);
 
   const std::filesystem::path& path() const { return file_; }
   const std::vector<LedgerEntry>& entries() const { return entries_; }  // in the order in which they were appended
-  const std::vector<std::string>& damaged() const { return damaged_; }  // "runs/a/ledger.jsonl, line 7: ..."
-  const LedgerEntry* find(std::string_view key, std::string_view code) const;  // the last one; null if there is none
-  const LedgerEntry* find(const Point& point, std::string_view code) const;    // the same, whatever its key
-  std::vector<std::string> codes() const;                                      // each once
+  // A message for each damaged line: "runs/a/ledger.jsonl, line 7: ...".
+  const std::vector<std::string>& damaged() const { return damaged_; }
+  // The last entry that code with the hash `code` computed, with this key or of this point; null if there is none.
+  const LedgerEntry* find(std::string_view key, std::string_view code) const;
+  const LedgerEntry* find(const Point& point, std::string_view code) const;
+  std::vector<std::string> codes() const;  // the hashes of the code of all entries, each once
 
-  // The lines are on the disk when this returns. Throws Error if they cannot be written; the file then is as it was.
+  // Append entries. When they return, the lines are on the disk. Throw Error if the lines cannot be written; the file
+  // then is unchanged.
   void append(LedgerEntry entry);
   void append_all(std::vector<LedgerEntry> entries);
 
@@ -43,7 +50,7 @@ class Ledger {
 
   std::filesystem::path file_;
   std::vector<LedgerEntry> entries_;
-  std::unordered_map<std::string, std::size_t> last_;  // by key and code: which entry
+  std::unordered_map<std::string, std::size_t> last_;  // index of the last entry, by key and code
   std::vector<std::string> damaged_;
 };
 

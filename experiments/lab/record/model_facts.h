@@ -1,4 +1,5 @@
-// The model that a trial trained, for its record and for the settings of reports. It shows what the body fixed.
+// The facts about a trained model, for the record of its trial and for the settings in reports. They include the
+// settings that the study body has fixed.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 
 namespace plumb::lab {
 
-// A JSON object: of a ViT or a CaiT its card (nn/io/pretrained.h: sizes, gate, pool, ...), of another module its name;
-// and the number of parameters.
+// A JSON object with the number of parameters and, for a ViT or a CaiT, the model card (nn/io/pretrained.h: sizes,
+// gate, pool, ...), or, for another module, its name.
 std::string model_facts(const nn::Module& model);
-// The same of a ViT that a body has asked for, without the number.
+// The same object for a ViT with these options, without the number of parameters.
 std::string model_facts(const nn::ViTOptions& options);
 
-// "vit, image 32, dim 64, depth 6 or 12, gate post, ..., parameters 1234": what differs between the records, "varied"
-// where it takes more than four values. Empty if no record says what was trained.
+// Text for reports: "vit, image 32, dim 64, depth 6 or 12, gate post, ..., parameters 1234". A fact that differs
+// between the records has all its values, or "varied" if there are more than four. Empty if no record has facts.
 std::string describe_models(const std::vector<Record>& records);
 
 }  // namespace plumb::lab

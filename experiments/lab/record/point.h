@@ -1,4 +1,4 @@
-// Where a trial is among the axes of its study: a value for each, by name.
+// The point of a trial: a named value for each axis of its study.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,14 @@
 
 namespace plumb::lab {
 
-// Integers and numbers of equal value are equal: {"epsilon", 0} is where epsilon is 0.0.
+// A value on an axis.
 using AxisValue = std::variant<std::int64_t, double, std::string>;
-std::string to_string(const AxisValue& value);  // as it is typed: "48", "0.001", "pre"
+std::string to_string(const AxisValue& value);  // as typed on a command line: "48", "0.001", "pre"
+// Whether two values are equal. An integer and a double of equal value are equal: 0 and 0.0.
 bool same(const AxisValue& a, const AxisValue& b);
 
+// The values of a trial on the axes of its study, by name. Two points are equal if they have the same axes and values,
+// in any order.
 class Point {
  public:
   using Entry = std::pair<std::string, AxisValue>;
@@ -26,18 +29,19 @@ class Point {
   Point(std::initializer_list<Entry> entries) : entries_(entries) {}
 
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the axes
-  const AxisValue* find(std::string_view axis) const;             // null if there is none
-  void set(const std::string& axis, AxisValue value);             // the axis comes last if it is new
-  Point without(std::string_view axis) const;
-  // Whether it has all of `part`, with the same values.
+  const AxisValue* find(std::string_view axis) const;             // null if the point does not have the axis
+  void set(const std::string& axis, AxisValue value);             // appends the axis if it is new
+  Point without(std::string_view axis) const;                     // a copy of the point without this axis
+  // Whether the point has all axes of `part`, with the same values.
   bool contains(const Point& part) const;
   bool operator==(const Point& other) const { return entries_.size() == other.entries_.size() && contains(other); }
 
-  // The value on an axis. Throws Error if there is none, or it is of another type.
+  // The value on an axis. An integer may be read as a floating-point type. Throws Error if the point does not have the
+  // axis or if its value has another type.
   template <class T>
   T get(std::string_view axis) const {
     const AxisValue* value = find(axis);
-    check(value, "expected a trial with a value of {}, got {}", axis, label());
+    check(value, "expected a trial with the axis {}, got {}", axis, label());
     if constexpr (std::is_same_v<T, std::string>) {
       if (const auto* text = std::get_if<std::string>(value)) return *text;
     } else {
@@ -45,14 +49,14 @@ class Point {
       if (const auto* number = std::get_if<double>(value); number && std::is_floating_point_v<T>)
         return static_cast<T>(*number);
     }
-    fail(fmt::format("expected another type of value of {}, got {}", axis, to_string(*value)));
+    fail(fmt::format("expected a value of another type on the axis {}, got {}", axis, to_string(*value)));
   }
 
-  // "layerscale depth 48 lr 0.001 seed 0": values with their names, but for a text that comes first. What --dry-run
-  // prints, progress shows and replay takes.
+  // The label that --dry-run prints, progress shows and --replay takes: "layerscale depth 48 lr 0.001 seed 0". Each
+  // value follows the name of its axis, except that a text in first place has no name.
   std::string label() const;
-  // The label as the name of a file: "layerscale-depth-48-lr-0.001-seed-0"; unusual characters as %2F, long ones cut
-  // and hashed.
+  // The label as a file name: "layerscale-depth-48-lr-0.001-seed-0". Unusual characters are escaped like %2F; a name of
+  // more than 160 bytes is cut and gets a hash.
   std::string file_stem() const;
 
  private:

@@ -34,7 +34,7 @@ Point point_from(const Json& json) {
 
 Json step_json(const StepValues& step, Status status) {
   Json json{{"step", step.step}};
-  for (const auto& [name, value] : step.values) json[name] = value;  // nlohmann-json writes what is not finite as null
+  for (const auto& [name, value] : step.values) json[name] = value;  // nlohmann-json writes NaN and infinity as null
   if (step.ended.empty()) return json;
   if (status == Status::failed) {
     json["failure"] = step.ended;
@@ -104,7 +104,7 @@ std::string to_json(const Record& r) {
   if (!r.model.empty()) json["model"] = Json::parse(r.model);
   json["values"] = Json::object();
   for (const auto& [name, value] : r.values)
-    json["values"][name] = value;  // nlohmann-json writes what is not finite as null
+    json["values"][name] = value;  // nlohmann-json writes NaN and infinity as null
   json["metrics"] = Json::array();
   for (const StepValues& step : r.metrics) json["metrics"].push_back(step_json(step, r.status));
   json["attachments"] = Json::array();
@@ -122,7 +122,7 @@ Record record_from_json(std::string_view text) {
              .diverges_from = json.value("diverges_from", std::int64_t{-1})};
     const auto name = json.at("status").get<std::string>();
     const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
-    check(status != std::end(statuses), "a status that is ok, diverged, hopeless or failed, not {}", name);
+    check(status != std::end(statuses), "expected the status ok, diverged, hopeless or failed, got {}", name);
     r.status = *status;
     if (json.contains("model")) r.model = dumped(json["model"]);
     for (const auto& [key, value] : json.at("values").items())
@@ -131,7 +131,7 @@ Record record_from_json(std::string_view text) {
     for (const Json& object : json.at("attachments")) r.attachments.push_back(dumped(object));
     return r;
   } catch (const std::exception& e) {
-    fail(fmt::format("expected the record of a trial as one JSON object ({})", e.what()));
+    fail(fmt::format("expected the record of a trial as one JSON object: {}", e.what()));
   }
 }
 

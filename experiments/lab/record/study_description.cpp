@@ -51,7 +51,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
   const Json run = Json::parse(text, nullptr, false);
   const bool ours = run.is_object() && run.contains("experiment") && run["experiment"].is_string() &&
                     run.contains("settings") && run["settings"].is_object();
-  usage_check(ours, "{} does not describe a run; choose another --out", file);
+  usage_check(ours, "{} does not describe a study; choose another --out", file);
   usage_check(run.contains("code"),
               "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
   try {
@@ -79,7 +79,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
             .fixed = run.at("fixed"),
             .accepted_code = run.value("accepted_code", std::vector<std::string>())};
   } catch (const Json::exception& e) {
-    throw UsageError(fmt::format("{} does not describe a run ({}); choose another --out", file, e.what()));
+    throw UsageError(fmt::format("{} does not describe a study ({}); choose another --out", file, e.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// run.json: which program computed a run's folder, from what data, with which settings.
+// run.json, the description of a study folder: the program, data and settings of the study.
 #pragma once
 
 #include <optional>
@@ -10,51 +10,55 @@
 
 namespace plumb::lab {
 
+// Texts with names, in order.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// How well softmax regression on the pixels does (train/linear_model.h).
+// The results of softmax regression on the pixels (train/linear_model.h).
 struct LinearModel {
   double train_loss, val_loss, val_accuracy;
 };
 
-// What computes: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3", and the threads in use.
+// The machine that computes.
 struct Machine {
-  std::string device;
-  int threads = 1;
+  std::string device;  // "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
+  int threads = 1;     // threads in use
 };
 
-// What was trained and validated on, without the images.
+// Facts about the training and validation data, without the images.
 struct DataFacts {
-  std::string name = {}, text = {};  // "mnist"; "mnist, 60000 training images, 10000 validation images: the published
-                                     // test set; 10 classes"
-  std::string validation_is = {};    // "the published test set"
-  std::string hash = {};             // of the images and labels
-  ImageSet images = {};              // sizes and classes alone
-  std::optional<LinearModel> linear = {};  // what a linear model makes of it, where that is known
+  // For example "mnist" and "mnist, 60000 training images, 10000 validation images: the published test set; 10
+  // classes".
+  std::string name = {}, text = {};
+  std::string validation_is = {};          // "the published test set"
+  std::string hash = {};                   // of the images and labels
+  ImageSet images = {};                    // only sizes and number of classes
+  std::optional<LinearModel> linear = {};  // the results of a linear model on the data, if they are known
 };
 
-// What run.json says besides the settings.
+// The content of run.json without the settings and the facts about the call.
 struct StudyFacts {
   Machine machine = {};
   DataFacts data = {};
   std::string code = {};                  // code_hash()
-  std::vector<std::string> outputs = {};  // files that the experiment writes besides those of every run
+  std::vector<std::string> outputs = {};  // files that only this experiment writes, in addition to those of every study
 };
 
-// run.json.
+// The content of run.json.
 struct StudyDescription {
   std::string experiment = {}, version = {}, commit = {}, build = {};
-  std::string program = {};  // path of the program that ran
+  std::string program = {};  // path of the program that ran the study
   StudyFacts facts = {};
   std::string command_line = {}, started = {};
   std::string settings = {};  // a JSON object
-  std::vector<std::string> fixed =
-      {};  // the settings that decide how each trial ends: the same in all that goes together
-  std::vector<std::string> accepted_code = {};  // besides facts.code: whose trials are in the tables
+  // The names of the settings that decide the results of trials. They must be equal in all folders that are merged and
+  // in all calls that resume the study.
+  std::vector<std::string> fixed = {};
+  // The hashes of further code whose trials are in the tables, in addition to facts.code.
+  std::vector<std::string> accepted_code = {};
 
-  std::string text() const;
-  // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older
-  // layout.
+  std::string text() const;  // the JSON text of run.json
+  // Reads the text of run.json. Throws UsageError if `text` is not that of a run.json or has an older layout; the
+  // message begins with `file`.
   static StudyDescription parse(const std::string& text, const std::string& file);
 };
 

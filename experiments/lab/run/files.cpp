@@ -11,12 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last:
-// while a run's files are being deleted, what is left still shows that it is a run.
+// Files that every study may write. run.json lists any further files of a study. files_of_run() puts run.json last: if
+// a deletion is interrupted, run.json still identifies the folder as a run folder.
 constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
                                      "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
 
-// Appends what a run has written into its folder `name`, at `within`; that folder itself where it holds nothing else.
+// Appends the files of the subfolder `name` (such as "weights") found in `within`, then `within` if it holds no other
+// files. Returns whether it holds no other files.
 bool add_files_within(std::vector<fs::path>& files, const fs::path& within, const std::string& name) {
   const std::vector<std::string> figures = name == figures_name ? figures_in(within) : std::vector<std::string>();
   const auto is_ours = [&](const fs::path& file) {
@@ -29,7 +30,7 @@ bool add_files_within(std::vector<fs::path>& files, const fs::path& within, cons
   bool all = true;
   for (const fs::directory_entry& e : entries_of(within)) {
     const bool is_folder = e.symlink_status().type() == fs::file_type::directory;
-    if (is_folder && name == tensorboard_name)  // a folder a trial
+    if (is_folder && name == tensorboard_name)  // one folder per trial
       all = add_files_within(files, e.path(), name) && all;
     else if (!is_folder && is_ours(e.path()))
       files.push_back(e.path());

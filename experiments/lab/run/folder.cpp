@@ -71,17 +71,18 @@ StudyDescription described(const fs::path& folder) {
 }
 
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
-  usage_check(run.experiment == cli.experiment(), "{}: {} is of {}, not of {}; choose another --out", option,
+  usage_check(run.experiment == cli.experiment(), "{}: {} belongs to {}, not to {}; choose another --out", option,
               file.string(), run.experiment, cli.experiment());
   const std::string difference = cli.difference(run.settings);
-  usage_check(difference.empty(), "{}: {} has other settings: {}; use the same or another --out", option, file.string(),
-              difference);
+  usage_check(difference.empty(), "{}: {} has other settings: {}; use the same settings or another --out", option,
+              file.string(), difference);
   const Json former = Json::parse(run.settings), ours = Json::parse(cli.settings());
   const auto name = [](const Json& settings) {
-    return settings.value("shard", "").empty() ? "of all runs" : "of --shard " + settings["shard"].get<std::string>();
+    return settings.value("shard", "").empty() ? "all trials"
+                                               : "the trials of --shard " + settings["shard"].get<std::string>();
   };
-  usage_check(name(former) == name(ours), "{}: {} is {}, this call {}; give the same --shard", option, file.string(),
-              name(former), name(ours));
+  usage_check(name(former) == name(ours), "{}: {} holds {}, but this call asks for {}; give the same --shard", option,
+              file.string(), name(former), name(ours));
 }
 
 void check_is_folder(const fs::path& path) {
@@ -90,19 +91,19 @@ void check_is_folder(const fs::path& path) {
   usage_check(!fs::exists(status) || fs::is_directory(status), "--out {} is not a folder", path.string());
 }
 
-// Refuses a folder that holds anything but what the options are about.
+// Throws UsageError for a folder that the options do not permit to use (see the constructors of StudyFolder).
 void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
   const std::string name = path.string();
   std::vector<fs::path> there;
   for (const fs::directory_entry& entry : entries_of(path))
     if (!is_leftover(entry.path())) there.push_back(entry.path());
   const bool reads = mode == Mode::rebuild || mode == Mode::replay;
-  usage_check(!there.empty() || !reads, "{} is empty: expected the folder of a run", name);
+  usage_check(!there.empty() || !reads, "{} is empty; expected a run folder", name);
   if (there.empty()) return;
   usage_check(reads || mode == Mode::resume || mode == Mode::overwrite,
-              "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
+              "{} is not empty; --resume finishes the trials in it, --overwrite deletes them", name);
   usage_check(std::ranges::find(there, path / "run.json") != there.end(),
-              "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
+              "{} is not empty and has no run.json, so it is not a run folder; choose another --out", name);
   const StudyDescription run = described(path);
   if (mode != Mode::overwrite)
     return check_resumable(cli,
@@ -113,7 +114,7 @@ void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
   const std::vector<fs::path> ours = files_of_run(path, run);
   for (const fs::path& entry : there)
     usage_check(std::ranges::find(ours, entry) != ours.end(),
-                "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name,
+                "--overwrite: {} also holds {}, which no study wrote; move it or choose another --out", name,
                 entry.filename().string());
 }
 
@@ -134,7 +135,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
   check_usable(path_, cli, options.mode_without_dry_run());
   lock();
   try {
-    check_usable(path_, cli, options.mode_without_dry_run());  // again: it may have changed until the lock was ours
+    check_usable(path_, cli, options.mode_without_dry_run());  // again: it may have changed before it was locked
     const bool resumes = options.mode() == Mode::resume && fs::exists(path_ / "run.json");
     std::vector<fs::path> written{path_};
     for (const char* name : run_folders) written.push_back(path_ / name);
@@ -147,7 +148,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
     if (options.mode() == Mode::overwrite && fs::exists(path_ / "run.json"))
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
     description_ = describe(cli, facts);
-    if (resumes) {  // what began the run stays
+    if (resumes) {  // keeps the start time and the accepted code
       const StudyDescription former = described(path_);
       description_.started = former.started, description_.accepted_code = former.accepted_code;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
@@ -203,12 +204,14 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
   std::error_code error;
   fs::path there = fs::absolute(path).lexically_normal();
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
-  check(fs::is_directory(there, error), "cannot create {}: {} is not a folder", path.string(), there.string());
+  check(fs::is_directory(there, error), "cannot create {}: {} is not a folder; choose another --out", path.string(),
+        there.string());
   check(::access(there.c_str(), W_OK | X_OK) == 0, "cannot write in {}: {}", there.string(), std::strerror(errno));
   if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run());
 }
 
-// The lock file goes away with the run. So a lock counts only while its file is still the one of that name.
+// unlock() deletes the lock file, possibly between another process's open() and flock(). A lock is therefore valid only
+// if the locked file is still the file of that name.
 void StudyFolder::lock() {
   const fs::path file = path_ / lock_name;
   for (;;) {

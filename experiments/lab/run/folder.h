@@ -1,4 +1,5 @@
-// The folder a run writes into: created or checked, locked, and described by its run.json.
+// The folder that a study writes its results into (run folder): the study creates, checks and locks it, and describes
+// itself in its run.json.
 #pragma once
 
 #include <filesystem>
@@ -12,36 +13,36 @@ namespace plumb::lab {
 
 class Cli;
 
-// Makes runs/NAME, runs/NAME-2, ..: the first that is not there yet. Throws Error where it cannot.
+// Creates the first of runs/NAME, runs/NAME-2, runs/NAME-3, ... that does not exist. Throws Error if it cannot.
 std::filesystem::path new_run_folder(const std::string& name);
 
+// The run folder of a study, locked while this object exists.
 class StudyFolder {
  public:
-  // Opens options.out, or a new runs/<experiment>-<YYYYmmdd-HHMMSS>, and writes run.json unless it resumes.
-  //   missing or empty            used
-  //   holds anything              UsageError, unless:
-  //   --resume                    run.json must be of this experiment, with settings that give the same results; else
-  //   UsageError. It is then written
-  //                               anew: with the axes and the code of this call
-  //   --overwrite                 the files of the former run are deleted; UsageError if the folder holds anything but
-  //   a run
-  // Throws Error when another process writes there or the file system refuses. Nothing changes in a folder that is
-  // refused.
+  // Opens options.out, or a new folder runs/<experiment>-<YYYYmmdd-HHMMSS>, locks it and writes run.json. A missing or
+  // empty folder is always used. A folder that holds files is refused with UsageError, except with these options:
+  //   --resume     run.json must be of this experiment, with settings that give the same results; otherwise UsageError.
+  //                It is then rewritten with the axes and the code of this call.
+  //   --overwrite  The files of the earlier run are deleted. UsageError if the folder holds any other file.
+  // Throws Error if another process writes to the folder or the file system refuses. A refused folder is not changed.
   StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts);
-  // The folder options.out for --rebuild and --replay, whose run.json stays as it is and must be of this experiment
-  // with settings that give the same results; else UsageError.
+  // Opens the existing folder options.out for --rebuild and --replay, and leaves its run.json as it is. Throws
+  // UsageError if run.json is of another experiment or has settings that give other results.
   StudyFolder(const Cli& cli, const StudyOptions& options);
-  ~StudyFolder();  // lets other processes in
+  ~StudyFolder();  // unlocks the folder
   StudyFolder(const StudyFolder&) = delete;
   StudyFolder& operator=(const StudyFolder&) = delete;
 
-  // What the constructor would refuse, without making or changing anything.
+  // Makes the checks of the first constructor and throws its errors, but creates and changes nothing.
   static void check_beforehand(const Cli& cli, const StudyOptions& options);
 
+  // The path of the folder.
   const std::filesystem::path& path() const { return path_; }
+  // The path of a file in the folder.
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
+  // The content of run.json.
   const StudyDescription& description() const { return description_; }
-  // Takes back what the constructor made, for a run that never began.
+  // Deletes run.json, and the folder if it is then empty: for a study that failed before its first trial.
   void discard();
 
  private:

@@ -20,8 +20,8 @@ extern "C" void on_signal(int signal) {
 
 }  // namespace
 
-// The thread that the two signals go to, and no others: it sleeps until it is told to end. The thread that makes it
-// does without them meanwhile.
+// A thread that receives only SIGINT and SIGTERM, and sleeps until the destructor ends it. Until then, the thread that
+// created it blocks both signals.
 class InterruptHandler::Listener {
  public:
   Listener() {
@@ -29,13 +29,13 @@ class InterruptHandler::Listener {
     ::sigemptyset(&both);
     for (const int signal : {SIGINT, SIGTERM}) ::sigaddset(&both, signal);
     ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &former_mask_);  // with which the new thread begins
+    ::pthread_sigmask(SIG_SETMASK, &all, &former_mask_);  // the new thread inherits this mask
     try {
       thread_ = std::thread([this, both] {
         ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
         end_.acquire();
       });
-    } catch (const std::system_error&) {  // no more threads: this one takes them
+    } catch (const std::system_error&) {  // no thread available: the calling thread receives the signals
     }
     ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
     if (thread_.joinable()) ::pthread_sigmask(SIG_BLOCK, &both, nullptr);

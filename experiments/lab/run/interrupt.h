@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM as a flag: the loop sees it, finishes its bookkeeping and ends with the status a shell expects.
+// Turns Ctrl-C (SIGINT) and SIGTERM into a flag. A loop that checks the flag can save its work and end with the exit
+// status that a shell expects.
 #pragma once
 
 #include <signal.h>
@@ -7,14 +8,14 @@
 
 namespace plumb::lab {
 
-// While one lives, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with 130 or
-// 143. Both go to a thread of their own: the thread that makes the handler, and all that it starts afterwards, block
-// them. Threads that were there before still may take them; a process that is started meanwhile inherits the blocked
-// mask. At most one lives at a time.
+// While a handler exists, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with
+// status 130 or 143. A helper thread receives both signals: the thread that creates the handler, and the threads that
+// it starts later, block them. Threads that existed before may still receive them. A child process that is started in
+// the meantime inherits the blocked signals. At most one handler may exist at a time.
 class InterruptHandler {
  public:
   InterruptHandler();
-  ~InterruptHandler();  // puts the former handlers back and clears the flag
+  ~InterruptHandler();  // restores the former handlers and clears the flag
   InterruptHandler(const InterruptHandler&) = delete;
   InterruptHandler& operator=(const InterruptHandler&) = delete;
 
@@ -24,9 +25,10 @@ class InterruptHandler {
   struct sigaction former_interrupt_, former_terminate_;
 };
 
+// Whether SIGINT or SIGTERM has arrived since the handler was created.
 bool interrupted();
 
-// The exit status that tells the caller of the signal: 130 for SIGINT, 143 for SIGTERM, 0 when not interrupted.
+// The exit status after an interrupt: 130 for SIGINT, 143 for SIGTERM, 0 if there was none.
 int interrupt_status();
 
 }  // namespace plumb::lab

@@ -31,7 +31,7 @@ bool locale_is_utf8() {
   return false;
 }
 
-// A terminal that understands escape codes.
+// True for a terminal that understands escape codes.
 bool is_live(int file_descriptor) {
   const std::string_view terminal = environment("TERM");
   return ::isatty(file_descriptor) && !terminal.empty() && terminal != "dumb";
@@ -81,13 +81,13 @@ void Progress::skip(std::size_t trial) {
 
 Progress::Running& Progress::running(std::size_t trial) {
   const auto found = std::ranges::find(running_, trial, &Running::trial);
-  internal_check(found != running_.end(), "progress of run {}, which has not begun", trials_.at(trial).label);
+  internal_check(found != running_.end(), "progress of trial {}, which has not begun", trials_.at(trial).label);
   return *found;
 }
 
 void Progress::begin(std::size_t trial, std::int64_t steps) {
   const std::lock_guard lock(mutex_);
-  internal_check(std::ranges::find(running_, trial, &Running::trial) == running_.end(), "run {} begins twice",
+  internal_check(std::ranges::find(running_, trial, &Running::trial) == running_.end(), "trial {} begins twice",
                  trials_.at(trial).label);
   StepProfile::run_begins(trials_.at(trial).label);
   const double now = output_.now();
@@ -110,7 +110,7 @@ void Progress::step(std::size_t trial, std::int64_t steps_done, std::optional<do
   run.lr = lr;
   const double now = output_.now();
   if (output_.mode == ProgressOutput::Mode::bar && now - last_drawn_ >= redraw_seconds) draw(now);
-  // The first line of a run comes after an interval; short runs say only how they ended.
+  // The first line of a trial appears after log_seconds, so a short trial prints only its final line.
   if (output_.mode == ProgressOutput::Mode::lines &&
       now - std::max(last_drawn_, running_.front().start) >= log_seconds) {
     print(progress_line(state(now)) + "\n");
@@ -168,9 +168,9 @@ ProgressState Progress::state(double now) const {
 
 void Progress::draw(double now) {
   const int width = output_.width();
-  // Free at the end: room for the "^C" a terminal echoes, which would wrap.
+  // Three free columns: a terminal echoes "^C", which would wrap a full line.
   const std::string bar = progress_bar(state(now), width - 3, output_.style);
-  // A terminal that became narrower has wrapped the former bar.
+  // If the terminal has become narrower, the previous bar spans several rows.
   const std::string begin = bar_columns_ > width ? erased() : "\r";
   print(begin + bar + "\033[K");
   bar_columns_ = std::max(1, display_width(bar));

@@ -1,4 +1,4 @@
-// How a sweep of training runs shows itself on stderr: a live bar on a terminal, a plain line now and then elsewhere.
+// Shows the progress of a sweep on stderr: a live bar on a terminal, otherwise a plain line about every 10 seconds.
 #pragma once
 
 #include <cstdint>
@@ -14,58 +14,63 @@
 
 namespace plumb::lab {
 
-// One moment of a sweep.
+// The state of a sweep at one moment.
 struct ProgressState {
-  std::int64_t run = 1, runs = 1;  // counted from 1
+  std::int64_t run = 1, runs = 1;  // the trial that runs (counted from 1) and the number of trials
   std::string label;               // "layerscale depth 48 seed 0"
   std::int64_t step = 0, steps = 0;
-  std::optional<double> loss = {};  // absent: left out
-  double lr = unknown;              // an unknown value is left out
+  std::optional<double> loss = {};  // not shown if absent
+  double lr = unknown;              // not shown if unknown
   double steps_per_second = unknown;
   double seconds_left = unknown;  // of the whole sweep
   double fraction = 0;            // of the whole sweep
 };
 
+// The characters and colours that a terminal can show.
 struct ProgressStyle {
   bool utf8 = true;
   bool colour = false;
 };
 
-// The bar as one line of at most `width` columns; the less important fields go first where it is narrow.
+// The progress bar as one line of at most `width` columns. If the space is too small, less important fields are left
+// out first.
 std::string progress_bar(const ProgressState& state, int width, ProgressStyle style);
-// Columns on a terminal, where every character is one column wide; colours count nothing.
+// The number of terminal columns of a text: one for each character, none for colour codes.
 int display_width(const std::string& text);
-// A moment of a sweep as a line of a log: all fields, no bar.
+// The state of a sweep as one line of a log: all fields, without a bar.
 std::string progress_line(const ProgressState& state);
-// "✓ layerscale depth 48 seed 0  loss 1.234  24 s", "✗ ..." where it did not train.
+// The line of a finished trial: "✓ layerscale depth 48 seed 0  loss 1.234  24 s", or "✗ ..." if it did not train.
 std::string finished_line(bool trained, const std::string& label, const std::string& outcome, double seconds,
                           ProgressStyle style);
-// "24 s", "4:12", "1:02:33"
+// A duration as text: "24 s", "4:12", "1:02:33".
 std::string duration(double seconds);
 
-// Whether the file (STDOUT_FILENO, ..) is a terminal that shows escape codes and NO_COLOR is not set.
+// True if the file descriptor (such as STDOUT_FILENO) is a terminal that understands escape codes, and NO_COLOR is not
+// set.
 bool shows_colour(int file_descriptor);
 
-// Where progress goes. Tests replace the clock and the width.
+// Where and how progress is shown. Tests replace the clock and the width.
 struct ProgressOutput {
-  enum class Mode { bar, lines, finished };  // finished: only the line of each finished run
+  enum class Mode { bar, lines, finished };  // finished: only one line for each finished trial
 
   std::FILE* file = stderr;
   Mode mode = Mode::lines;
   ProgressStyle style;
   std::function<double()> now;  // seconds
-  std::function<int()> width;   // columns, asked for at each drawing
+  std::function<int()> width;   // columns, read at each redraw
 
-  // Stderr as it is: a bar on a terminal that can show one, UTF-8 as the locale says, colour unless NO_COLOR is set.
+  // Writes to stderr: a bar if it is a terminal that can show one (`no_progress`: finished trials only), UTF-8 if the
+  // locale uses it, colour unless NO_COLOR is set.
   static ProgressOutput standard_error(bool no_progress);
 };
 
+// A trial, for Progress.
 struct ProgressArm {
   std::string label;
-  double cost;  // in any unit, such as depth x steps; the time left is divided by it
+  double cost;  // in any unit, such as depth x steps; the estimate of the time left is based on it
 };
 
-// Of all runs of a sweep, of which several may go on at once, each in a thread of its own.
+// The progress of all trials of a sweep. Several trials may run at the same time, each in its own thread.
 class Progress {
  public:
   explicit Progress(std::vector<ProgressArm> trials, ProgressOutput output);
@@ -73,17 +78,20 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  std::size_t add(ProgressArm trial);  // one more; returns its place
-  void skip(std::size_t trial);        // complete from an earlier call: takes no time
+  // Adds a trial and returns its index.
+  std::size_t add(ProgressArm trial);
+  // Counts a trial that an earlier call has completed; it takes no time.
+  void skip(std::size_t trial);
+  // Starts a trial of `steps` training steps.
   void begin(std::size_t trial, std::int64_t steps);
-  void goes_on(std::size_t trial,
-               std::int64_t first);  // from a checkpoint: steps before this one took none of this call's time
-  void step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss,
-            double lr);  // cheap: draws at most 10 times a second
-  // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step
-  // 12".
+  // Continues the trial from a checkpoint at step `first`. Earlier steps do not count for speed and time left.
+  void goes_on(std::size_t trial, std::int64_t first);
+  // Cheap: redraws at most 10 times a second.
+  void step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss, double lr);
+  // Prints the permanent line of a finished trial. `outcome` follows the label: "loss 1.234  acc 61.2 %", "diverged at
+  // step 12".
   void finish(std::size_t trial, bool trained, const std::string& outcome);
-  // A line of its own, above the bar.
+  // Prints a separate line above the bar.
   void note(const std::string& text);
 
  private:
@@ -100,9 +108,9 @@ class Progress {
     }  // in this call
   };
   Running& running(std::size_t trial);
-  ProgressState state(double now) const;  // of the run that has been going on for longest
+  ProgressState state(double now) const;  // of the trial that has been running longest
   void draw(double now);
-  std::string erased();  // what removes the bar from the screen
+  std::string erased();  // escape codes that remove the bar from the screen
   void print(const std::string& text);
   void print_above(const std::string& text);
 
@@ -111,11 +119,11 @@ class Progress {
   std::vector<Running> running_;
   ProgressOutput output_;
   double total_cost_ = 0, done_cost_ = 0;  // done: finished or skipped
-  double spent_cost_ = 0;                  // that took the time since start_
+  double spent_cost_ = 0;                  // cost of the steps taken since start_
   double start_ = unknown, last_drawn_ = -std::numeric_limits<double>::infinity();
   std::size_t begun_ = 0;
   int label_width_ = 0;
-  int bar_columns_ = 0;  // of the bar on the screen
+  int bar_columns_ = 0;  // width of the bar on the screen
 };
 
 }  // namespace plumb::lab

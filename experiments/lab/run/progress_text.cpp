@@ -25,7 +25,7 @@ std::string shortened(const std::string& text, int width, ProgressStyle style) {
   return text.substr(0, end) + dots;
 }
 
-// Of `width` columns, frame included.
+// A gauge of `width` columns, including its frame.
 std::string gauge(double fraction, int width, ProgressStyle style) {
   static const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int inner = width - 2, parts = style.utf8 ? 8 : 1;
@@ -70,7 +70,7 @@ int display_width(const std::string& text) {
 
 std::string progress_bar(const ProgressState& s, int width, ProgressStyle style) {
   constexpr int gap = 2, narrowest_gauge = 6, widest_gauge = 40, narrowest_label = 12;
-  // In the order of the line. Of what can be missed, the highest rank goes first.
+  // In the order of the line. Fields with the highest rank are dropped first; rank 0 is always kept.
   struct Field {
     std::string text;
     const char* colour = "";
@@ -91,7 +91,7 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
     for (const Field& field : fields) sum += gap + display_width(field.text);
     return sum - width;
   };
-  std::string& label = fields[1].text;  // never erased, and nothing is added from here on
+  std::string& label = fields[1].text;  // never erased; no field is added after this line
   for (int excess; (excess = too_wide()) > 0;) {
     const auto least =
         std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.rank < b.rank; });
@@ -106,7 +106,7 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
       return "";
   }
   if (label != s.label)
-    label = shortened(s.label, display_width(label) - too_wide(), style);  // what went after it made room
+    label = shortened(s.label, display_width(label) - too_wide(), style);  // use the space of the dropped fields
   std::string line;
   for (const Field& field : fields) {
     if (!line.empty()) line += std::string(gap, ' ');

@@ -16,8 +16,8 @@ ImageData data_of(const StudyOptions& o) {
   ImageData data = open_data(o.data, o.data_dir, {o.image_size, o.image_crop});
   if (o.validation_split > 0) data = with_validation_split(std::move(data), o.validation_split);
   const bool has_train = std::filesystem::is_directory(std::filesystem::path(o.data_dir) / "train");
-  check(data.validation.size() > 0, "{}: {}, so nothing to validate on; give --validation-split 0.1", o.data_dir,
-        has_train ? "no val/ beside train/" : "no train/ and val/ in it, only folders that are taken for the classes");
+  check(data.validation.size() > 0, "{}: there are no validation images ({}); give --validation-split 0.1", o.data_dir,
+        has_train ? "it has train/ but no val/" : "it has no train/ and val/, so its folders are read as classes");
   if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
   check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch,
         data.train.size(), data.name,
@@ -28,7 +28,7 @@ ImageData data_of(const StudyOptions& o) {
 Machine machine_of(const StudyOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == Determinism::strict);
-  // What bf16 was asked for ran in is a fact of the machine.
+  // The instructions that compute bf16 products belong to the description of the machine.
   return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + ", host: ") + cpu_description() +
                     (o.dtype == NumberFormat::bf16
                          ? fmt::format(", products in bf16{}", defaults().device == Device::cpu
@@ -38,13 +38,14 @@ Machine machine_of(const StudyOptions& o) {
           .threads = num_threads()};
 }
 
-// "AMD EPYC, AVX-512, oneDNN 2.6.3" of "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
+// Removes the number of threads: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3" becomes "AMD EPYC, AVX-512, oneDNN
+// 2.6.3".
 std::string without_threads(std::string device) {
   const std::size_t end = device.find(" threads, "), begin = device.rfind(", ", end);
   return end == device.npos ? device : device.erase(begin + 2, end + 10 - begin - 2);
 }
 
-// Of what training and evaluation can see.
+// A hash of everything that training and evaluation read from the images.
 std::string hash_of_images(const ImageData& data) {
   Hash hash;
   for (const ImageSet* set : {&data.train, &data.validation}) {
@@ -53,7 +54,7 @@ std::string hash_of_images(const ImageData& data) {
     hash.add({reinterpret_cast<const char*>(set->labels.data()), set->labels.size() * sizeof set->labels[0]});
     if (!set->in_files()) continue;
     hash.add(fmt::format("{:g};", set->crop));
-    // Of files the place in their class and the size: to read all would take hours.
+    // For images in files, hashes class folder, name and size. Reading all pixels would take hours.
     for (const std::string& file : set->files) {
       std::error_code error;
       const std::filesystem::path path = file;

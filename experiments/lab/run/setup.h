@@ -1,4 +1,4 @@
-// What an experiment sets up before its first run: threads, dtype and device, data.
+// Everything that a study sets up before its first trial: threads, dtype, device and data.
 #pragma once
 
 #include "core/array.h"
@@ -9,24 +9,28 @@
 
 namespace plumb::lab {
 
+// The default dtype and device for --dtype and --device.
 Defaults defaults_for(const StudyOptions& options);
 
+// The data, the machine and the defaults for all trials of a call.
 class Setup {
  public:
-  // Errors: open_data, split, a batch larger than the training set.
+  // Throws the errors of open_data() and of the validation split, and Error if the batch is larger than the training
+  // set or no validation images are left.
   explicit Setup(const StudyOptions& options);
 
  private:
-  DefaultsScope defaults_;  // of the thread that made it, while it lives
+  DefaultsScope defaults_;  // defaults of the calling thread, while this object exists
   PrecisionScope precision_;
 
  public:
+  // The images, how their pixels are normalised, and the machine for run.json.
   const ImageData data;
   const Normalization normalization;
   const Machine machine;
-  const std::string
-      arithmetic;  // of the machine, what may decide bits: processor and instruction set, without the number of threads
-  const DataFacts facts;
+  // The part of machine.device that may change result bits: processor and instruction set, but not the thread count.
+  const std::string arithmetic;
+  const DataFacts facts;  // name, sizes and hash of the data
 };
 
 }  // namespace plumb::lab

@@ -18,7 +18,7 @@ StepProfile::StepProfile(const StudyFolder& folder, std::int64_t steps)
     : folder_(folder), last_(std::min(last_profiled_step, steps - 1)) {
   internal_check(last_ >= first_profiled_step, "a profile of steps {} to {} of {}", first_profiled_step,
                  last_profiled_step, steps);
-  internal_check(!current, "a second profile of steps in one thread");
+  internal_check(!current, "a second step profile in one thread");
   current = this;
 }
 
@@ -37,8 +37,8 @@ void StepProfile::step_ends(std::int64_t step) {
 }
 
 void StepProfile::begin(std::int64_t step) {
-  if (complete_) return write();                        // soon, as a sweep may take hours
-  if (step == first_profiled_step) profile_.emplace();  // in place of what another run left incomplete
+  if (complete_) return write();                        // early: a sweep may take hours
+  if (step == first_profiled_step) profile_.emplace();  // replaces the incomplete profile of a shorter trial
 }
 
 void StepProfile::end(std::int64_t step) {
@@ -57,10 +57,11 @@ void StepProfile::write() {
 
 void StepProfile::finish() {
   if (!complete_)
-    return note_error(fmt::format("--profile: no run of this call took steps {} to {}, so there is no profile\n",
-                                  first_profiled_step, last_));
+    return note_error(
+        fmt::format("--profile: no profile was written, because no trial of this call took steps {} to {}\n",
+                    first_profiled_step, last_));
   write();
-  note_error(fmt::format("\n{}{} is this table; {} opens in https://ui.perfetto.dev or chrome://tracing\n", text(),
+  note_error(fmt::format("\n{}This table is in {}. Open {} in https://ui.perfetto.dev or chrome://tracing\n", text(),
                          (folder_ / "profile.txt").string(), (folder_ / "profile.json").string()));
 }
 

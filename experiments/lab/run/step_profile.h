@@ -1,4 +1,4 @@
-// --profile: where the time of a few training steps goes.
+// The option --profile: shows where the time of a few training steps goes.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,24 @@ namespace plumb::lab {
 
 class StudyFolder;
 
-// What --profile asks for: the kernel calls of steps 3 to 7 of the first run that takes them all, in the thread that
-// made it. While it lives, each TrainingStep reports to it, and Progress names the runs.
+// Records the kernel calls of steps 3 to 7 of the first trial that takes all of these steps, in the thread that created
+// the profile. While a StepProfile exists, each TrainingStep reports to it and Progress tells it the trials' names.
 class StepProfile {
  public:
-  // Runs have `steps` steps; shorter ones are profiled up to their end. Errors: fewer than first + 1 steps.
+  // `steps`: the number of training steps of a trial. If a trial is shorter than 8 steps, the profile ends with its
+  // last step. Throws Error if there are fewer than 4 steps, or if the thread has a profile already.
   StepProfile(const StudyFolder& folder, std::int64_t steps);
   ~StepProfile();
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
 
-  // Writes profile.txt (the table) and profile.json (Chrome's trace event format) into the folder, if that is still to
-  // do, and prints the table and where the files are on stderr, or that no run took these steps.
+  // Writes profile.txt (a table) and profile.json (Chrome's trace event format) into the run folder, if they are not
+  // written yet. Prints the table and the paths of both files on stderr. If no trial took the steps, prints that
+  // instead.
   void finish();
 
-  // Of the thread that calls; they do nothing without --profile. Names the run that begins; a step begins and ends.
+  // Tell the profile of the calling thread that a trial begins, or that a step begins or ends. Without --profile they
+  // do nothing.
   static void run_begins(const std::string& label);
   static void step_begins(std::int64_t step);
   static void step_ends(std::int64_t step);

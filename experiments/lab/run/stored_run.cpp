@@ -15,13 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The one beside this program, or else the one that wrote the folder.
+// The program in the folder of this program, or otherwise at the path in run.json.
 fs::path program_of(const StudyDescription& run) {
   std::error_code none;
   const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
   if (::access(beside.c_str(), X_OK) == 0) return beside;
   check(fs::path(run.program).is_absolute() && ::access(run.program.c_str(), X_OK) == 0,
-        "{} was written by {}, which is neither there nor at {}", run.experiment, run.program, beside.string());
+        "the program of {} was found neither at {} nor at {}; put it at one of these paths", run.experiment,
+        run.program, beside.string());
   return run.program;
 }
 
@@ -34,12 +35,12 @@ StudyDescription described(const fs::path& folder) {
   if (is_kept(folder)) {
     const fs::path file = description_of(folder);
     usage_check(fs::exists(folder), "{}: no such file", folder.string());
-    usage_check(fs::exists(file), "{} has no {} beside it, which says what was run; report --keep writes both",
-                folder.string(), file.string());
+    usage_check(fs::exists(file), "{} has no description {}; `report --keep` writes both files", folder.string(),
+                file.string());
     return StudyDescription::parse(read_file(file), file.string());
   }
   usage_check(fs::is_directory(folder), "{}: no such folder", folder.string());
-  usage_check(fs::exists(folder / "run.json"), "{} holds no run.json, so it is not a run's folder", folder.string());
+  usage_check(fs::exists(folder / "run.json"), "{} has no run.json, so it is not a run folder", folder.string());
   return StudyDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
 }
 
@@ -68,7 +69,7 @@ int run_program(const fs::path& folder, const StudyDescription& run, const std::
 }
 
 void declare_accept_code(Cli& cli, std::string& accept_code) {
-  cli.option("--accept-code", &accept_code, "Put runs that other code has computed into the tables, too")
+  cli.option("--accept-code", &accept_code, "Also show trials that were computed by other code with this hash")
       .value_name("HASH");
 }
 

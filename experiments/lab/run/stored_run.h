@@ -1,5 +1,5 @@
-// The folder of a run as programs about folders see it, whatever program wrote it: bin/merge, bin/report, bin/replay. A
-// study's tables and report are its own program's: run.json names it, and it is run again with --rebuild or --replay.
+// Access to a run folder, whichever program wrote it; used by bin/merge, bin/report and bin/replay. Only the program of
+// a study can make the study's tables and report. run.json names this program; it is called with --rebuild or --replay.
 #pragma once
 
 #include <filesystem>
@@ -12,21 +12,23 @@ namespace plumb::lab {
 
 class Cli;
 
-// Whether a path is a ledger that `report --keep` has copied for documents: NAME.jsonl, with NAME.json, its
-// description, beside it.
+// is_kept(): true for a ledger NAME.jsonl that `report --keep` has copied. description_of(): the path of its
+// description, NAME.json.
 bool is_kept(const std::filesystem::path& path);
 std::filesystem::path description_of(const std::filesystem::path& ledger);
 
-// The description of a run's folder or of a kept ledger. Throws UsageError where there is none.
+// The description of a run folder or of a kept ledger. Throws UsageError if it does not exist.
 StudyDescription described(const std::filesystem::path& folder_or_ledger);
 
-// Runs the program of a folder, found beside this one or where run.json says, with --config DIR/run.json --out DIR and
-// `more`. Returns its exit status; throws Error where the program cannot be started.
+// Runs the program that wrote `folder`, with --config DIR/run.json --out DIR and the arguments `more`. It is searched
+// in the folder of the calling program and then at the path in run.json. Returns its exit status. Throws Error if the
+// program cannot be started.
 enum class Tables { printed, not_printed };
 int run_program(const std::filesystem::path& folder, const StudyDescription& run, const std::vector<std::string>& more,
                 Tables tables = Tables::printed);
 
-// --accept-code, and the arguments of run_program that make tables and report anew.
+// declare_accept_code() declares the option --accept-code. rebuild_words() returns the arguments for run_program that
+// make the tables and the report again.
 void declare_accept_code(Cli& cli, std::string& accept_code);
 std::vector<std::string> rebuild_words(const std::string& accept_code);
 

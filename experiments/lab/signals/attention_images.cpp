@@ -15,7 +15,7 @@
 namespace plumb::lab {
 namespace {
 
-// The keys that are patches: all of them, or all but a class token, the first.
+// The keys that are patches: all keys, or all keys after the class token, which comes first.
 PatchWeights patches_of(const std::vector<double>& row) {
   const auto keys = std::ssize(row);
   for (const std::int64_t first : {0, 1}) {
@@ -25,7 +25,7 @@ PatchWeights patches_of(const std::vector<double>& row) {
   fail(fmt::format("[attention] expected keys of a square grid of patches, got {}", keys));
 }
 
-// Row `query` of [.., queries, keys], or the mean of all rows.
+// Row `query` of [queries, keys], or the mean of all rows if `query` is negative.
 std::vector<double> row_of(const std::vector<double>& values, std::int64_t queries, std::int64_t keys,
                            std::int64_t query) {
   std::vector<double> row(static_cast<std::size_t>(keys), 0);
@@ -76,7 +76,7 @@ std::vector<PatchWeights> attention_by_head(const nn::AttentionMap& map, std::in
   std::vector<PatchWeights> all;
   for (std::int64_t h = 0; h < heads; ++h) {
     std::vector<double> values = slice(slice(p, 0, sample, sample + 1), 1, h, h + 1).values();
-    for (double& v : values) v = std::abs(v);  // talking heads may weigh a key below 0
+    for (double& v : values) v = std::abs(v);  // talking heads may give a key a negative weight
     all.push_back(patches_of(row_of(values, queries, keys, row)));
   }
   return all;
@@ -120,7 +120,7 @@ Pixels heat(const Pixels& image, const PatchWeights& weights) {
   Pixels result = image;
   const double most = std::max(*std::ranges::max_element(weights.values), 1e-300);
   const std::int64_t n = weights.side;
-  const auto place = [n](std::int64_t pixel, std::int64_t size) {  // in patches, from the centre of the first
+  const auto place = [n](std::int64_t pixel, std::int64_t size) {  // in patches, 0 at the first patch centre
     return std::clamp((static_cast<double>(pixel) + 0.5) * static_cast<double>(n) / static_cast<double>(size) - 0.5,
                       0.0, static_cast<double>(n - 1));
   };
@@ -184,7 +184,7 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
   const nn::EvaluationScope scope(model);
   try {
     std::vector<Pixels> pictures;
-    for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one by one: the maps of a large model are large
+    for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one by one, to save memory
       const nn::AttentionMaps maps(model);
       model(to_tensors(evaluation_batch(set, trial.normalization(), i, 1), set).images);
       const Pixels image = for_people(fitted(set, i), side);
@@ -192,8 +192,8 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
                       {image, heat(image, attention_of_class(maps.all(), 0)), heat(image, rolled_out(maps.all(), 0))});
     }
     attach_picture(trial, "attention", beside(pictures, 6));
-  } catch (const std::exception& e) {  // what was measured stays
-    trial.note(fmt::format("no picture of what {} attends to: {}", trial.point().label(), e.what()));
+  } catch (const std::exception& e) {  // the measured values are kept
+    trial.note(fmt::format("no attention picture of {}: {}", trial.point().label(), e.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// What a network attends to, over the image.
+// Pictures of a network's attention, drawn over the image.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,42 @@
 
 namespace plumb::lab {
 
-// How much of each patch goes somewhere: `side` x `side` weights from 0 on, row by row.
+// One non-negative weight for each patch of an image: `side` x `side` values, row by row.
 struct PatchWeights {
   std::int64_t side = 0;
   std::vector<double> values = {};
 };
 
-// What the class is read from, for image `sample` of the passes: CaiT's last class attention, its mean over heads; of a
-// ViT with a class token the row of that token in the last block; without one the mean over all queries there.
+// The attention from which the class is read, for image `sample` of the batch. CaiT: the last class attention, averaged
+// over heads. ViT with a class token: the row of the class token in the last block, averaged over heads. ViT without
+// one: the mean over all queries and heads of the last block. Throws Error if `maps` is empty.
 PatchWeights attention_of_class(const std::vector<nn::AttentionMap>& maps, std::int64_t sample);
-// The same for each head of one map; of a grid of patches, what `query` (a patch, counted row by row) attends to, or
-// the mean over all if below 0.
+// The attention of each head of one map. Without a class query, `query` selects a patch (counted row by row) whose
+// attention is returned; -1 selects the class token, or the mean over all patches if there is none. Throws Error if
+// there is no such patch.
 std::vector<PatchWeights> attention_by_head(const nn::AttentionMap& map, std::int64_t sample, std::int64_t query = -1);
-// nn::rollout of the maps, to the class token or the mean over all patches, above its least value: what goes past the
-// layers makes all patches alike.
+// Attention rollout (nn::rollout) to the class token, or the mean over all patches. The smallest weight is subtracted,
+// because the skip connections give all patches an equal share.
 PatchWeights rolled_out(const std::vector<nn::AttentionMap>& maps, std::int64_t sample);
 
-// In red, green and blue, each pixel so many times as large as makes the image at least `side` high and wide.
+// The image in red, green and blue, enlarged by the smallest whole factor that makes it at least `side` pixels high and
+// wide.
 Pixels for_people(const Pixels& image, std::int64_t side = 192);
-// The image, dark, with the weights over it from black through red to yellow, interpolated between the patches'
-// centres; the largest is yellow.
+// The darkened image with the weights as colours from black through red to yellow. Weights are interpolated between the
+// centres of patches; the largest weight is yellow. Throws Error unless the image has 3 channels.
 Pixels heat(const Pixels& image, const PatchWeights& weights);
-// Pictures of one size in rows of so many, white pixels apart; 0: all in one row.
+// Arranges pictures of one size in rows of `in_a_row` (0: one row), separated by `gap` white pixels. Throws Error if
+// there is no picture or if the sizes differ.
 Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, std::int64_t gap = 2);
 
 // For reports: a picture with a title, and pictures that a trial attaches under a name (report/pictures.h shows them).
-// Those of the first seed alone are drawn, as others look alike.
+// Only the trials of the first seed draw pictures, because those of other seeds look alike.
 bool is_of_first_seed(const Trial& trial);
 Picture titled(const std::string& title, const Pixels& picture);
 void attach_picture(Trial& trial, const std::string& name, const Pixels& picture);
 
-// Draws, for the first validation images, what the class attends to in a trained model and what is rolled out through
-// all its blocks, and attaches it to the trial.
+// Attaches a picture to the trial of the first seed: for the first 4 validation images, the attention of the class and
+// the attention rollout of the trained model.
 void attach_attention(Trial& trial, nn::Classifier& model);
 
 }  // namespace plumb::lab

@@ -8,8 +8,9 @@ namespace plumb::lab {
 std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input,
                                           const std::array<double, 2>& added) {
   std::vector<double> predicted;
-  std::array<double, 2> met{};       // by the two branches of the first block that grows
-  std::size_t first = norms.size();  // its first branch
+  // The first block without post-norm: the mean square of the stream before its two branches, and its first branch.
+  std::array<double, 2> met{};
+  std::size_t first = norms.size();
   double stream = input;
   for (std::size_t i = 0; i < norms.size(); ++i) {
     const std::size_t which = i % 2;

@@ -1,5 +1,4 @@
-// How the mean square of the residual stream should grow over a freshly initialised network, by the law that its method
-// states.
+// Predicts the mean square of the residual stream in a freshly initialised network, from the growth law of its method.
 #pragma once
 
 #include <array>
@@ -9,14 +8,18 @@
 
 namespace plumb::lab {
 
-// The mean square of the stream after each branch (attention and MLP of each block, in order), predicted.
-//   law    what the method says of itself
-//   norms  where the norm of each branch's block sits, one entry a branch
-//   input  mean square of what enters the first block
-//   added  mean square of what the two branches of the first block that is not post-norm add to the stream
-// A post-norm branch leaves 1. The others add to what is there, as uncorrelated signals do: `added` again (linear),
-// added / l in the l-th block (harmonic), the same share of what they meet as in the first block (geometric), or
-// nothing (identity). NaN where no law is stated.
+// Predicts the mean square of the stream after each branch (attention and MLP of each block, in order).
+//   law    the growth law that the method states
+//   norms  the norm placement of each branch; one entry per branch
+//   input  mean square of the input of the first block
+//   added  mean squares that the two branches of the first block without post-norm add to the stream
+// After a post-norm branch the mean square is 1. Other branches add to the mean square of the stream, because their
+// output is uncorrelated with it:
+//   linear     `added` in every block
+//   harmonic   added / l in the l-th block
+//   geometric  the same share of the stream as in the first block
+//   identity   nothing
+// The prediction is NaN if the method states no law.
 std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input,
                                           const std::array<double, 2>& added);
 

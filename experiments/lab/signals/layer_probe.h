@@ -1,4 +1,4 @@
-// Passports of every layer while a trial trains.
+// Records the signal passport of every layer while a trial trains.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace plumb::lab {
 
-// To be handed to Trial::train: a passport at the first and the last step and at about `count` - 1 in between, whatever
-// the length. Attached to the trial.
+// Returns a function for Trial::train that attaches a passport to the trial at the first step, at the last step and at
+// about `count` - 1 steps in between.
 AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count = 10);
 
+// The passport of one step.
 struct StepStats {
   std::int64_t step;
   LayerStats passport;
 };
-// Those that a trial attached.
+// The passports that a trial has attached, in the order of their steps.
 std::vector<StepStats> passports_of(const Record& record);
 
 }  // namespace plumb::lab

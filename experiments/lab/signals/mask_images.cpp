@@ -8,7 +8,7 @@
 namespace plumb::lab {
 
 Pixels mask_picture(const KeyMask& drop, KeyGrid grid, std::int64_t keys, std::int64_t query) {
-  constexpr std::int64_t scale = 8;  // pixels a patch
+  constexpr std::int64_t scale = 8;  // pixels per patch
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(keys));
   drop_keys(drop, 0, 0, 1, 0, query, dropped);
   Pixels image{3, grid.height * scale + 1, grid.width * scale + 1, {}};
@@ -25,7 +25,7 @@ Pixels mask_picture(const KeyMask& drop, KeyGrid grid, std::int64_t keys, std::i
 }
 
 std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, std::int64_t tokens) {
-  constexpr std::int64_t rows_shown = 4;  // of a block
+  constexpr std::int64_t rows_shown = 4;  // queries per block
   const auto count = std::ssize(stack.blocks());
   std::vector<Pixels> masks;
   bool drops = false;

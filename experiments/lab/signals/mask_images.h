@@ -1,4 +1,4 @@
-// What DropKey drops, as pictures.
+// Pictures of the keys that DropKey drops.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace plumb::lab {
 
-// The patches of the grid that row (sample 0, head 0, query) of a call on so many keys draws in its first step: dark is
-// dropped. A row that loses all of them is drawn so, whatever becomes of it (EmptyRow).
+// Draws the grid of patches for one query (sample 0, head 0) in the first step: dropped patches are dark. `keys` is the
+// number of keys. If all keys of the query are drawn to be dropped, all are dark, whatever EmptyRow then does with
+// them.
 Pixels mask_picture(const KeyMask& drop, KeyGrid grid, std::int64_t keys, std::int64_t query);
 
-inline constexpr std::int64_t mask_gap = 10;  // pixels between such pictures
+inline constexpr std::int64_t mask_gap = 10;  // pixels between two mask pictures
 
-// What four rows of the first, the middle and the last block lose in the first step of a training under this seed, of
-// `tokens` tokens; a row of pictures a block. Nothing where nothing is dropped.
+// Draws the masks of four queries in the first, the middle and the last block, in the first training step with this
+// seed and `tokens` tokens. Each block is a row of pictures. Returns nothing if nothing is dropped.
 std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, std::int64_t tokens);
 
-// For reports: attaches that to the trial, of the first seed alone.
+// For reports: attaches masks_picture() to the trial if it has the first seed.
 void attach_masks(Trial& trial, const nn::Stack& stack, std::int64_t tokens);
 
 }  // namespace plumb::lab

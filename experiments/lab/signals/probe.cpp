@@ -26,7 +26,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// <a, b> of each sample; a, b [B, N].
+// The dot product <a, b> of each sample; a and b have shape [B, N].
 std::vector<double> products(const Tensor& a, const Tensor& b) { return sum(a * b, {1}).values(); }
 
 Tensor rows_of(const Tensor& x) { return reshape(x, {x.dim(0), x.numel() / x.dim(0)}); }
@@ -56,7 +56,7 @@ std::size_t index_of(const nn::Junction& j) {
   return static_cast<std::size_t>(2 * j.block + (std::string_view(j.branch.kind()) == "mlp"));
 }
 
-// The same objects as the junctions name, attention and MLP of each block in turn.
+// The branches in the order of index_of(): attention and MLP of each block.
 std::vector<nn::Branch*> branches_of(const nn::Stack& stack) {
   std::vector<nn::Branch*> branches;
   for (const auto& block : stack.blocks()) branches.insert(branches.end(), {&block->attn(), &block->mlp()});
@@ -162,8 +162,8 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
   const NoGrad no_grad;
   const std::vector<nn::Branch*> branches = branches_of(stack_);
   check(seen_ >= branches.size(),
-        "[passport] expected a forward pass through the stack while the probe lives, got none; make the probe before "
-        "the pass");
+        "[passport] expected a forward pass through the stack while the probe exists, got none; create the probe "
+        "before the pass");
   LayerStats passport = passport_;
   std::unordered_map<const Node*, const Tensor*> gradient_of;
   for (const Gradients::Entry& e : gradients.entries()) gradient_of[e.node.get()] = &e.gradient;
@@ -188,7 +188,7 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
   if (!moved)
     for (BranchStats& row : passport.branches) row.update.reset();
 
-  std::size_t first = 0;  // branch of the first block that grows
+  std::size_t first = 0;  // index of the first branch of the first block without post-norm
   while (first + 2 < norms.size() && norms[first] == nn::Norm::post) first += 2;
   const std::vector<double> predicted =
       predicted_mean_square(passport.growth, norms, passport.input_mean_square, {added_[first], added_[first + 1]});

@@ -69,7 +69,7 @@ std::string to_json(const LayerStats& passport) {
     branches["branch"].push_back(row.branch);
     branches["norm"].push_back(nn::name(row.norm));
   }
-  for (const Column& c : columns) {  // nlohmann-json writes a number that is not finite as null
+  for (const Column& c : columns) {  // nlohmann-json writes non-finite numbers as null
     branches[c.name] = Json::array();
     for (const BranchStats& row : passport.branches) branches[c.name].push_back(value_of(row, c));
   }
@@ -108,7 +108,7 @@ LayerStats passport_from_json(std::string_view text) {
     check(!passport.branches.empty() && norms.size() % 2 == 0, "no blocks");
     return passport;
   } catch (const std::exception& e) {
-    fail(fmt::format("expected a passport as one JSON object ({})", e.what()));
+    fail(fmt::format("expected a signal passport as one JSON object ({})", e.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// Passports as JSON: what ledgers keep of them.
+// Converts signal passports to JSON, the form in which ledgers store them.
 #pragma once
 
 #include <string>
@@ -9,13 +9,15 @@
 
 namespace plumb::lab {
 
-// One object: what a LayerStats holds, and a list for each number of its branches. Numbers that are absent or not
-// finite are null; read back they are absent, or NaN.
+// Returns one JSON object with the fields of a LayerStats, and one list for each column of its branches. Absent and
+// non-finite numbers are written as null.
 std::string to_json(const LayerStats& passport);
-// Throws Error unless the text is what to_json wrote.
+// Reads the text of to_json(). A null becomes an absent value if the field is optional, otherwise NaN. Throws Error if
+// the text was not written by to_json().
 LayerStats passport_from_json(std::string_view json);
 
-// The numbers of a branch by name, in the order of the columns of passport.csv; NaN where one is absent.
+// The names of a branch's numbers, in the column order of passport.csv; and the number of one name, or NaN if it is
+// absent.
 const std::vector<std::string>& branch_columns();
 double value_of(const BranchStats& row, std::string_view column);
 

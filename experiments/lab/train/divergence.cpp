@@ -11,8 +11,8 @@
 namespace plumb::lab {
 namespace {
 
-// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function
-// of weights, batch, seed and step, so it dies where it died before.
+// Repeats a step with every op checked, and returns the message of the first op that makes a non-finite number. The
+// step depends only on weights, batch, seed and step number, so it fails at the same op again.
 std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   const AnomalyMode anomaly;
   try {
@@ -21,7 +21,7 @@ std::string first_non_finite_op(const std::function<Tensor()>& loss) {
     std::string message = e.what();
     return message;
   }
-  return "the gradient's norm overflows though every gradient is finite";
+  return "the gradient norm overflows, although every gradient is finite";
 }
 
 }  // namespace

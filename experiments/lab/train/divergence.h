@@ -9,45 +9,46 @@
 
 namespace plumb::lab {
 
-// Whether a value of this name that is not finite means that the training has diverged: a loss ("loss", "val_loss",
-// ...) or the norm of gradients
-// ("grad_norm", "gradient_norm", "first_grad_norm", ...).
+// Whether a non-finite value of this name means that the training has diverged. True for losses ("loss", "val_loss",
+// ...) and gradient norms ("grad_norm", "gradient_norm", "first_grad_norm", ...).
 bool tells_divergence(std::string_view name);
 
-// When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above `limit` times
-// chance for 20 steps in a row.
+// Decides when a training has diverged: the loss or the gradient norm is not finite, or the loss was above `limit`
+// times chance for 20 steps in a row.
 class DivergenceWatch {
  public:
   static constexpr std::size_t patience = 20;
 
-  // Chance is the loss of knowing nothing, such as ln(classes); infinity if there is none.
-  // A limit of 0 is none.
+  // `chance`: the loss of a uniform guess, ln(classes); infinity if undefined. `limit`: 0 means no limit.
   explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
 
-  // Of each step in turn, before its update.
+  // Returns whether the training has diverged. Call it for each step in order, before the step's update.
   bool observe(std::int64_t step, double loss, double gradient_norm);
-  // A step's loss alone, where nobody asks whether it diverged. Counts once a step.
+  // Records the loss of a step without a decision. A second call for the same step has no effect.
   void see(std::int64_t step, double loss);
-  // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the
-  // first one that makes a non-finite number is named.
+  // The reason for the divergence, after observe() has returned true. `loss` must compute the last step's loss again;
+  // call reason() within this step's random scope. If a number was not finite, the step is repeated with every op
+  // checked, and the reason names the first op that makes a non-finite number.
   std::string reason(const std::function<Tensor()>& loss) const;
 
-  // The first of the steps that are bad up to the last: a loss above the limit is known as divergence only when it has
-  // lasted.
+  // The first step of the current series of bad steps. A loss above the limit counts as divergence only after 20 steps,
+  // so this step may lie before the one at which observe() returned true.
   std::int64_t bad_since() const;
 
+  // The loss of a uniform guess.
   double chance() const { return chance_; }
-  bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }  // by its last step
+  // Whether the last step was bad.
+  bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }
   double recent_loss() const;  // mean over the last 20 steps; unknown before the first
-  // What it remembers, for checkpoints: the last losses.
+  // The losses of the last steps, which a checkpoint stores and restores.
   const std::deque<double>& recent() const { return recent_; }
   void set_recent(std::deque<double> losses) { recent_ = std::move(losses); }
 
  private:
-  bool is_above(double loss) const;  // the limit
+  bool is_above(double loss) const;  // whether `loss` is above the limit
   double chance_, limit_;
   bool finite_ = true;
-  std::int64_t seen_ = -1;  // step
+  std::int64_t seen_ = -1;  // the last step seen
   std::deque<double> recent_;
 };
 

@@ -9,7 +9,8 @@ namespace plumb::lab {
 
 Steps::Steps(TrialState& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
 
-// A loop that was left by break has done its last step; one that an exception leaves, those before it.
+// If the loop ends by `break`, its last step counts as taken. If an exception ends the loop, only the steps before it
+// count.
 Steps::~Steps() {
   if (!scope_) return;
   scope_.reset();
@@ -28,7 +29,7 @@ void Steps::advance() {
     scope_.reset();
     run_.after_step();
   }
-  if (interrupted()) run_.settle();  // a trial that has diverged is finished
+  if (interrupted()) run_.settle();  // if a step has diverged, the trial ends as diverged, not as interrupted
   if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
   run_.before_step(++step_);
   scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);

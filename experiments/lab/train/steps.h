@@ -1,4 +1,4 @@
-// The loops of a body: over the numbers of the steps, or over the batches.
+// The loops of a study body: over the step numbers of a trial, or over its training batches.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@ namespace plumb::lab {
 
 class TrialState;
 
-// The numbers of a trial's steps, each of which is a step of its own for all random draws while the loop's body runs.
-// An interrupt ends the loop, and the trial, by an exception that the study catches.
+// The step numbers of a trial. While the loop body runs, random draws belong to the current step. An interrupt ends the
+// loop and the trial by an exception, which the study catches.
 class Steps {
  public:
+  // An iterator for range-based for. Its increment finishes a step and begins the next one.
   class Iterator {
    public:
     std::int64_t operator*() const { return owner_->step_; }
@@ -34,6 +35,7 @@ class Steps {
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
+  // For range-based for. begin() starts the first step.
   Iterator begin() {
     advance();
     return Iterator(this);
@@ -49,9 +51,10 @@ class Steps {
   std::optional<TrainingStep> scope_;
 };
 
-// The same with the training batch of each step.
+// The training batches of a trial, one for each step. Otherwise the loop is the same as with Steps.
 class Batches {
  public:
+  // An iterator for range-based for, like that of Steps.
   class Iterator {
    public:
     const Batch& operator*() const { return owner_->batch_; }
@@ -68,6 +71,7 @@ class Batches {
   };
 
   Batches(TrialState& run, const Augmentation& augment);
+  // For range-based for. begin() starts the first step.
   Iterator begin() {
     advance();
     return Iterator(this);

@@ -37,7 +37,7 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
     const nn::StepReading reading = optimizer.step_while_finite(gradients);
     if (ema) ema->update();
     if (after) after(gradients);
-    after = nullptr;  // what watched the passes is gone before one is repeated
+    after = nullptr;  // removes observers before a step is repeated
     trial.took({.step = step,
                 .rate = rate,
                 .reading = reading,
@@ -82,10 +82,10 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss")))
-    return mark_diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
+    return mark_diverged(steps() - 1, "the validation loss is not finite");  // caused by the last update
   measure({{"train_loss", recent_loss()}});
   measure(evaluation);
-  if (ema) ema->swap();  // the model ends with the weights that were evaluated
+  if (ema) ema->swap();  // the model keeps the weights that were evaluated
   run_.ema = nullptr, run_.optimizer = nullptr;
   measure(
       {{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});

@@ -9,27 +9,28 @@
 
 namespace plumb::lab {
 
-// What the loop must know of a problem: neither images nor networks.
+// The problem that train() solves. The loop needs no knowledge of images or networks.
 class Task {
  public:
   virtual ~Task() = default;
-  // The loss of a step's batch, to be called within the step's random scope: a function that keeps the batch, so that
-  // an earlier step can be repeated while a later one's is there. Steps come in order; the first may be any.
+  // Returns a function that computes the loss of the step's batch; call it within the step's random scope. The function
+  // keeps its batch, so that an earlier step can be repeated when later ones exist. Steps come in order and may start
+  // at any number.
   virtual std::function<Tensor()> loss_of(std::int64_t step) = 0;
 };
 
-// Minimises the task's loss over the steps of the trial, which has been told what is trained (Trial::track); or marks
-// the trial as diverged, with its weights as they were before the first step whose loss or gradients were not finite
-// (of a loss above the limit: up to three updates later). Every `log_every`-th step is traced, and the last (loss,
-// lr_now, grad_norm); 0: as many as make about 200. Returns whether it ended well: trial.recent_loss() then is its
-// training loss. On a device, a step's numbers are read a step or two later; what is reported is the same.
+// Minimises the task's loss over the steps of the trial. Call Trial::track() first. Every `log_every`-th step and the
+// last step are traced (loss, lr_now, grad_norm); 0 traces about 200 steps. Returns true if the training did not
+// diverge; trial.recent_loss() is then its training loss. Otherwise the trial is marked as diverged. If a loss or a
+// gradient was not finite, the weights are those before that step. If the loss was above the limit, up to three more
+// updates were made. On a device, the numbers of a step are read one or two steps later, with the same results.
 bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema = nullptr, const AroundStep& around = {},
            std::int64_t log_every = 0);
 
-// The cross-entropy of images.
+// The task of classifying images, with cross-entropy as its loss.
 class ImageTask : public Task {
  public:
-  // Errors: BatchLoader.
+  // Throws the errors of BatchLoader.
   ImageTask(const Trial& trial, const nn::Layer& model, Normalization normalization, const Augmentation& augment = {},
             double label_smoothing = 0);
   std::function<Tensor()> loss_of(std::int64_t step) override;

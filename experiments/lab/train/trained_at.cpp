@@ -5,14 +5,14 @@
 namespace plumb::lab {
 
 void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
-  cli.option("--trained-at", &share, "A network trains where its training loss ends below this share of chance")
+  cli.option("--trained-at", &share,
+             "Share of the chance loss: a network counts as trained if its final training loss is below it")
       .above(0)
       .below(1);
   cli.rule([this, &cli, &augment] {
     usage_check(cli.given("--trained-at") || !augment.any(),
-                "augmentation raises the loss at which training ends: give --trained-at with it, the share of chance "
-                "that counts as trained (without: "
-                "{:g})",
+                "augmentation raises the final training loss, so the default --trained-at {:g} does not apply; give "
+                "--trained-at, the share of the chance loss below which a network counts as trained",
                 share);
   });
 }

@@ -1,4 +1,4 @@
-// When a network counts as trained, for studies that look for where networks train.
+// The rule that decides whether a network counts as trained, for studies that search for trainable networks.
 #pragma once
 
 #include "experiments/lab/cli/cli.h"
@@ -7,16 +7,16 @@
 
 namespace plumb::lab {
 
-// When a network counts as trained.
+// A network counts as trained if its final training loss is below a share of the chance loss.
 struct TrainedAt {
-  double share = 0.5;  // of chance, ln(classes), below which its training loss ends; a linear model of glyphs ends at
-                       // 0.65, their hues at 0.6
+  // The share of the chance loss, ln(classes). A linear model reaches 0.65 on glyphs and 0.6 on their hues.
+  double share = 0.5;
 
-  // --trained-at, in the section of the call. Refuses augmentation while nobody says it: the loss of what is augmented
-  // ends elsewhere.
+  // Declares the option --trained-at. If augmentation is used, the option must be given, because augmentation changes
+  // the final training loss.
   void declare(Cli& cli, const AugmentOptions& augment);
-  void measure(
-      Trial& trial) const;  // "trained", 1 or 0, of a trial whose training has ended; nothing of one that diverged
+  // Measures "trained" (1 or 0) for a trial whose training has ended. Measures nothing if the trial has diverged.
+  void measure(Trial& trial) const;
 };
 
 }  // namespace plumb::lab

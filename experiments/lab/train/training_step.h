@@ -1,4 +1,4 @@
-// A training step, while it runs and when it was taken.
+// The scope of a running training step, and the data of a step that was taken.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace plumb::lab {
 
-// One step of a training loop while it lives: random draws within it are the step's own, and --profile sees where it
+// The scope of one training step. While it exists, random draws belong to this step. It tells --profile when the step
 // begins and ends.
 class TrainingStep {
  public:
-  TrainingStep(std::uint64_t seed, std::int64_t step)  // counted from 0
+  TrainingStep(std::uint64_t seed, std::int64_t step)  // `step` is counted from 0
       : random_({.seed = seed, .step = static_cast<std::uint32_t>(step)}), step_(step) {
     StepProfile::step_begins(step);
   }
@@ -28,13 +28,13 @@ class TrainingStep {
   std::int64_t step_;
 };
 
-// A step that was taken.
+// The data of a step after its update.
 struct TakenStep {
   std::int64_t step;
   double rate;
   nn::StepReading reading;
-  std::function<Tensor()> loss;  // computes it again, within the step's random scope
-  bool traced;                   // "loss", "lr_now" and "grad_norm"
+  std::function<Tensor()> loss;  // computes the step's loss again; call it within the step's random scope
+  bool traced;                   // whether the step logs "loss", "lr_now" and "grad_norm"
 };
 
 }  // namespace plumb::lab

@@ -56,9 +56,9 @@ void Trial::calibrate(nn::Layer& model) {
 }
 
 void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
-  check(!run_.model, "[track] expected to be told once what a trial trains, got a second model");
-  check(run_.record.steps == 0,
-        "[track] expected to be told what is trained before the first step, got it after step {}", run_.record.steps);
+  check(!run_.model, "[track] expected one call in a trial, got a second");
+  check(run_.record.steps == 0, "[track] expected a call before the first step, got one after step {}",
+        run_.record.steps);
   run_.parameters = model.parameter_count();
   run_.record.model = model_facts(model);
   run_.model = &model, run_.optimizer = &optimizer, run_.ema = ema;
@@ -70,11 +70,13 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
     return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
   };
   run_.restore();
+  // Reports a missing card before the training, not hours later.
   if (run_.options.save_weights && run_.leaves_files)
-    if (const std::string lack = run_.weights_metadata().second; !lack.empty())  // before hours of training, not after
-      run_.note(fmt::format(
-          "--save-weights: weights of {} will have no card, so that other programs cannot make the model: {}",
-          point().label(), lack));
+    if (const std::string lack = run_.weights_metadata().second; !lack.empty())
+      run_.note(
+          fmt::format("--save-weights: the weights file of {} will have no model card, so other programs cannot build "
+                      "the model: {}",
+                      point().label(), lack));
 }
 
 Values Trial::evaluate() { return run_.latest_evaluation(); }
@@ -103,7 +105,7 @@ std::vector<std::pair<std::int64_t, double>> Trial::traced(const std::string& na
 }
 
 void Trial::attach(const std::string& json) {
-  internal_check(Json::accept(json), "an attachment that is no JSON: {}", json.substr(0, 60));
+  internal_check(Json::accept(json), "an attachment is not JSON: {}", json.substr(0, 60));
   if (!run_.repeats() && !run_.has_ended()) run_.record.attachments.push_back(json);
 }
 

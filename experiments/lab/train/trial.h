@@ -1,5 +1,5 @@
-// One trial of a study while its body runs: where it is among the axes, its data, and what keeps a training of many
-// steps whole: batches, log, evaluation, divergence, checkpoints.
+// One trial of a study, as its body sees it: the position on the axes, the data, and functions for batches, training,
+// logging, evaluation, divergence and checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -26,124 +26,134 @@ template <class T>
 class Axis;
 class TrialState;
 
-// Of a ViT: what the body decides. All else is the command line's, or that of an axis of that name.
+// The options of a ViT that a study body chooses. Every other option comes from an axis of its name, or else from the
+// command line.
 struct ViTChoice {
-  std::optional<std::int64_t> depth = {};   // the axis "depth"
-  std::optional<nn::GateChoice> gate = {};  // the axis "gate"
+  std::optional<std::int64_t> depth = {};   // default: the value of the axis "depth"
+  std::optional<nn::GateChoice> gate = {};  // default: the value of the axis "gate"
 };
 
-// What a body may do in the steps of Trial::train: called before each step, and what it returns, if anything, after the
-// update, with that step's gradients.
+// A function that Trial::train calls before each step. It may return a function, which is called after the step's
+// update with the step's gradients.
 using AroundStep = std::function<std::function<void(const Gradients& gradients)>(std::int64_t step)>;
 
+// One trial. Its functions throw Error for wrong calls, such as two calls of track() or a forbidden name of a value.
 class Trial {
  public:
-  explicit Trial(TrialState& run) : run_(run) {}  // by the study
+  explicit Trial(TrialState& run) : run_(run) {}  // called by the study
 
-  // Its value on an axis of the study.
+  // The value of this trial on an axis of the study. Throws Error if the point has no such axis.
   template <class T>
   T operator[](const Axis<T>& axis) const {
     return point().template get<T>(axis.name());
   }
+  // The values of this trial on all axes.
   const Point& point() const;
 
+  // The options of the call, with the values of the point.
   const StudyOptions& options() const;
+  // The seed of this trial, and its number of training steps.
   std::uint64_t seed() const;
   std::int64_t steps() const { return options().steps; }
-  std::int64_t warmup() const;  // steps: --warmup, or those of the recipe of the ViT that vit() described, or none
+  std::int64_t warmup() const;  // in steps: --warmup, or the recipe of the network from vit(), or 0
+  // The training and validation images, and how their pixels are normalised.
   const ImageData& data() const;
   const Normalization& normalization() const;
-  const std::filesystem::path& folder() const;  // where the run's files are
-  std::filesystem::path weights_file() const;   // in it: where --save-weights puts this trial's weights
+  const std::filesystem::path& folder() const;  // the run folder
+  std::filesystem::path weights_file() const;   // where --save-weights stores this trial's weights
 
-  // A ViT by the options of the command line (their defaults where the program has none), for the images of the data
-  // set, with this trial's seed: the network that tables are of, for loops of one's own as well.
+  // Options of a ViT for the images of the data set, with this trial's seed and the options of the command line (their
+  // defaults if the program does not declare them). The record of the trial describes this network, unless track() is
+  // called.
   nn::ViTOptions vit(const ViTChoice& choice = {});
-  // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving
-  // average; measures train_loss (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces
-  // loss, lr_now and grad_norm in about 200 points. The model ends with the weights that were evaluated. Throws if the
-  // model does not start as its modules declare for this trial's seed (nn::audit_init); models that the body has
-  // calibrated or marked as pretrained are not checked.
+  // Trains the model with the options of the command line (optimizer, schedule, clipping, moving average) and minimises
+  // the cross-entropy. Measures train_loss (mean over the last 20 steps), val_loss, val_accuracy and images_per_second.
+  // Traces loss, lr_now and grad_norm at about 200 steps. The model ends with the weights that were evaluated. Throws
+  // Error if the initial weights are not those that the modules declare for this trial's seed (nn::audit_init).
+  // Calibrated and pretrained models are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
-  // The --steps training batches of this trial, or the numbers of its steps.
+  // The training batches of this trial, one for each of its --steps steps; and the step numbers without batches.
   Batches batches(const Augmentation& augment = {});
   Steps each_step();
-  // Runs what a method asks of the first training batch before the first step (nn::calibrate).
+  // Runs the calibration of a method on the first training batch, before the first step (nn::calibrate).
   void calibrate(nn::Layer& model);
-  // The model has trained weights: nothing is set from data, here or in train(), and train() does not check how it
-  // starts.
+  // Declares that the model has trained weights. calibrate() and train() then set no weights from data, and train()
+  // does not check the initial weights.
   void mark_pretrained();
   [[deprecated("mark_pretrained")]] void is_trained() { mark_pretrained(); }
-  // The record of a trial says what was trained: the network of track(), or else the ViT that vit() described.
-  // Tells what a loop of one's own trains, before its first step: checkpoints, --resume within the trial, replay,
-  // --eval-every and --save-weights then hold for it. They live until the body ends; with an average, that is what is
-  // evaluated and saved. If this trial has a checkpoint, its state is put back into them, and the loop goes on from
-  // there: whatever else the body keeps from step to step is not. One loop then, by batches() or each_step().
+  // Declares what a custom loop trains; call it before the first step. Then checkpoints, --resume within the trial,
+  // --replay, --eval-every and --save-weights work for the loop. The arguments must live until the body ends. If `ema`
+  // is given, the averaged weights are evaluated and saved. If the trial has a checkpoint, its state is loaded into
+  // model, optimizer and average, and the loop continues from there; any other state of the body is not restored. Only
+  // one loop may follow, by batches() or each_step(). The record of the trial describes this model.
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
-  // The evaluation of what is tracked, as it is now: val_loss and val_accuracy unless track_evaluation() says
-  // otherwise.
+  // The evaluation of the tracked model in its current state: val_loss and val_accuracy, or the values of
+  // track_evaluation().
   Values evaluate();
-  // How to evaluate what is tracked, for models that do not map images to logits; and under what names its weights are
-  // saved.
+  // track_evaluation() sets how to evaluate the tracked model, for models that do not map images to logits.
+  // save_under() sets the names under which its weights are saved.
   void track_evaluation(std::function<Values()> evaluate);
   void save_under(nn::KeyMap names);
 
-  // Adds these values to the step's line of metrics.jsonl; "loss" and "lr" also show in the progress. log() also makes
-  // the last value under a name a result of the trial. A loss or a norm of gradients (tells_divergence(), divergence.h)
-  // that is not finite ends the trial as diverged, here and in measure(): the loop over the steps ends, and later
-  // values are left out.
+  // Both add values to the step's line of metrics.jsonl; "loss" and "lr" also appear in the progress. log() also makes
+  // the last value of each name a result of the trial. In log(), trace() and measure(), a loss or gradient norm (see
+  // tells_divergence() in divergence.h) that is not finite ends the trial as diverged: the loop over the steps ends,
+  // and later values are ignored.
   void log(const Values& values);
   void trace(const Values& values);
-  // The progress alone.
+  // Shows loss and learning rate in the progress, without recording them.
   void show(double loss, double rate);
-  // A result of the trial, without a step: a column of results.csv.
+  // Adds results of the trial that belong to no step: columns of results.csv.
   void measure(const Values& values);
-  // What was traced under a name: step and value.
+  // The recorded values of a name, as pairs of step and value.
   std::vector<std::pair<std::int64_t, double>> traced(const std::string& name) const;
-  // A JSON object for the files of the study's own (Study::file).
+  // Attaches a JSON object to the trial's record, for files that the study makes (Study::output).
   void attach(const std::string& json);
 
-  // To be asked in each step, before its update: whether the training has diverged (divergence.h). If so, the trial is
-  // marked, and its body returns. `loss` computes the step's loss again.
+  // Returns whether the training has diverged (divergence.h). Call it in each step, before the step's update. If it
+  // returns true, the trial is marked as diverged and the body should return. `loss` must compute the step's loss
+  // again.
   bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss);
-  // The same of a step whose update was made with Optimizer::step_while_finite, and its loss in progress and log: as
-  // soon as its numbers have arrived, and at the latest two steps later or before anything else is logged, evaluated or
-  // written. Once it has diverged, the loop over the steps ends, and what the body logs, traces, attaches or measures
-  // of later steps is left out.
+  // Reports a step whose update was made with Optimizer::step_while_finite. It makes the decision of check_divergence()
+  // and records the loss as soon as the step's numbers have arrived: at most two steps later, and before anything else
+  // is logged, evaluated or written. After a divergence, the loop over the steps ends, and values that the body reports
+  // for later steps are ignored.
   void took(const TakenStep& step);
   [[deprecated("check_divergence")]] bool diverges(const Gradients& step, const std::function<Tensor()>& loss) {
     return check_divergence(step, loss);
   }
+  // Whether the trial has been marked as diverged.
   bool has_diverged() const;
-  // Marks the trial as diverged at that step, counted from 0, by a rule of the body's own, after which the body
-  // returns: a result, "diverged_at". What the trial measured is kept in the files and left out of the statistics over
-  // seeds.
+  // Marks the trial as diverged at this step (counted from 0) by a rule of the body; the body should return afterwards.
+  // The step becomes the result "diverged_at". The values of the trial stay in the files but do not enter the
+  // statistics over seeds.
   void mark_diverged(std::int64_t step, const std::string& reason);
   [[deprecated("mark_diverged")]] void diverged(std::int64_t step, const std::string& reason) {
     mark_diverged(step, reason);
   }
-  double recent_loss()
-      const;  // mean over the last 20 steps that check_divergence() was asked about, or that took() was told of
+  // The mean loss over the last 20 steps that check_divergence() or took() have seen; unknown before the first.
+  double recent_loss() const;
+  // The rule that decides when this trial has diverged.
   DivergenceWatch& watch() const;
 
-  // What the trial's line in the progress says in place of its values, as something that is not well.
+  // Shows a warning on this trial's progress line instead of its values.
   void warn(const std::string& text);
-  // A line on stderr, above the progress.
+  // Prints a line on stderr, above the progress.
   void note(const std::string& text);
 
  private:
   TrialState& run_;
 };
 
-// Calls a body on the trial of this state, and records how it ended. Lets UsageError and TrialStopped{interrupted,
-// enough} through.
+// Calls a body on the trial of this state, and records how it ended. Passes on the exceptions UsageError and
+// TrialStopped (with the reasons interrupted and enough).
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
-// The one name for a trial of an experiment whose only axis is the seed (experiment.h).
+// Another name for a trial, used by experiments whose only axis is the seed (experiment.h).
 using Run = Trial;
 
-// The name of before, for one version.
+// Former name; will be removed after one version.
 using Arm [[deprecated("Trial")]] = Trial;
 
 }  // namespace plumb::lab

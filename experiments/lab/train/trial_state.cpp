@@ -15,7 +15,7 @@
 namespace plumb::lab {
 namespace {
 
-constexpr double hopeless_share = 0.98;  // of chance
+constexpr double hopeless_share = 0.98;  // share of the chance loss
 
 double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
 
@@ -23,7 +23,7 @@ std::string shown(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite";
 }
 
-// Throws UsageError for options that a body can only follow once it has said what it trains.
+// Throws UsageError if an option is given that needs Trial::track(), and the body has not called it.
 void check_tracked(const TrialState& run) {
   if (run.model) return;
   for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
@@ -31,7 +31,7 @@ void check_tracked(const TrialState& run) {
                                    {run.options.stop_hopeless, "--stop-hopeless"},
                                    {run.capture_before >= 0, "--replay"}})
     usage_check(!on,
-                "{}: this program does not say what it trains; its loop would call track(model, optimizer) "
+                "{}: this program does not support the option, because its loop does not call track(model, optimizer) "
                 "(experiments/lab/train/trial.h)",
                 option);
 }
@@ -84,12 +84,13 @@ void TrialState::save_checkpoint() {
   try {
     write_checkpoint(checkpoint_file(), state());
     checkpoint_written_ = true;
-  } catch (const std::exception& e) {  // the training is worth more
-    note(fmt::format("no checkpoint of {}: {}", record.point.label(), one_line(e.what())));
+  } catch (const std::exception& e) {  // a failed checkpoint must not end the training
+    note(fmt::format("no checkpoint saved for {}: {}", record.point.label(), one_line(e.what())));
   }
 }
 
-// The trial's checkpoint in the folder, if it is one to go on from. Another is kept beside, under a name of its own.
+// Returns the trial's checkpoint in the run folder, if the trial can continue from it. A checkpoint that does not fit
+// is renamed and kept.
 std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
   const std::filesystem::path file = checkpoint_file();
   if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
@@ -97,14 +98,15 @@ std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
   try {
     TrialCheckpoint found = read_checkpoint(file);
     kept = found.code;
-    check(found.key == key, "{}: it is of other settings or data", file.string());
-    check(found.code == env.code, "{}: it is of other code ({}, this is {})", file.string(), found.code, env.code);
+    check(found.key == key, "{}: the checkpoint has other settings or data", file.string());
+    check(found.code == env.code, "{}: the checkpoint is from other code ({}, this is {})", file.string(), found.code,
+          env.code);
     if (found.machine != env.machine)
-      note(fmt::format("{} goes on from step {} on another machine ({}, before {})", record.point.label(), found.step,
-                       env.machine, found.machine));
+      note(fmt::format("{} continues from step {} on another machine ({}; before: {})", record.point.label(),
+                       found.step, env.machine, found.machine));
     return found;
   } catch (const Error& e) {
-    note(fmt::format("{} begins anew: {}", record.point.label(), one_line(e.what())));
+    note(fmt::format("{} starts from the beginning: {}", record.point.label(), one_line(e.what())));
     set_aside(kept);
     return std::nullopt;
   }
@@ -126,7 +128,7 @@ void TrialState::restore() {
                fmt::format("[checkpoint] {}", record.point.label()));
     optimizer->load_state(part_of(from->tensors, "optimizer"));
     if (ema) ema->load_state(part_of(from->tensors, "ema"));
-  } catch (const Error&) {  // the body trains something else than it did: another call begins anew
+  } catch (const Error&) {  // the body now trains something else; the next call starts from the beginning
     if (found) set_aside("unfit");
     throw;
   }
@@ -144,7 +146,7 @@ void TrialState::note(const std::string& text) const {
 std::int64_t TrialState::first_step() {
   check_tracked(*this);
   check(!(model && std::exchange(looped_, true)),
-        "[track] expected one loop over the steps of a trial that tracks what it trains, got a second");
+        "[track] expected one loop over the steps of a trial after track(), got a second");
   return model ? record.steps : 0;
 }
 
@@ -163,7 +165,7 @@ void TrialState::after_step() {
   const bool last = step + 1 == options.steps,
              evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
              judges = options.stop_hopeless && step + 1 == options.steps / 2;
-  const bool timed = std::isfinite(enough_seconds);  // each step by itself
+  const bool timed = std::isfinite(enough_seconds);  // waits for the numbers of each step, to time it alone
   if (last || evaluates || judges || timed || step + 1 == capture_before || step + 1 == stop_before) settle();
   const Clock::time_point now = Clock::now();
   const double taken = std::chrono::duration<double>(now - step_began_).count();
@@ -195,7 +197,7 @@ bool TrialState::has_ended() {
 }
 
 void TrialState::settle(std::size_t most_left) {
-  if (record.status == Status::diverged) pending_.clear();  // by a rule of the body's own
+  if (record.status == Status::diverged) pending_.clear();  // the body has marked a divergence by its own rule
   while (!pending_.empty() && (pending_.size() > most_left || pending_.front().reading.arrived())) {
     const TakenStep taken = std::move(pending_.front());
     pending_.pop_front();
@@ -206,7 +208,7 @@ void TrialState::settle(std::size_t most_left) {
     else
       show(taken.step, loss, taken.rate);
     if (!bad) continue;
-    pending_.clear();  // steps that changed nothing, or that nobody is to know of
+    pending_.clear();  // later steps changed nothing or must not be reported
     ended_ = true;
     record.steps = taken.step;
     const RandomScope random(
@@ -217,7 +219,7 @@ void TrialState::settle(std::size_t most_left) {
 
 StepValues& TrialState::at(std::int64_t of_step) {
   std::vector<StepValues>& all = record.metrics;
-  auto after = all.end();  // most often the last
+  auto after = all.end();  // usually the last entry
   while (after != all.begin() && std::prev(after)->step > of_step) --after;
   if (after != all.begin() && std::prev(after)->step == of_step) return *std::prev(after);
   return *all.insert(after, {.step = of_step});
@@ -273,7 +275,7 @@ void TrialState::show(std::int64_t of_step, double loss, double rate) {
 
 void TrialState::mark_diverged(std::int64_t at_step, const std::string& reason) {
   check(record.status != Status::diverged || std::exchange(ended_by_value_, false),
-        "[diverged] expected one divergence a trial, got a second at step {}", at_step);
+        "[diverged] expected one divergence per trial, got a second at step {}", at_step);
   record.status = Status::diverged;
   record.reason = one_line(reason);
   record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
@@ -302,14 +304,14 @@ void TrialState::save_weights() {
   try {
     std::filesystem::create_directories(file.parent_path());
     nn::save_weights(*model, file, names, weights_metadata().first);
-  } catch (const std::exception& e) {  // what was measured stays
-    note(fmt::format("no weights of {}: {}", record.point.label(), one_line(e.what())));
+  } catch (const std::exception& e) {  // the measured values are kept
+    note(fmt::format("no weights saved for {}: {}", record.point.label(), one_line(e.what())));
   }
 }
 
 void TrialState::call(const std::function<void()>& body) {
   const auto ended_as = [&](Status status, std::string reason) {
-    if (ended_) return;  // by a step that has diverged, which was found while the body was left
+    if (ended_) return;  // a queued step has diverged; settle() found it while the body ended
     record.status = status;
     record.reason = one_line(std::move(reason));
   };
@@ -324,7 +326,7 @@ void TrialState::call(const std::function<void()>& body) {
     throw;
   } catch (const std::bad_alloc&) {
     ended_as(Status::failed, "out of memory; try a smaller --batch");
-  } catch (const std::exception& e) {  // one trial's failure is not the sweep's
+  } catch (const std::exception& e) {  // the failure of one trial must not end the sweep
     ended_as(Status::failed, e.what());
   }
   if (record.status == Status::diverged) {

@@ -1,5 +1,4 @@
-// The inside of an Trial: what its study gives it, what it has left behind so far, and what happens between two of its
-// steps.
+// The state of a Trial: its inputs from the study, its results so far, and the work between two steps.
 #pragma once
 
 #include <chrono>
@@ -20,12 +19,12 @@ namespace plumb::lab {
 
 class Progress;
 
-inline constexpr const char* diverged_at = "diverged_at";  // a value of each trial that diverged: the step
+inline constexpr const char* diverged_at = "diverged_at";  // value of a diverged trial: the step
 
-// Throws unless it is one that a body may give to a value.
+// Throws Error if a body may not use this name for a value.
 void check_name(const Point& point, const std::string& name);
 
-// What the trials of one call share.
+// The data that all trials of one call share.
 struct TrialEnvironment {
   const StudyOptions& options;
   const ImageData& data;
@@ -33,91 +32,103 @@ struct TrialEnvironment {
   std::filesystem::path folder;
   std::string code, machine;
   const OptionsByPoint& by_point;
-  Progress* progress;  // null: none
+  Progress* progress;  // null: no progress
 };
 
-// Leaves a body from between two steps.
+// Thrown between two steps to leave a body.
 struct TrialStopped {
   enum class Why { interrupted, hopeless, enough } why;
 };
 
+// The state of one trial while its body runs.
 class TrialState {
  public:
   TrialState(const TrialEnvironment& environment, const Point& point, std::string key, std::size_t place);
 
   const TrialEnvironment& env;
-  const StudyOptions options;  // the call's, with what the point says of them
-  const std::string key;
-  const std::size_t place;  // in the progress
+  const StudyOptions options;  // the options of the call, with the values of the point
+  const std::string key;       // identifies settings and data of the trial
+  const std::size_t place;     // index in the progress
   Record record;
   DivergenceWatch watch;
 
-  // How far the body is to go, and from where, other than by itself.
+  // Limits of the body's loop, and its starting point (used by --replay and --dry-run).
   std::int64_t stop_before = -1;                                    // leaves the body before this step
-  double enough_seconds = std::numeric_limits<double>::infinity();  // leaves the body when its steps have taken so long
+  double enough_seconds = std::numeric_limits<double>::infinity();  // leaves the body after this time
   std::int64_t capture_before = -1;                                 // keeps the state before this step
   std::optional<TrialCheckpoint> captured = {};
-  const TrialCheckpoint* start_from = nullptr;  // in place of the checkpoint in the folder
-  bool leaves_files = true;
+  const TrialCheckpoint* start_from = nullptr;  // used instead of the checkpoint in the folder
+  bool leaves_files = true;                     // whether checkpoints and weights are written
 
-  // What is tracked.
+  // The arguments of Trial::track() and of the functions that depend on it.
   nn::Layer* model = nullptr;
   nn::Optimizer* optimizer = nullptr;
   nn::Ema* ema = nullptr;
   std::function<Values()> evaluate;
-  Values evaluation;  // the last one, and after how many steps
+  Values evaluation;  // the last evaluation; the next line has its number of steps
   std::int64_t evaluated_after = -1;
   nn::KeyMap names;
 
   nn::Recipe recipe = {};  // of the network that the body asked for
 
-  std::int64_t step = 0;                 // the one that runs, or the last
-  std::optional<double> last_loss = {};  // as the progress shows them
+  std::int64_t step = 0;                 // the current step, or the last
+  std::optional<double> last_loss = {};  // the last loss and learning rate that the progress shows
   double last_rate = unknown;
   std::string warning;                                            // Trial::warn
   double fastest_step = std::numeric_limits<double>::infinity();  // seconds
-  std::int64_t parameters = 0;                                    // of what is tracked
+  std::int64_t parameters = 0;                                    // of the tracked model
 
-  // Steps whose numbers may be under way, of which the oldest are taken in until no more than `most_left` are left, and
-  // all that have arrived.
+  // took() queues a step whose numbers may still be on their way from the device. settle() processes all steps whose
+  // numbers have arrived, and waits for the oldest ones until at most `most_left` steps are queued.
   void took(const TakenStep& taken);
   void settle(std::size_t most_left = 0);
-  // Takes them all in. Whether one of them has diverged: then nothing that the body does in later steps is reported.
+  // Processes all queued steps and returns whether one has diverged. After that, values that the body reports are
+  // ignored.
   bool has_ended();
+  // Records values of a step, and shows the step in the progress.
   void trace(std::int64_t of_step, const Values& values);
   void log(const Values& values);    // Trial::log
   void trace(const Values& values);  // Trial::trace
-  // Of what is tracked, as it is now: the last evaluation, if no step came since.
+  // The evaluation of the tracked model in its current state. Returns the last evaluation if no step followed it.
   Values latest_evaluation();
-  // Ends the trial as diverged if one of these values that tells_divergence() is not finite. The body may still say a
-  // better reason, by Trial::mark_diverged() or Trial::check_divergence().
+  // Ends the trial as diverged if one of these values is not finite and tells_divergence() is true for its name. The
+  // body may still give a better reason, by Trial::mark_diverged() or Trial::check_divergence().
   void end_if_not_finite(const Values& values);
+  // Whether end_if_not_finite() has ended the trial, and no better reason was given since.
   bool ended_by_value() const { return ended_by_value_; }
+  // Shows loss and learning rate of a step in the progress.
   void show(std::int64_t of_step, double loss, double rate);
+  // Marks the trial as diverged and deletes its weights file. Throws Error if it is marked already.
   void mark_diverged(std::int64_t at_step, const std::string& reason);
 
-  // Between steps.
-  std::int64_t first_step();  // of the loop that begins
+  // Called by the loop over the steps. first_step() is the step with which the loop begins. before_step() throws
+  // TrialStopped if the trial must stop. after_step() takes the time, evaluates and saves.
+  std::int64_t first_step();
   void before_step(std::int64_t next);
   void after_step();
-  void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // of a place that must not throw
+  void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // from a destructor, which must not throw
 
+  // The trial's files in the run folder.
   std::filesystem::path checkpoint_file() const;
   std::filesystem::path weights_file() const;
+  // Loads the trial's checkpoint, if it fits, into the tracked model, optimizer and average.
   void restore();
+  // Whether the checkpoint file was read or written by this call.
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
-  // Whether the body is between track() and its loop after a restore: what it logs there it has logged before.
+  // Whether the body is between track() and its loop after a restore. The checkpoint already holds the values that the
+  // body logs there.
   bool repeats() const { return restored_ && !looped_; }
-  bool trained = false;     // Trial::mark_pretrained
-  bool calibrated = false;  // Trial::calibrate has set values from data
-  void note(const std::string& text) const;
-  // So that a file of the model's weights says what it is of; and why it cannot, if so.
+  bool trained = false;                      // Trial::mark_pretrained
+  bool calibrated = false;                   // Trial::calibrate has set values from data
+  void note(const std::string& text) const;  // Trial::note
+  // The metadata of the model's weights file: a model card. If there can be no card, the second string says why.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
+  // Writes the weights file, if --save-weights is given.
   void save_weights();
-  // Calls a body, and records how it ended (run_body, trial.h).
+  // Calls a body and records how it ended (see run_body() in trial.h).
   void call(const std::function<void()>& body);
-  std::string outcome(
-      const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
+  // The outcome for the progress, with the values named in `show`: "loss 1.2  acc 61 %", "diverged at step 3: ...".
+  std::string outcome(const std::vector<std::string>& show) const;
 
  private:
   TrialCheckpoint state() const;
@@ -129,7 +140,7 @@ class TrialState {
   static constexpr std::size_t most_pending = 2;
   std::deque<TakenStep> pending_;
   bool ended_ = false, ended_by_value_ = false;
-  StepValues& at(std::int64_t of_step);  // what the step logged, made if it logged nothing yet
+  StepValues& at(std::int64_t of_step);  // the values that the step logged; adds an empty entry if there is none
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

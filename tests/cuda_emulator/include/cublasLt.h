@@ -1,5 +1,6 @@
-// cuBLASLt, as far as Plumb's backend uses it, on the CPU. Every attribute that is set is honoured; another is refused
-// by name. Behaviour and numbers: cuBLAS library documentation, CUDA 13, "Using the cuBLASLt API".
+// The part of cuBLASLt that Plumb's backend uses, on the CPU. The emulator respects every attribute that is set, and
+// ends the process for an attribute that it does not support. Behaviour and numbers: cuBLAS library documentation, CUDA
+// 13, "Using the cuBLASLt API".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -67,13 +68,13 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     std::size_t bytes);
-// Gives one algorithm, of which it wants a little workspace, and to get it.
+// Returns one algorithm, which needs a small workspace and fails without it.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* found);
-// D = alpha op(A) op(B) + beta C (+ bias to each column), all column-major.
+// D = alpha op(A) op(B) + beta C (+ bias, added to each column); all matrices are column-major.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,

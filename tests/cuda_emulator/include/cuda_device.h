@@ -1,4 +1,4 @@
-// CUDA C++ as far as Plumb's kernels use it: what nvcc knows by itself. Included by cuda_runtime.h.
+// The part of CUDA C++ that Plumb's kernels use and nvcc has built in. Included by cuda_runtime.h.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ T shuffle(unsigned mask, T value, int from) {
 
 }  // namespace emulator
 
-// Lanes that would read beyond their group of `width` lanes read themselves.
+// Lanes that would read from another group of `width` lanes read their own value.
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32) {
   const int lane = emulator::lane(), from = lane ^ lane_mask;

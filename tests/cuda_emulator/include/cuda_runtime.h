@@ -1,6 +1,6 @@
-// The CUDA runtime, as far as Plumb's backend uses it, on the CPU: what a program does right on a device it does right
-// here, and what it does wrong it does wrong here every time, where a device would forgive it most of the time.
-// Behaviour: CUDA Runtime API reference, CUDA 13.
+// The part of the CUDA runtime that Plumb's backend uses, on the CPU. Code that is correct on a device is correct here.
+// Code that is wrong on a device fails here every time, while a device would often let it pass. Behaviour: CUDA Runtime
+// API reference, CUDA 13.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct cudaDeviceProp {
 };
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 
-// Memory of the device is inaccessible to the host, and each allocation has a page behind it that nobody may touch. (A
-// heap of the program gives out parts of an allocation; under AddressSanitizer, where it does not, each buffer is one.)
+// Device memory is inaccessible to the host, and each allocation is followed by an inaccessible page. (A heap of the
+// program divides allocations into buffers. Under AddressSanitizer it does not, so each buffer is an allocation.)
 cudaError_t cudaMalloc(void** address, std::size_t bytes);
 cudaError_t cudaFree(void* address);
 enum { cudaHostAllocDefault = 0 };

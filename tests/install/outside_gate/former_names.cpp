@@ -1,4 +1,4 @@
-// A study that uses the names of before the laboratory had rooms: it compiles for one version more.
+// A study that uses former names of headers, types and functions. They must compile for one more version.
 #include <plumb/experiments/common/arm.h>
 #include <plumb/experiments/common/folders.h>
 #include <plumb/experiments/common/passport.h>
@@ -9,13 +9,13 @@
 using namespace plumb;
 
 int former_names(int argc, char** argv) {
-  lab::Study study("former_names", "Does a study of before still compile?");
+  lab::Study study("former_names", "Does a study with former names still compile?");
   const auto gate = study.axis<std::string>("--gates", nn::gate_names(), "Gates").one_of_methods("gate");
   lab::RunOptions& options = study.options();
   options.steps = 3;
   study.derive([&] { options.batch = 4; });
   study.instead([]() -> std::optional<int> { return std::nullopt; });
-  study.section([](const lab::StudyResults&) { return lab::Section{.title = "One of its own"}; });
+  study.section([](const lab::StudyResults&) { return lab::Section{.title = "A custom section"}; });
   study.file("layers.csv", lab::layers_csv);
   return study.run(argc, argv, [&](lab::Arm& arm) {
     nn::ViT model(arm.vit({.depth = 2, .gate = arm[gate]}));

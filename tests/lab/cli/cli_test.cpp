@@ -1,4 +1,4 @@
-// The command line of an experiment, on one that has every kind of option.
+// Tests of the command line, on a program that has every kind of option.
 #include "experiments/lab/options/study_options.h"
 
 #include <array>
@@ -23,12 +23,12 @@ namespace {
 using Names = std::vector<std::string>;
 enum class Colour { red, green, blue };
 constexpr auto names_of(Colour) { return std::array{"red", "green", "blue"}; }
-enum class Tone { low, high };  // without names of its own
+enum class Tone { low, high };  // declares no names
 Tone tone_named(const std::string& name) { return name == "deep" ? Tone::low : Tone::high; }
 using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
-// A program "study" and its options, as main would hold them.
+// A program "study" with its options.
 struct Study : StudyOptions {
   Names gates{"post", "layerscale"};
   Integers depths{6, 48};
@@ -72,7 +72,7 @@ struct Study : StudyOptions {
   }
 };
 
-// The message of the UsageError that these arguments are.
+// The message of the UsageError that these arguments cause.
 std::string usage_error(const Names& arguments) {
   Study study;
   try {
@@ -95,7 +95,7 @@ std::string config_error(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("without arguments the defaults hold", "[experiments]") {
+TEST_CASE("Without arguments every option has its default", "[experiments]") {
   Study s;
   CHECK(s.parse({}) == Action::run);
   CHECK(s.seeds == Integers{0});
@@ -104,7 +104,7 @@ TEST_CASE("without arguments the defaults hold", "[experiments]") {
   CHECK(s.printed.empty());
 }
 
-TEST_CASE("values follow after a space or an equals sign", "[experiments]") {
+TEST_CASE("A value follows its option after a space or an equals sign", "[experiments]") {
   Study s;
   CHECK(s.parse({"--depths=6,24", "--lrs", "1e-3,.5", "--seeds", "0..2,7", "--drop-key=0.25", "--init", "-0.5",
                  "--threads=3", "--data-dir", "a=b", "--shared", "--no-progress"}) == Action::run);
@@ -118,21 +118,22 @@ TEST_CASE("values follow after a space or an equals sign", "[experiments]") {
   CHECK((s.shared && s.no_progress));
 }
 
-TEST_CASE("a range holds both its ends", "[experiments]") {
+TEST_CASE("A range of integers includes both ends", "[experiments]") {
   Study s;
   const std::string last = std::to_string(std::numeric_limits<std::int64_t>::max());
   s.parse({"--seeds", "3..3,5..6," + last + ".." + last});
   CHECK(s.seeds == Integers{3, 5, 6, std::numeric_limits<std::int64_t>::max()});
 }
 
-TEST_CASE("all stands for every name, and for no limit", "[experiments]") {
+TEST_CASE("The word all selects every name of a list and stands for an empty optional", "[experiments]") {
   Study s;
   s.parse({"--gates", "all", "--threads", "all", "--init", "auto"});
   CHECK(s.gates == Names{"post", "pre", "rezero", "layerscale"});
   CHECK((!s.threads && !s.init));
 }
 
-TEST_CASE("flag beats config beats preset beats default, in any order", "[experiments]") {
+TEST_CASE("The command line overrides --config which overrides --preset and the defaults in any order",
+          "[experiments]") {
   const TemporaryFolder folder;
   std::ofstream(folder / "c.json") << R"({"steps": 30, /* both kinds */ "batch": 16, "lrs": [0.5]} // of comments)";
   const std::string file = (folder / "c.json").string();
@@ -148,7 +149,7 @@ TEST_CASE("flag beats config beats preset beats default, in any order", "[experi
   }
 }
 
-TEST_CASE("what --print-config prints gives the same settings again", "[experiments]") {
+TEST_CASE("The output of --print-config restores the same settings", "[experiments]") {
   const TemporaryFolder folder;
   Study first;
   CHECK(first.parse({"--preset", "quick", "--gates", "all", "--lrs", "1e-5,0.1,3e-4", "--seeds", "0..2,7", "--drop-key",
@@ -164,7 +165,7 @@ TEST_CASE("what --print-config prints gives the same settings again", "[experime
   CHECK(first.printed.find("\"out\"") == std::string::npos);
 }
 
-TEST_CASE("the defaults print and read back too", "[experiments]") {
+TEST_CASE("The printed defaults can be read back", "[experiments]") {
   const TemporaryFolder folder;
   Study first, second;
   first.parse({"--print-config"});
@@ -173,7 +174,7 @@ TEST_CASE("the defaults print and read back too", "[experiments]") {
   CHECK(second.cli.config() == first.printed);
 }
 
-TEST_CASE("a configuration may write lists as the command line does", "[experiments]") {
+TEST_CASE("A configuration file accepts lists in the syntax of the command line", "[experiments]") {
   const TemporaryFolder folder;
   std::ofstream(folder / "c.json") << R"({"seeds": "0..2", "gates": "all", "threads": 2, "shared": true})";
   Study s;
@@ -183,7 +184,7 @@ TEST_CASE("a configuration may write lists as the command line does", "[experime
   CHECK((s.threads == 2 && s.shared));
 }
 
-TEST_CASE("help, version and lists go to stdout and end", "[experiments]") {
+TEST_CASE("Help and version and listings are printed and end the call", "[experiments]") {
   Study s;
   CHECK(s.parse({"--help"}) == Action::done);
   for (const char* part :
@@ -200,18 +201,18 @@ TEST_CASE("help, version and lists go to stdout and end", "[experiments]") {
   CHECK(s.printed == "post\npre\n");
 }
 
-TEST_CASE("output that cannot be written is an error", "[experiments]") {
+TEST_CASE("Output that cannot be written causes an error", "[experiments]") {
   std::FILE* full = std::fopen("/dev/full", "w");
   if (!full) PLUMB_SKIP("no /dev/full");
   CHECK(test::error_of([&] { write_result("text", full); }) == "cannot write the result: No space left on device");
   std::fclose(full);
 }
 
-TEST_CASE("unknown options and names suggest the nearest", "[experiments]") {
+TEST_CASE("The error of an unknown option or name suggests the nearest one", "[experiments]") {
   CHECK(usage_error({"--gate", "post"}) == "unknown option --gate; did you mean --gates?");
   CHECK(usage_error({"--dropkey=1"}) == "unknown option --dropkey; did you mean --drop-key?");
-  CHECK(usage_error({"--qqqqqqqqqq"}) == "unknown option --qqqqqqqqqq; --help lists them");
-  CHECK(usage_error({"-b"}) == "unknown option -b; --help lists them");
+  CHECK(usage_error({"--qqqqqqqqqq"}) == "unknown option --qqqqqqqqqq; --help lists all options");
+  CHECK_THAT(usage_error({"-b"}), contains("unknown option -b") && contains("--help"));
   CHECK(usage_error({"--gates", "post,layerscal"}) == "--gates: unknown gate 'layerscal'; did you mean 'layerscale'?");
   CHECK(usage_error({"--gates", "qqqqqqqqqq"}) ==
         "--gates: unknown gate 'qqqqqqqqqq'; known: post, pre, rezero, layerscale");
@@ -220,7 +221,7 @@ TEST_CASE("unknown options and names suggest the nearest", "[experiments]") {
   CHECK(usage_error({"--preset", "paper"}) == "--preset: unknown preset 'paper'; known: quick");
 }
 
-TEST_CASE("values that are no numbers or out of range are refused", "[experiments]") {
+TEST_CASE("A value that is not a number or out of range is refused", "[experiments]") {
   CHECK(usage_error({"--batch", "0"}) == "--batch expects an integer in [1, 1048576], got 0");
   CHECK(usage_error({"--batch", "1.5"}) == "--batch expects an integer in [1, 1048576], got '1.5'");
   CHECK(usage_error({"--batch", "9999999999999999999"}) ==
@@ -233,37 +234,39 @@ TEST_CASE("values that are no numbers or out of range are refused", "[experiment
     CHECK_THAT(usage_error({"--lrs", number}), contains("--lrs expects"));
 }
 
-TEST_CASE("lists that are empty, doubled or endless are refused", "[experiments]") {
+TEST_CASE("A list that is empty or too long or has a value twice is refused", "[experiments]") {
   CHECK(usage_error({"--depths="}) == "--depths expects a list, got nothing");
   CHECK(usage_error({"--depths", "6,,8"}) == "--depths expects integers of at least 1 such as 6,24 or 0..4, got ''");
   CHECK(usage_error({"--depths", "8..6"}) == "--depths: the range 8..6 is empty; write 6..8");
-  CHECK(usage_error({"--depths", "4..6,5"}) == "--depths: 5 is given twice; each value once");
+  CHECK(usage_error({"--depths", "4..6,5"}) == "--depths: 5 is given twice; give each value once");
   CHECK_THAT(usage_error({"--seeds", "0..9223372036854775807"}), contains("more than 10000 values"));
   for (const char* range : {"..", "1..", "..2", "1..2..3", "1...3"})
     CHECK_THAT(usage_error({"--seeds", range}), contains("--seeds expects"));
 }
 
-TEST_CASE("missing, doubled and stray arguments are named", "[experiments]") {
+TEST_CASE("The error names an argument that is missing or repeated or unexpected", "[experiments]") {
   CHECK(usage_error({"--batch"}) == "--batch expects a value: --batch N");
   CHECK(usage_error({"--batch", "--data"}) == "--batch expects a value: --batch N");
   CHECK(usage_error({"--out="}) == "--out expects a value, got nothing");
   CHECK(usage_error({"--resume=yes"}) == "--resume takes no value, got 'yes'");
   CHECK_THAT(usage_error({"--no-steps"}), contains("unknown option --no-steps"));
-  CHECK(usage_error({"--depths", "6", "--depths=24"}) == "--depths is given twice; a list takes commas, such as 6,24");
-  CHECK(usage_error({"--depths", "6", "24"}) == "unexpected argument '24'; a list takes commas: --depths 6,24");
-  CHECK(usage_error({"run"}) == "unexpected argument 'run'; every value belongs to an option, see --help");
+  CHECK(usage_error({"--depths", "6", "--depths=24"}) ==
+        "--depths is given twice; separate list items by commas, such as 6,24");
+  CHECK(usage_error({"--depths", "6", "24"}) ==
+        "unexpected argument '24'; separate list items by commas: --depths 6,24");
+  CHECK(usage_error({"run"}) == "unexpected argument 'run'; every value must follow its option; see --help");
 }
 
-TEST_CASE("options that do not go together are refused", "[experiments]") {
+TEST_CASE("Options that contradict each other are refused", "[experiments]") {
   CHECK(usage_error({"--steps", "10", "--warmup", "11"}) == "--warmup 11 is longer than --steps 10");
   CHECK_THAT(usage_error({"--resume", "--overwrite", "--out", "x"}), contains("exclude each other"));
-  CHECK(usage_error({"--overwrite"}) == "--overwrite needs --out DIR, the folder it is about");
+  CHECK(usage_error({"--overwrite"}) == "--overwrite needs --out DIR, the folder of the study");
 }
 
-TEST_CASE("a configuration is checked like the command line", "[experiments]") {
+TEST_CASE("A configuration file is checked like the command line", "[experiments]") {
   CHECK(config_error(R"({"depth": [6]})") == "unknown key \"depth\"; did you mean \"depths\"?");
   CHECK(config_error(R"({"qqqqqqqqqq": 1})") == "unknown key \"qqqqqqqqqq\"; --print-config shows all keys");
-  CHECK(config_error(R"({"out": "x"})") == "\"out\" belongs on the command line, as --out");
+  CHECK(config_error(R"({"out": "x"})") == "\"out\" can only be given on the command line, as --out");
   CHECK(config_error(R"({"batch": 1, "batch": 2})") == "\"batch\" is given twice");
   CHECK(config_error(R"({"batch": 0})") == "\"batch\" expects an integer in [1, 1048576], got 0");
   CHECK(config_error(R"({"batch": 2.5})") == "\"batch\" expects an integer in [1, 1048576], got '2.5'");
@@ -281,7 +284,7 @@ TEST_CASE("a configuration is checked like the command line", "[experiments]") {
   CHECK_THAT(usage_error({"--config", "/no/such.json"}), contains("cannot read /no/such.json: No such file"));
 }
 
-TEST_CASE("only what decides results must be equal to resume", "[experiments]") {
+TEST_CASE("A resumed study may differ only in options that do not change results", "[experiments]") {
   Study first, other;
   first.parse({"--threads", "2"});
   const Json recorded = Json::parse(first.cli.settings());
@@ -293,35 +296,36 @@ TEST_CASE("only what decides results must be equal to resume", "[experiments]") 
   longer["tau"] = 1;
   shorter.erase("steps");
   CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
-  CHECK(first.cli.difference(shorter.dump())
-            .empty());  // an option that is younger than the record, and was not asked for
+  // The record has no --steps, as if the option were newer, and the user does not give it.
+  CHECK(first.cli.difference(shorter.dump()).empty());
   Study given;
   given.parse({"--steps", "200"});
   CHECK(given.cli.difference(shorter.dump()) == "steps is not recorded there and 200 here");
 }
 
-TEST_CASE("the command line is kept so that a shell reads it back", "[experiments]") {
+TEST_CASE("The recorded command line is quoted for a shell", "[experiments]") {
   Study s;
   s.parse({"--data-dir", "it's $HOME", "--seeds=0..2"});
   CHECK(s.cli.command_line() == R"(study --data-dir 'it'\''s $HOME' --seeds=0..2)");
 }
 
-TEST_CASE("errors become exit statuses", "[experiments]") {
+TEST_CASE("Errors become exit statuses", "[experiments]") {
   CHECK(exit_status([] { return 130; }) == 130);
   CHECK(exit_status([]() -> int { throw UsageError("(this line belongs to a test)"); }) == 2);
   CHECK(exit_status([]() -> int { throw Error("(this line belongs to a test)"); }) == 1);
   CHECK(exit_status([]() -> int { throw std::bad_alloc(); }) == 1);
 }
 
-TEST_CASE("a preset that breaks a rule is a mistake that shows", "[experiments]") {
+TEST_CASE("The error of a preset with a wrong value names the preset", "[experiments]") {
   Study s;
-  s.cli.preset("broken", "names a gate that is not there", [&s] { s.gates = {"pots"}; });
+  s.cli.preset("broken", "names an unknown gate", [&s] { s.gates = {"pots"}; });
   CHECK(test::error_of([&] {
           s.parse({"--preset", "broken"});
         }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
 }
 
-TEST_CASE("values that a preset explains show where they come from until something else is given", "[experiments]") {
+TEST_CASE("A printed configuration shows the source that a preset gives for a value unless the user gives another",
+          "[experiments]") {
   const TemporaryFolder folder;
   std::ofstream(folder / "c.json") << R"({"width": 6})";
   const auto printed = [&](std::vector<const char*> arguments) {
@@ -362,9 +366,9 @@ TEST_CASE("values that a preset explains show where they come from until somethi
   CHECK_THAT(printed({"--print-config", "--preset", "w4"}),
              contains("\"width\": 4,") && contains("// Width [paper 4]\n"));
   CHECK_THAT(printed({"--print-config", "--width", "5"}),
-             contains("// Width [given; w3 has 3]\n") && contains("\"twice\": 10"));
+             contains("// Width [given; w3 sets 3]\n") && contains("\"twice\": 10"));
   CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--preset", "w4"}),
-             contains("// Width [given; w4 has 4]\n"));
+             contains("// Width [given; w4 sets 4]\n"));
   CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--width", "3"}), contains("// Width [paper 3]\n"));
   CHECK_THAT(printed({"--print-config", "--twice", "1"}),
              contains("\"twice\": 1 ") && contains("// Twice the width\n"));
@@ -378,7 +382,7 @@ TEST_CASE("values that a preset explains show where they come from until somethi
         }) == "unexpected argument 'w4'; --compare takes two names");
 }
 
-TEST_CASE("a configuration keeps the name of its preset, which decides nothing by itself", "[experiments]") {
+TEST_CASE("A configuration keeps the name of its preset but results depend only on the values", "[experiments]") {
   const TemporaryFolder folder;
   const std::string file = (folder / "c.json").string();
   std::ofstream(file) << R"({"preset": "quick", "batch": 4})";
@@ -394,7 +398,7 @@ TEST_CASE("a configuration keeps the name of its preset, which decides nothing b
   CHECK(plain.cli.difference(s.cli.settings()) == "");
 }
 
-TEST_CASE("a program without presets has no option for them", "[experiments]") {
+TEST_CASE("A program without presets has no option --preset", "[experiments]") {
   StudyOptions options;
   Cli cli("study", "Studies.");
   options.declare(cli);
@@ -404,7 +408,7 @@ TEST_CASE("a program without presets has no option for them", "[experiments]") {
   CHECK_THAT(Study().cli.help(), contains("--preset NAME"));
 }
 
-TEST_CASE("a switch that is on goes off with --no-, and what a program varies says what to give instead",
+TEST_CASE("The prefix --no- turns a switch off and the error of an option left out says what to give instead",
           "[experiments]") {
   bool stop = true, loud = false;
   std::string pool = "mean", shape = "plain";
@@ -420,7 +424,7 @@ TEST_CASE("a switch that is on goes off with --no-, and what a program varies sa
     const char* arguments[] = {"study", argument, "token"};
     return test::error_of([&] { cli.parse(3, arguments); });
   };
-  CHECK(error("--pool") == "--pool is what this program varies; give --designs token,mean");
+  CHECK(error("--pool") == "--pool cannot be given, because this program varies it; give --designs token,mean");
   CHECK_THAT(error("--shape"), contains("unknown option --shape"));
   CHECK_THAT(error("--no-pool"), contains("unknown option --no-pool"));
   CHECK_THAT(error("--no-stop-early=1"), contains("unknown option --no-stop-early"));
@@ -430,8 +434,7 @@ TEST_CASE("a switch that is on goes off with --no-, and what a program varies sa
 }
 
 TEST_CASE(
-    "help has lists under a heading of their own, before the general options, and options declared after one stay "
-    "where they were",
+    "The help shows listings in a separate section before the general options and keeps the section of later options",
     "[experiments]") {
   StudyOptions options;
   bool checks = false, other = false;
@@ -450,7 +453,7 @@ TEST_CASE(
   CHECK((own < help.find("--check-things") && help.find("--check-things") < general));
 }
 
-TEST_CASE("the command line and the help name the program that was called, run.json's experiment is what was declared",
+TEST_CASE("The command line and the help name the called program but experiment() is the declared name",
           "[experiments]") {
   Study s;
   CHECK(s.cli.program() == "study");
@@ -475,9 +478,9 @@ struct Paint : Painted {
 
   Paint() {
     cli.section("Paint");
-    cli.option("--wall", &wall, "Of the walls").one_of("colour");
-    cli.option("--door", &door, "Of the door").one_of("colour", std::vector{Colour::blue, Colour::red});
-    cli.option("--tone", &tone, "Of both").one_of("tone", {"shrill", "deep"}, tone_named);
+    cli.option("--wall", &wall, "Wall colour").one_of("colour");
+    cli.option("--door", &door, "Door colour").one_of("colour", std::vector{Colour::blue, Colour::red});
+    cli.option("--tone", &tone, "Tone").one_of("tone", {"shrill", "deep"}, tone_named);
   }
   void parse(const std::vector<const char*>& words) {
     std::vector<const char*> argv{"paint"};
@@ -492,16 +495,16 @@ std::string paint_error(const std::vector<const char*>& words) {
 
 }  // namespace
 
-TEST_CASE("an option of an enum reads names, shows them, and refuses others", "[experiments]") {
+TEST_CASE("An option of an enum reads and shows the names of its values and refuses other names", "[experiments]") {
   Paint p;
   p.parse({"--wall", "blue", "--door=red", "--tone", "deep"});
   CHECK((p.wall == Colour::blue && p.door == Colour::red && p.tone == Tone::low));
   CHECK(p.cli.settings() == R"({"wall":"blue","door":"red","tone":"deep"})");
   p.door = Colour::blue;
   CHECK_THAT(p.cli.settings(), contains(R"("door":"blue")"));
-  CHECK_THAT(Paint().cli.help(), contains("  --wall NAME     Of the walls: red, green, blue [green]\n") &&
-                                     contains("  --door NAME     Of the door: blue, red [blue]\n") &&
-                                     contains("  --tone NAME     Of both: shrill, deep [shrill]\n"));
+  CHECK_THAT(Paint().cli.help(), contains("  --wall NAME     Wall colour: red, green, blue [green]\n") &&
+                                     contains("  --door NAME     Door colour: blue, red [blue]\n") &&
+                                     contains("  --tone NAME     Tone: shrill, deep [shrill]\n"));
   CHECK(paint_error({"--wall", "bleu"}) == "--wall: unknown colour 'bleu'; did you mean 'blue'?");
   CHECK(paint_error({"--wall", "black"}) == "--wall: unknown colour 'black'; known: red, green, blue");
   CHECK(paint_error({"--door", "green"}) == "--door: unknown colour 'green'; known: blue, red");
@@ -509,7 +512,8 @@ TEST_CASE("an option of an enum reads names, shows them, and refuses others", "[
   CHECK(paint_error({"--wall", ""}) == "--wall expects a value, got nothing");
 }
 
-TEST_CASE("an option of an enum in a configuration, and a default that the option does not take", "[experiments]") {
+TEST_CASE("An option of an enum is read from a configuration and refuses a default that is not among its names",
+          "[experiments]") {
   const TemporaryFolder folder;
   const std::string file = (folder / "c.json").string();
   { std::ofstream(file) << R"({"wall": "red", "tone": "deep"})"; }
@@ -519,7 +523,7 @@ TEST_CASE("an option of an enum in a configuration, and a default that the optio
   { std::ofstream(file) << R"({"wall": 2})"; }
   CHECK(paint_error({"--config", file.c_str()}) == file + ": \"wall\" expects text in quotes, got 2");
   Paint q;
-  q.cli.preset("wrong", "a door that is not to be had", [&q] { q.door = Colour::green; });
+  q.cli.preset("wrong", "a colour that --door does not accept", [&q] { q.door = Colour::green; });
   CHECK(test::error_of([&] {
           q.parse({"--preset", "wrong"});
         }) == "preset wrong: door: unknown colour 'green'; known: blue, red");
@@ -528,7 +532,7 @@ TEST_CASE("an option of an enum in a configuration, and a default that the optio
         "[cli] expected the variable of --tone to hold shrill or deep, got the value 7 of its enum");
 }
 
-TEST_CASE("an axis of texts sets an option of an enum in a copy, and nothing else", "[experiments]") {
+TEST_CASE("An axis of names sets an enum in a copy of the options and changes nothing else", "[experiments]") {
   const Painted painted;
   Painted copy, other;
   const auto option = [&](auto* variable) { return CliOption("--x", "", variable, ""); };
@@ -546,7 +550,7 @@ TEST_CASE("an axis of texts sets an option of an enum in a copy, and nothing els
   CHECK(test::error_of([&] { wall.set_in_copy(painted, copy, std::int64_t{1}); }) == "--x expects text, got 1");
 }
 
-TEST_CASE("the scope of an option says where its value stands", "[experiments]") {
+TEST_CASE("The scope of an option decides in which settings its value is recorded", "[experiments]") {
   std::int64_t trial = 1, run = 2, study = 3, speed = 4, call = 5;
   Cli cli("scopes", "Scopes.");
   cli.option("--trial", &trial, "Trial");

@@ -16,7 +16,7 @@ std::vector<std::uint8_t> placed(const ImageSet& set, std::int64_t index, const 
 
 }  // namespace
 
-TEST_CASE("an image is mirrored, shifted, and filled with zeros") {
+TEST_CASE("An image is mirrored and shifted and its uncovered border is filled with zeros") {
   const ImageSet set{1, 2, 3, 10, {0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6}, {0, 1}};
   using Image = std::vector<std::uint8_t>;
   CHECK(placed(set, 1, {0, 0, false}) == Image{1, 2, 3, 4, 5, 6});
@@ -32,12 +32,12 @@ TEST_CASE("an image is mirrored, shifted, and filled with zeros") {
   CHECK(placed(set, 1, {0, -7, true}) == Image(6, 0));
 }
 
-TEST_CASE("every channel moves alike") {
+TEST_CASE("All channels have the same placement") {
   const ImageSet set{2, 1, 3, 10, {1, 2, 3, 4, 5, 6}, {0}};
   CHECK(placed(set, 0, {0, 1, true}) == std::vector<std::uint8_t>{2, 1, 0, 5, 4, 0});
 }
 
-TEST_CASE("placements follow the frozen layout of the draws") {
+TEST_CASE("Placements use the documented layout of random draws") {
   const Augmentation augmentation{4, true};
   for (const std::int64_t sample : {std::int64_t{0}, std::int64_t{7}, (std::int64_t{1} << 32) + 5}) {
     const plumb::Draw draw =
@@ -51,7 +51,7 @@ TEST_CASE("placements follow the frozen layout of the draws") {
   }
 }
 
-TEST_CASE("placements cover every shift evenly and mirror half of the images") {
+TEST_CASE("Placements have all shifts equally often and mirror half of the images") {
   std::map<std::int64_t, int> rows, columns;
   int flips = 0;
   constexpr int samples = 9000;
@@ -65,12 +65,12 @@ TEST_CASE("placements cover every shift evenly and mirror half of the images") {
   REQUIRE(columns.size() == 9);
   CHECK(rows.begin()->first == -4);
   CHECK(rows.rbegin()->first == 4);
-  for (const auto& [shift, count] : rows) CHECK(std::abs(count - 1000) < 150);  // five deviations
+  for (const auto& [shift, count] : rows) CHECK(std::abs(count - 1000) < 150);  // five standard deviations
   for (const auto& [shift, count] : columns) CHECK(std::abs(count - 1000) < 150);
   CHECK(std::abs(flips - samples / 2) < 240);
 }
 
-TEST_CASE("placements change with seed, epoch and sample, and what is off stays off") {
+TEST_CASE("Placements depend on seed and epoch and sample and do nothing that is off") {
   const auto same = [](const Placement& a, const Placement& b) {
     return a.shift_y == b.shift_y && a.shift_x == b.shift_x && a.flip == b.flip;
   };

@@ -15,7 +15,7 @@ Bytes joined(const std::vector<Bytes>& parts) {
 
 }  // namespace
 
-TEST_CASE("CIFAR-10 records are read in order, over all files") {
+TEST_CASE("CIFAR-10 records are read in order over all files") {
   const TemporaryFolder folder;
   const std::string a = write_bytes(folder / "a.bin", joined({cifar_record({3}, 1), cifar_record({9}, 2)}));
   const std::string b = write_bytes(folder / "b.bin", cifar_record({0}, 3));
@@ -28,7 +28,7 @@ TEST_CASE("CIFAR-10 records are read in order, over all files") {
   CHECK(set.pixels == joined({some_pixels(3072, 1), some_pixels(3072, 2), some_pixels(3072, 3)}));
 }
 
-TEST_CASE("CIFAR-100 keeps the fine label") {
+TEST_CASE("CIFAR-100 images have the fine label") {
   const TemporaryFolder folder;
   const std::string path =
       write_bytes(folder / "train.bin", joined({cifar_record({19, 42}, 1), cifar_record({0, 99}, 2)}));
@@ -38,7 +38,7 @@ TEST_CASE("CIFAR-100 keeps the fine label") {
   CHECK(set.pixels == joined({some_pixels(3072, 1), some_pixels(3072, 2)}));
 }
 
-TEST_CASE("CIFAR files read the same compressed, also when concatenated from parts") {
+TEST_CASE("Compressed CIFAR files have the same content even if concatenated from parts") {
   const TemporaryFolder folder;
   const Bytes first = cifar_record({1}, 1), second = cifar_record({2}, 2);
   const ImageSet plain = read_cifar10({write_bytes(folder / "plain", joined({first, second}))});
@@ -49,7 +49,7 @@ TEST_CASE("CIFAR files read the same compressed, also when concatenated from par
   }
 }
 
-TEST_CASE("a partial CIFAR record is an error that states the sizes") {
+TEST_CASE("An incomplete CIFAR record causes an error that states the sizes") {
   const TemporaryFolder folder;
   const Bytes whole = joined({cifar_record({1}, 1), cifar_record({2}, 2)});
   for (const std::size_t length : {1u, 3072u, 3074u, 6145u}) {
@@ -62,7 +62,7 @@ TEST_CASE("a partial CIFAR record is an error that states the sizes") {
   }
 }
 
-TEST_CASE("CIFAR files of the other kind, or foreign ones, are refused") {
+TEST_CASE("A CIFAR file of the other kind or of another format is refused") {
   const TemporaryFolder folder;
   const std::string ten = write_bytes(folder / "ten.bin", cifar_record({1})),
                     hundred = write_bytes(folder / "hundred.bin", cifar_record({1, 2}));
@@ -81,7 +81,7 @@ TEST_CASE("CIFAR files of the other kind, or foreign ones, are refused") {
   CHECK_THAT(data_error_of(nothing, [&] { read_cifar10({nothing}); }), contains("at least one record"));
 }
 
-TEST_CASE("the published CIFAR-100 test file holds 100 images of each class") {
+TEST_CASE("The published CIFAR-100 test file has 100 images of each class") {
   const std::filesystem::path path = real_data() / "cifar-100" / "test.bin.gz";
   if (!std::filesystem::exists(path)) PLUMB_SKIP("no " + path.string());
   const ImageSet set = read_cifar100({path});
@@ -90,7 +90,7 @@ TEST_CASE("the published CIFAR-100 test file holds 100 images of each class") {
   for (const std::int32_t label : set.labels) ++counts[static_cast<std::size_t>(label)];
   CHECK(counts == std::vector<int>(100, 100));
   const Normalization n = normalization_of(set);
-  CHECK(n.mean[0] == Approx(0.507).margin(0.005));  // the published means are those of the training set
+  CHECK(n.mean[0] == Approx(0.507).margin(0.005));  // published for the training set
   CHECK(n.mean[1] == Approx(0.487).margin(0.005));
   CHECK(n.mean[2] == Approx(0.441).margin(0.005));
 }

@@ -20,22 +20,22 @@ std::uint64_t fingerprint(const std::uint8_t* bytes, std::int64_t count) {
 }
 
 struct Features {
-  std::size_t count;          // a sample
+  std::size_t count;          // features per sample
   std::vector<float> values;  // [N, count]
   std::vector<std::int32_t> labels;
 
   std::size_t size() const { return labels.size(); }
 };
 
-// Each pixel on its own: what a linear model on the image sees.
+// The pixels as features, for a linear model on the image.
 Features pixels_of(const ImageSet& set) {
   Features f{static_cast<std::size_t>(set.image_bytes()), {}, set.labels};
   for (const std::uint8_t pixel : set.pixels) f.values.push_back((static_cast<float>(pixel) - 128.0f) / 64.0f);
   return f;
 }
 
-// Amplitudes of five orientations and three wave lengths, summed over 8x8 patches: nonlinear functions of linear patch
-// features.
+// The amplitudes of five orientations and three wave lengths, summed over 8x8 patches, as features. They are nonlinear
+// functions of linear features of the patches.
 Features amplitudes_of(const ImageSet& set) {
   Features f{15, {}, set.labels};
   for (std::int64_t n = 0; n < set.size(); ++n) {
@@ -65,7 +65,7 @@ Features amplitudes_of(const ImageSet& set) {
   return f;
 }
 
-// The accuracy on `test` of softmax regression trained on `train` by plain gradient descent on batches of 50.
+// Trains softmax regression on `train` by gradient descent on batches of 50 and returns its accuracy on `test`.
 double softmax_accuracy(const Features& train, const Features& test, int epochs, float rate) {
   const std::size_t d = train.count;
   std::vector<float> w(10 * (d + 1), 0.0f);
@@ -108,19 +108,19 @@ double softmax_accuracy(const Features& train, const Features& test, int epochs,
 
 }  // namespace
 
-TEST_CASE("glyphs are the same bytes on every machine") {
+TEST_CASE("Glyphs have the same bytes on every machine") {
   const ImageSet train = make_glyphs(GlyphSplit::train, 1), validation = make_glyphs(GlyphSplit::validation, 1);
   CHECK(fingerprint(train.image(0), train.image_bytes()) == 0x5601fcb86be4b454ull);
   CHECK(fingerprint(validation.image(0), validation.image_bytes()) == 0x70684a28a51a150cull);
 }
 
-TEST_CASE("a glyph depends on its split and index only") {
+TEST_CASE("A glyph depends only on its split and index") {
   const ImageSet few = make_glyphs(GlyphSplit::train, 23), many = make_glyphs(GlyphSplit::train, 101);
   CHECK(std::equal(few.pixels.begin(), few.pixels.end(), many.pixels.begin()));
   CHECK(std::equal(few.labels.begin(), few.labels.end(), many.labels.begin()));
 }
 
-TEST_CASE("glyphs come in any number, with balanced labels") {
+TEST_CASE("Any number of glyphs can be made and their labels are balanced") {
   for (const std::int64_t count : {0, 1, 7, 64, 1001}) {
     const ImageSet set = make_glyphs(GlyphSplit::validation, count);
     CHECK(set.size() == count);
@@ -132,7 +132,7 @@ TEST_CASE("glyphs come in any number, with balanced labels") {
   CHECK_THAT(error_of([] { make_glyphs(GlyphSplit::train, -1); }), contains("got -1"));
 }
 
-TEST_CASE("no two glyphs are the same, within or across the splits") {
+TEST_CASE("No two glyphs are equal within a split or across splits") {
   std::set<std::uint64_t> seen;
   for (const GlyphSplit split : {GlyphSplit::train, GlyphSplit::validation}) {
     const ImageSet set = make_glyphs(split, 500);
@@ -141,7 +141,7 @@ TEST_CASE("no two glyphs are the same, within or across the splits") {
   CHECK(seen.size() == 1000);
 }
 
-TEST_CASE("glyphs use the range of a byte without clipping much of it") {
+TEST_CASE("Glyphs use the whole range of a byte and few values are clipped") {
   const ImageSet set = make_glyphs(GlyphSplit::train, 200);
   const auto clipped =
       std::count_if(set.pixels.begin(), set.pixels.end(), [](std::uint8_t p) { return p == 0 || p == 255; });
@@ -153,7 +153,7 @@ TEST_CASE("glyphs use the range of a byte without clipping much of it") {
   }
 }
 
-TEST_CASE("a linear model tells glyphs apart in part, amplitudes of oriented waves do in full") {
+TEST_CASE("A linear model classifies some glyphs and amplitudes of oriented waves classify almost all") {
   const ImageSet train = make_glyphs(GlyphSplit::train, 2500), validation = make_glyphs(GlyphSplit::validation, 2000);
   const double linear = softmax_accuracy(pixels_of(train), pixels_of(validation), 3, 0.001f);
   INFO(linear);

@@ -26,7 +26,7 @@ Bytes cut(const Bytes& bytes, std::size_t length) {
 
 }  // namespace
 
-TEST_CASE("IDX images are read in order and centred in 32x32") {
+TEST_CASE("IDX images are read in order and centred in 32x32 pixels") {
   const Pair pair;
   const ImageSet set = pair.read();
   CHECK(set.size() == 3);
@@ -43,7 +43,7 @@ TEST_CASE("IDX images are read in order and centred in 32x32") {
   CHECK(set.pixels == expected);
 }
 
-TEST_CASE("IDX files read the same compressed") {
+TEST_CASE("Compressed IDX files have the same content") {
   Pair pair;
   const ImageSet plain = pair.read();
   pair.images = gzip(pair.images);
@@ -53,7 +53,7 @@ TEST_CASE("IDX files read the same compressed") {
   CHECK(packed.labels == plain.labels);
 }
 
-TEST_CASE("an IDX file cut off anywhere is an error that names it") {
+TEST_CASE("An IDX file that is cut off at any byte causes an error with its path") {
   const Pair whole;
   for (const bool packed : {false, true}) {
     Pair pair;
@@ -72,7 +72,7 @@ TEST_CASE("an IDX file cut off anywhere is an error that names it") {
   }
 }
 
-TEST_CASE("any flipped bit in an IDX header is an error") {
+TEST_CASE("Any flipped bit in an IDX header causes an error") {
   const Pair whole;
   for (const bool packed : {false, true}) {
     Pair pair;
@@ -92,7 +92,7 @@ TEST_CASE("any flipped bit in an IDX header is an error") {
   }
 }
 
-TEST_CASE("IDX errors say what was expected, what came, and what it may be") {
+TEST_CASE("IDX errors state the expected and actual content and the likely cause") {
   Pair pair;
   const Bytes images = pair.images, labels = pair.labels;
   const auto image_error = [&](Bytes bytes) {
@@ -102,9 +102,8 @@ TEST_CASE("IDX errors say what was expected, what came, and what it may be") {
   CHECK_THAT(
       image_error(labels),
       contains(
-          "expected IDX magic 0x00000803 (unsigned bytes, 3 dimensions), got 0x00000801; is it a file of labels?"));
-  CHECK_THAT(image_error({'<', '!', 'D', 'O', 'C', 'T', 'Y', 'P', 'E'}),
-             contains("got 0x3c21444f; is it another format?"));
+          "expected IDX magic 0x00000803 (unsigned bytes, 3 dimensions), got 0x00000801; is this the file of labels?"));
+  CHECK_THAT(image_error({'<', '!', 'D', 'O', 'C', 'T', 'Y', 'P', 'E'}), contains("got 0x3c21444f"));
   CHECK_THAT(image_error(cut(images, 10)), contains("header of 16 bytes, got 10"));
   CHECK_THAT(image_error(cut(images, 70)), contains("expected 60 bytes of 3 images of 4x5 from byte 16 on, got 54"));
   CHECK_THAT(image_error(idx_file({0, 28, 28}, {})), contains("at least one image"));
@@ -120,13 +119,14 @@ TEST_CASE("IDX errors say what was expected, what came, and what it may be") {
   };
   CHECK_THAT(
       label_error(images),
-      contains("expected IDX magic 0x00000801 (unsigned bytes, 1 dimension), got 0x00000803; is it a file of images?"));
+      contains(
+          "expected IDX magic 0x00000801 (unsigned bytes, 1 dimension), got 0x00000803; is this the file of images?"));
   CHECK_THAT(label_error(idx_file({2}, {1, 2})),
              contains("expected 3 labels, one for each image of " + pair.images_path()));
   CHECK_THAT(label_error(idx_file({3}, {1, 10, 2})), contains("labels in 0..9, got 10 for image 1"));
 }
 
-TEST_CASE("an IDX header that promises the world is refused before anything is allocated") {
+TEST_CASE("An IDX header with huge sizes is refused before memory is allocated") {
   Pair pair;
   for (const std::vector<std::uint32_t>& sizes :
        {std::vector<std::uint32_t>{~0u, ~0u, ~0u}, {~0u, 1024, 1024}, {1, ~0u, 1}, {1u << 30, 28, 28}})
@@ -137,21 +137,21 @@ TEST_CASE("an IDX header that promises the world is refused before anything is a
     }
 }
 
-TEST_CASE("IDX sizes whose product wraps around to nothing are refused") {
+TEST_CASE("IDX sizes whose product overflows to 0 are refused") {
   Pair pair;
   pair.images = idx_file({1u << 30, 1u << 30, 16}, {});  // 2^64 bytes
   CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }),
              contains("at most 1024x1024, got a header with 1073741824x16"));
 }
 
-TEST_CASE("a small gzip file that unpacks to much more than its header says is left early") {
+TEST_CASE("Reading stops early if a gzip file has much more data than the IDX header says") {
   Pair pair;
   pair.images = gzip(idx_file({3, 4, 5}, Bytes(64 << 20, 0)));
   CHECK(pair.images.size() < (1u << 17));
   CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }), contains("got more"));
 }
 
-TEST_CASE("the published Fashion-MNIST files hold what their authors say") {
+TEST_CASE("The published Fashion-MNIST files have the documented content") {
   const std::filesystem::path dir = real_data() / "fashion-mnist";
   if (!std::filesystem::exists(dir / "t10k-images-idx3-ubyte.gz")) PLUMB_SKIP("no Fashion-MNIST in " + dir.string());
   const std::string images = dir / "t10k-images-idx3-ubyte.gz", labels = dir / "t10k-labels-idx1-ubyte.gz";
@@ -160,7 +160,7 @@ TEST_CASE("the published Fashion-MNIST files hold what their authors say") {
   std::vector<int> counts(10, 0);
   for (const std::int32_t label : packed.labels) ++counts[static_cast<std::size_t>(label)];
   CHECK(counts == std::vector<int>(10, 1000));
-  CHECK(packed.labels[0] == 9);  // an ankle boot, then a pullover
+  CHECK(packed.labels[0] == 9);  // an ankle boot; label 2 of the next image is a pullover
   CHECK(packed.labels[1] == 2);
 
   const TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// What is done to training images against timm and Pillow (tests/golden/make_augment.py), and how it is drawn.
+// Tests the operations on images against timm and Pillow (tests/golden/make_augment.py), and their random draws.
 #include "experiments/lab/data/image_ops.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<std::string> parts_of(const std::string& name, char separator) {
   return parts;
 }
 
-// The largest difference of a byte, and how many differ.
+// The largest difference of two bytes, and the number of bytes that differ.
 std::pair<int, int> difference(const Pixels& a, const Pixels& b) {
   REQUIRE((a.channels == b.channels && a.height == b.height && a.width == b.width));
   int largest = 0, count = 0;
@@ -48,7 +48,7 @@ std::pair<int, int> difference(const Pixels& a, const Pixels& b) {
   return {largest, count};
 }
 
-// The largest distance between two empirical distributions (Kolmogorov, Smirnov).
+// The largest distance of two empirical distributions (Kolmogorov and Smirnov).
 double distance(std::vector<double> a, std::vector<double> b) {
   std::ranges::sort(a), std::ranges::sort(b);
   double largest = 0;
@@ -62,13 +62,14 @@ double distance(std::vector<double> a, std::vector<double> b) {
 
 }  // namespace
 
-TEST_CASE("every operation of RandAugment is timm's, whichever way it is drawn") {
+TEST_CASE("Every operation of RandAugment equals timm's in both directions") {
   const std::set<std::string> geometric{"rotate", "shear_x", "shear_y", "translate_x", "translate_y"};
   for (const std::string kind : {"colour", "grey"}) {
     const Pixels image = pixels_of(golden().tensors.at(kind + "/image"));
     const std::vector<std::uint8_t> fill =
         kind == "colour" ? std::vector<std::uint8_t>{120, 110, 100} : std::vector<std::uint8_t>{120};
-    std::map<std::pair<std::string, int>, std::vector<Pixels>> variants;  // by operation and level
+    std::map<std::pair<std::string, int>, std::vector<Pixels>>
+        variants;  // the possible results, by operation and level
     for (const auto& [name, tensor] : golden().tensors)
       if (const auto parts = parts_of(name, '/');
           parts.size() == 5 && parts[0] == kind && (geometric.contains(parts[1]) ? parts[4] == "bicubic" : true))
@@ -84,7 +85,7 @@ TEST_CASE("every operation of RandAugment is timm's, whichever way it is drawn")
         bool any = false;
         for (std::size_t v = 0; v < expected.size(); ++v) {
           const auto [largest, count] = difference(result, expected[v]);
-          // A pixel whose sum lies at a whole number may fall to either side of it.
+          // A value on a rounding boundary may be rounded either way.
           const bool same = largest <= 1 && count <= static_cast<int>(result.bytes.size()) / 100;
           met[v] = met[v] || same, any = any || same;
         }
@@ -103,7 +104,7 @@ TEST_CASE("every operation of RandAugment is timm's, whichever way it is drawn")
              contains("[rand_augment] expected one of auto_contrast, ") && contains("got blur"));
 }
 
-TEST_CASE("parts of an image are resized to the byte as Pillow does it") {
+TEST_CASE("Resized parts of an image have the same bytes as Pillow's") {
   int cases = 0;
   for (const auto& [name, tensor] : golden().tensors) {
     const auto parts = parts_of(name, '/');
@@ -124,7 +125,7 @@ TEST_CASE("parts of an image are resized to the byte as Pillow does it") {
              contains("[resize] expected a part of an image of 2 x 2"));
 }
 
-TEST_CASE("RandAugment draws its operations evenly, each half of the time, the same again") {
+TEST_CASE("RandAugment draws operations evenly and applies each with probability 1/2 and is reproducible") {
   const Pixels image = pixels_of(golden().tensors.at("colour/image"));
   const std::vector<std::uint8_t> fill{120, 110, 100};
   int unchanged = 0;
@@ -136,11 +137,12 @@ TEST_CASE("RandAugment draws its operations evenly, each half of the time, the s
     unchanged += difference(result, image).first == 0;
     apply({.operations = 2}, image, fill, other);
   }
-  // A quarter is left by both coins; auto_contrast leaves an image that has both ends: (1/2 + 1/30)^2.
+  // One operation leaves the image unchanged with probability 1/2 + 1/30: it is skipped, or it is auto_contrast, which
+  // keeps an image with values 0 and 255. Two operations: (1/2 + 1/30)^2.
   CHECK(unchanged / static_cast<double>(count) == Approx(0.284).margin(4 * std::sqrt(0.25 * 0.75 / count)));
 }
 
-TEST_CASE("a resized crop covers the share and the sides that timm's covers") {
+TEST_CASE("Resized crops have the same range of areas and of ratios of sides as timm's") {
   double smallest = 1, largest = 0;
   for (std::int64_t item = 0; item < 2000; ++item) {
     RandomStream stream(0, "test", 0, item);
@@ -153,13 +155,13 @@ TEST_CASE("a resized crop covers the share and the sides that timm's covers") {
   }
   CHECK((smallest > 0.079 && smallest < 0.09));
   CHECK((largest > 0.97 && largest <= 1));
-  // Sides that no try fits: the largest part in the middle.
+  // No draw fits into this image, so the crop is the largest centred part.
   RandomStream stream(0, "test", 0, 0);
   const Box middle = draw_crop(4, 400, 0.9, stream);
   CHECK((middle.height == 4 && middle.width == 5 && middle.left == 197));
 }
 
-TEST_CASE("erasing takes its share of images, and of each a rectangle that becomes noise") {
+TEST_CASE("Erasing changes the given share of images and replaces a rectangle by noise") {
   int erased = 0;
   double sum = 0, squares = 0, pixels = 0;
   for (std::int64_t sample = 0; sample < 800; ++sample) {
@@ -178,15 +180,15 @@ TEST_CASE("erasing takes its share of images, and of each a rectangle that becom
   CHECK(squares / pixels == Approx(1).margin(0.03));
 }
 
-TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them") {
-  // RandomResizedCrop.get_params and RandomErasing._erase, said again with another generator: a try at a time, until
-  // one fits.
+TEST_CASE("The boxes of crops and of erasing have the same distribution as in torchvision and timm") {
+  // Compares with RandomResizedCrop.get_params and RandomErasing._erase, written here with another random generator:
+  // boxes are drawn until one fits.
   constexpr std::int64_t side = 128;
   constexpr int draws = 20000;
   std::mt19937_64 random(1);
   const auto uniform = [&](double low, double high) { return std::uniform_real_distribution(low, high)(random); };
   struct Form {
-    double least, most, ratio;  // shares of the area; largest of the two sides' ratios
+    double least, most, ratio;  // smallest and largest share of the area; largest ratio of the sides
     bool whole;                 // whether a box may be as large as the image
     Box (*draw)(RandomStream&);
   };
@@ -212,15 +214,15 @@ TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them")
         break;
       }
     }
-    const double chance =
-        2 * std::sqrt(2.0 / draws);  // of two samples of one distribution one in 1,500 pairs lies further apart
+    // Of two samples of the same distribution, one pair in 1,500 has a larger distance.
+    const double chance = 2 * std::sqrt(2.0 / draws);
     CHECK(distance(areas, theirs[0]) < chance);
     CHECK(distance(ratios, theirs[1]) < chance);
     CHECK(distance(tops, theirs[2]) < chance);
   }
 }
 
-TEST_CASE("boxes of CutMix are those of the rand_bbox that timm had when DeiT was trained") {
+TEST_CASE("The boxes of CutMix follow rand_bbox in timm at the time of DeiT") {
   constexpr std::int64_t side = 64;
   constexpr int draws = 4000;
   std::mt19937_64 random(1);
@@ -241,7 +243,7 @@ TEST_CASE("boxes of CutMix are those of the rand_bbox that timm had when DeiT wa
   CHECK(distance(shares, theirs) < 2 * std::sqrt(2.0 / draws));
 }
 
-TEST_CASE("with mixup and CutMix both, half of the batches are mixed and half are cut") {
+TEST_CASE("If mixup and CutMix are both on then each is used for half of the batches") {
   constexpr int batches = 600;
   int cut = 0;
   for (int i = 0; i < batches; ++i) {
@@ -253,10 +255,10 @@ TEST_CASE("with mixup and CutMix both, half of the batches are mixed and half ar
     cut += std::ranges::all_of(images, whole);
     CHECK(std::accumulate(images.begin(), images.begin() + 256, 0.0) / 256 == Approx(1 - share).margin(1e-5));
   }
-  CHECK(std::abs(cut - batches / 2) < 50);  // four deviations
+  CHECK(std::abs(cut - batches / 2) < 50);  // four standard deviations
 }
 
-TEST_CASE("mixup and cutmix keep the share that they say, of images and of labels") {
+TEST_CASE("Mixup and CutMix keep the returned share of every image") {
   const std::int64_t B = 6, C = 2, H = 8, W = 10;
   for (const bool cut : {false, true}) {
     double mean = 0;
@@ -282,7 +284,7 @@ TEST_CASE("mixup and cutmix keep the share that they say, of images and of label
     }
     if (!cut) CHECK(mean == Approx(0.5).margin(0.05));
   }
-  // A box of side s is cut off at the border: (s - s^2 / 4)^2 of the area on average, s^2 uniform.
+  // A box with the relative side s is clipped at the border. Its mean area is (s - s^2 / 4)^2, and s^2 is uniform.
   double mean = 0;
   for (std::int64_t item = 0; item < 500; ++item) {
     std::vector<float> images(2 * 64 * 64);
@@ -290,7 +292,7 @@ TEST_CASE("mixup and cutmix keep the share that they say, of images and of label
     mean += mix_batch(images, 2, 1, 64, 64, {.cutmix = 1}, stream) / 500;
   }
   CHECK(mean == Approx(1 - (0.5 - 0.2 + 1.0 / 48)).margin(0.03));
-  // An odd batch: the middle one mixes with itself.
+  // In an odd batch the middle image is mixed with itself.
   std::vector<float> three{1, 2, 3};
   RandomStream stream(0, "test", 0, 1);
   mix_batch(three, 3, 1, 1, 1, {.mixup = 1}, stream);
@@ -298,7 +300,7 @@ TEST_CASE("mixup and cutmix keep the share that they say, of images and of label
   CHECK(three[0] + three[2] == Approx(4));
 }
 
-TEST_CASE("draws of a stream: uniform, normal, gamma and beta") {
+TEST_CASE("A random stream has uniform and normal and gamma and beta draws with the right moments") {
   RandomStream stream(1, "test", 0, 0);
   double normal = 0, squares = 0, gamma = 0, beta = 0, low = 1, high = 0;
   const int n = 20000;

@@ -25,7 +25,7 @@ Bytes joined(Bytes a, const Bytes& b) {
 
 }  // namespace
 
-TEST_CASE("a file reads the same plain and compressed, in steps of any size") {
+TEST_CASE("A plain and a compressed file have the same content for reads of any size") {
   const TemporaryFolder folder;
   const Bytes content = some_pixels(300'000);
   const std::string plain = write_bytes(folder / "a", content), packed = write_bytes(folder / "a.gz", gzip(content));
@@ -37,21 +37,21 @@ TEST_CASE("a file reads the same plain and compressed, in steps of any size") {
   CHECK_FALSE(InputFile(packed).size().has_value());
 }
 
-TEST_CASE("the content decides whether a file is compressed, not its name") {
+TEST_CASE("The content of a file decides whether it is decompressed and not its name") {
   const TemporaryFolder folder;
   const Bytes content = some_pixels(1000);
   CHECK(read_all(write_bytes(folder / "packed", gzip(content)), 100) == content);
   CHECK(read_all(write_bytes(folder / "plain.gz", content), 100) == content);
 }
 
-TEST_CASE("concatenated gzip files are one content, as for gunzip") {
+TEST_CASE("Concatenated gzip files are read as one content as with gunzip") {
   const TemporaryFolder folder;
   const Bytes a = some_pixels(70'000, 1), b = some_pixels(90'000, 2);
   const std::string path = write_bytes(folder / "ab.gz", joined(gzip(a), gzip(b)));
   CHECK(read_all(path, 4096) == joined(a, b));
 }
 
-TEST_CASE("what is not a readable file is refused by name") {
+TEST_CASE("The error of a path that is not a readable file contains the path") {
   const TemporaryFolder folder;
   const std::string absent = folder / "absent", empty = write_bytes(folder / "empty", {}), here = folder.path();
   CHECK_THAT(data_error_of(absent, [&] { InputFile f(absent); }), contains("no such file"));
@@ -65,7 +65,7 @@ TEST_CASE("what is not a readable file is refused by name") {
   }
 }
 
-TEST_CASE("a promise that the file does not keep allocates no more than what came") {
+TEST_CASE("A file that is shorter than requested does not make the reader allocate the requested size") {
   const TemporaryFolder folder;
   const Bytes content = some_pixels(5000);
   for (const std::uint64_t promised : {std::uint64_t{5001}, std::uint64_t{1} << 33, std::uint64_t{1} << 60}) {
@@ -78,7 +78,7 @@ TEST_CASE("a promise that the file does not keep allocates no more than what cam
   }
 }
 
-TEST_CASE("append takes what it is asked for and leaves the rest") {
+TEST_CASE("append reads the requested bytes and leaves the rest") {
   const TemporaryFolder folder;
   const Bytes content = some_pixels(3'000'000);
   for (const std::string& path : {write_bytes(folder / "a", content), write_bytes(folder / "a.gz", gzip(content))}) {
@@ -96,7 +96,7 @@ TEST_CASE("append takes what it is asked for and leaves the rest") {
   }
 }
 
-TEST_CASE("gzip data cut off anywhere are an error") {
+TEST_CASE("gzip data that are cut off at any byte cause an error") {
   const TemporaryFolder folder;
   const Bytes packed = gzip(some_pixels(2000));
   for (std::size_t length = 2; length < packed.size(); ++length) {
@@ -106,17 +106,18 @@ TEST_CASE("gzip data cut off anywhere are an error") {
   }
 }
 
-TEST_CASE("a flipped bit in gzip data is an error or changes nothing") {
+TEST_CASE("A flipped bit in gzip data causes an error or does not change the content") {
   const TemporaryFolder folder;
   const Bytes content = some_pixels(200), packed = gzip(content);
   int errors = 0;
-  for (std::size_t bit = 16; bit < 8 * packed.size(); ++bit) {  // without its magic it is another, plain file
+  for (std::size_t bit = 16; bit < 8 * packed.size();
+       ++bit) {  // the first 16 bits are the magic number; without it the file is plain
     Bytes damaged = packed;
     damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
     const std::string path = write_bytes(folder / "damaged.gz", damaged);
     try {
       const Bytes got = read_all(path, 64);
-      CHECK(got == content);  // such as the time stamp
+      CHECK(got == content);  // the bit does not affect the content, such as a bit of the time stamp
     } catch (const plumb::Error& e) {
       ++errors;
       CHECK_THAT(e.what(), contains(path));
@@ -125,7 +126,7 @@ TEST_CASE("a flipped bit in gzip data is an error or changes nothing") {
   CHECK(errors > 1000);
 }
 
-TEST_CASE("bytes after the gzip data are an error") {
+TEST_CASE("Other bytes after the gzip data cause an error") {
   const TemporaryFolder folder;
   for (const Bytes& rest : {Bytes{0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(1000, 0), Bytes(1000, 0x1f)}) {
     const std::string path = write_bytes(folder / "more.gz", joined(gzip(some_pixels(100)), rest));
@@ -141,7 +142,7 @@ TEST_CASE("bytes after the gzip data are an error") {
   }
 }
 
-TEST_CASE("a data file is found plain first, then as .gz") {
+TEST_CASE("A plain data file is preferred to the same file with the ending .gz") {
   const TemporaryFolder folder;
   CHECK_FALSE(find_data_file(folder.path(), "x").has_value());
   write_bytes(folder / "x.gz", {1});

@@ -18,7 +18,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Images of 2x4x4 bytes; image i has label i, so that a label tells the sample.
+// Images of 2x4x4 bytes. Image i has the label i, so that a label identifies the image.
 ImageSet numbered_set(std::int64_t count) {
   ImageSet set{2, 4, 4, count, some_pixels(static_cast<std::size_t>(count) * 32), {}};
   for (std::int64_t i = 0; i < count; ++i) set.labels.push_back(static_cast<std::int32_t>(i));
@@ -33,7 +33,7 @@ bool equal(const HostBatch& a, const HostBatch& b) {
 
 }  // namespace
 
-TEST_CASE("an epoch's order is a permutation that depends on seed and epoch") {
+TEST_CASE("The order of an epoch is a permutation that depends on seed and epoch") {
   const std::vector<std::int64_t> order = epoch_order(1000, 5, 2);
   std::vector<std::int64_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
@@ -43,20 +43,21 @@ TEST_CASE("an epoch's order is a permutation that depends on seed and epoch") {
   CHECK(order != epoch_order(1000, 5, 3));
   CHECK(order != epoch_order(1000, 6, 2));
   CHECK(epoch_order(1, 5, 2) == std::vector<std::int64_t>{0});
-  CHECK(epoch_order(10, 0, 0) == std::vector<std::int64_t>{5, 1, 9, 7, 0, 8, 6, 2, 4, 3});  // frozen
+  CHECK(epoch_order(10, 0, 0) ==
+        std::vector<std::int64_t>{5, 1, 9, 7, 0, 8, 6, 2, 4, 3});  // must not change between versions
 }
 
-TEST_CASE("every sample comes to every place equally often") {
+TEST_CASE("Every sample has every position equally often") {
   std::array<std::array<int, 5>, 5> places{};
   for (std::uint32_t epoch = 0; epoch < 5000; ++epoch) {
     const std::vector<std::int64_t> order = epoch_order(5, 1, epoch);
     for (std::size_t i = 0; i < 5; ++i) ++places[i][static_cast<std::size_t>(order[i])];
   }
   for (const auto& row : places)
-    for (const int count : row) CHECK(std::abs(count - 1000) < 142);  // five deviations
+    for (const int count : row) CHECK(std::abs(count - 1000) < 142);  // five standard deviations
 }
 
-TEST_CASE("training batches follow the epoch's order and drop its remainder") {
+TEST_CASE("Training batches follow the order of the epoch and leave out its remainder") {
   const ImageSet set = numbered_set(11);
   BatchLoader loader(set, plain, {.batch = 4, .seed = 9});
   for (std::int64_t step = 0; step < 9; ++step) {
@@ -72,15 +73,15 @@ TEST_CASE("training batches follow the epoch's order and drop its remainder") {
   }
 }
 
-TEST_CASE("a batch may be the whole set, and no larger") {
+TEST_CASE("A batch can be as large as the set but not larger") {
   const ImageSet set = numbered_set(6);
   BatchLoader loader(set, plain, {.batch = 6});
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) CHECK(loader.next().epoch == epoch);
   CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 7}); }),
-             contains("a batch of at most 6, the images of the training set, got 7"));
+             contains("a batch of at most 6 images, the size of the training set, got 7"));
 }
 
-TEST_CASE("a loader's options are checked") {
+TEST_CASE("The options of a loader are checked") {
   const ImageSet set = numbered_set(6), empty{2, 4, 4, 10, {}, {}};
   CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 0}); }), contains("at least one image, got 0"));
   CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 2, .start_step = -1}); }), contains("got -1"));
@@ -90,7 +91,7 @@ TEST_CASE("a loader's options are checked") {
   CHECK_THAT(error_of([&] { BatchLoader(empty, plain, {.batch = 2}); }), contains("empty set"));
 }
 
-TEST_CASE("a loader started at step k continues as if it had run k steps") {
+TEST_CASE("A loader started at step k continues as after k steps") {
   const ImageSet set = numbered_set(23);
   const Augmentation augment{2, true};
   BatchLoader whole(set, plain, {.batch = 5, .seed = 3, .augment = augment});
@@ -101,7 +102,7 @@ TEST_CASE("a loader started at step k continues as if it had run k steps") {
   }
 }
 
-TEST_CASE("batches do not depend on how fast they are taken") {
+TEST_CASE("Batches do not depend on the time between calls of next") {
   const ImageSet set = numbered_set(40);
   const LoaderOptions options{.batch = 7, .seed = 4, .augment = {1, true}};
   BatchLoader fast(set, plain, options), slow(set, plain, options);
@@ -113,7 +114,7 @@ TEST_CASE("batches do not depend on how fast they are taken") {
   }
 }
 
-TEST_CASE("training images are augmented by seed, epoch and sample, in zero bytes, before they are normalised") {
+TEST_CASE("Training images are augmented by seed and epoch and sample before they are normalised") {
   const ImageSet set = numbered_set(8);
   const Normalization normalization{{0.25f, 0.5f}, {0.5f, 2.0f}};
   const Augmentation augment{2, true};
@@ -135,7 +136,7 @@ TEST_CASE("training images are augmented by seed, epoch and sample, in zero byte
   CHECK(moved > 12);
 }
 
-TEST_CASE("a set under its own normalization has mean 0 and deviation 1 in each channel") {
+TEST_CASE("A set normalised by its statistics has mean 0 and deviation 1 in each channel") {
   const ImageSet set = numbered_set(50);
   const HostBatch batch = evaluation_batch(set, normalization_of(set), 0, 50);
   for (std::size_t c = 0; c < 2; ++c) {
@@ -150,7 +151,7 @@ TEST_CASE("a set under its own normalization has mean 0 and deviation 1 in each 
   }
 }
 
-TEST_CASE("evaluation batches are slices of the set, in order") {
+TEST_CASE("Evaluation batches are slices of the set in order") {
   const ImageSet set = numbered_set(10);
   const HostBatch batch = evaluation_batch(set, plain, 3, 4);
   CHECK(batch.size() == 4);
@@ -160,10 +161,10 @@ TEST_CASE("evaluation batches are slices of the set, in order") {
   CHECK(evaluation_batch(set, plain, 9, 1).labels[0] == 9);
   for (const auto& [first, count] :
        {std::pair<std::int64_t, std::int64_t>{0, 11}, {10, 1}, {-1, 2}, {3, 0}, {11, 1}, {5, INT64_MAX}})
-    CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain, f, n); }), contains("within 0..9"));
+    CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain, f, n); }), contains("in 0..9"));
 }
 
-TEST_CASE("a loader can be dropped at any moment") {
+TEST_CASE("A loader can be destroyed at any time") {
   const ImageSet set = numbered_set(300);
   for (int round = 0; round < 100; ++round) {
     BatchLoader loader(set, plain, {.batch = 100, .seed = static_cast<std::uint64_t>(round)});
@@ -172,7 +173,7 @@ TEST_CASE("a loader can be dropped at any moment") {
   }
 }
 
-TEST_CASE("prefetching hands out results in order and stays within its capacity") {
+TEST_CASE("Prefetch returns results in order and does not exceed its capacity") {
   std::atomic<int> made{0};
   Prefetch<int> ahead([&] { return made++; }, 3);
   for (int taken = 0; taken < 200; ++taken) {
@@ -184,7 +185,7 @@ TEST_CASE("prefetching hands out results in order and stays within its capacity"
   CHECK(made == 203);
 }
 
-TEST_CASE("an exception in the prefetching thread reaches every later caller, after the results before it") {
+TEST_CASE("An exception in the prefetching thread is rethrown by every call after the earlier results") {
   Prefetch<int> ahead(
       [n = 0]() mutable {
         if (n == 4) throw std::runtime_error("the disk is gone");
@@ -195,11 +196,11 @@ TEST_CASE("an exception in the prefetching thread reaches every later caller, af
   for (int i = 0; i < 3; ++i) CHECK(error_of([&] { ahead.next(); }) == "the disk is gone");
 }
 
-TEST_CASE("a failed prefetch that nobody asks for ends quietly") {
+TEST_CASE("A Prefetch whose exception is never read is destroyed without an error") {
   Prefetch<int> ahead([]() -> int { throw std::runtime_error("unseen"); }, 2);
 }
 
-TEST_CASE("with repeats an image comes several times in a row, augmented anew, also across batches") {
+TEST_CASE("Repeated images follow each other with different augmentation also across batches") {
   const ImageSet set = numbered_set(24);
   Augmentation augment{2, true};
   augment.repeats = 3;
@@ -218,8 +219,8 @@ TEST_CASE("with repeats an image comes several times in a row, augmented anew, a
     CHECK(labels[i] == order[i / 3]);
     if (i % 3 > 0) alike += images[i] == images[i - 1];
   }
-  CHECK(alike < 4);  // 50 placements
-  // The first copy is what the image is without repeats.
+  CHECK(alike < 4);  // there are 50 placements
+  // The first copy equals the image without repeats.
   augment.repeats = 1;
   BatchLoader once(set, plain, {.batch = 8, .seed = 5, .augment = augment});
   const HostBatch first = once.next();
@@ -232,7 +233,7 @@ TEST_CASE("with repeats an image comes several times in a row, augmented anew, a
 }
 
 TEST_CASE(
-    "a mixed batch is its images and those of the reversed batch, to its share, and so are its labels and its loss") {
+    "A mixed batch has the images and labels and loss of the batch and of the reversed batch weighted by its share") {
   const ImageSet set = numbered_set(12);
   BatchLoader mixing(set, plain, {.batch = 6, .seed = 2, .augment = {.mixup = 0.8}}),
       bare(set, plain, {.batch = 6, .seed = 2});
@@ -248,7 +249,7 @@ TEST_CASE(
     const Batch batch = to_tensors(mixed, set);
     std::vector<double> reversed(mixed.labels.rbegin(), mixed.labels.rend());
     CHECK(batch.others.values() == reversed);
-    // The same as one target of both labels, smoothed as timm does it.
+    // The loss equals that of a soft target with both labels, smoothed as in timm.
     const plumb::Tensor logits = plumb::random_normal({6, 12}, 3, "logits");
     std::vector<double> target(6 * 12, 0.1 / 12);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -261,7 +262,7 @@ TEST_CASE(
   CHECK_FALSE(to_tensors(bare.next(), set).others.defined());
 }
 
-TEST_CASE("a loader with all of DeiT's augmentation started at step k continues as if it had run k steps") {
+TEST_CASE("A loader with DeiT augmentation started at step k continues as after k steps") {
   const ImageSet set = numbered_set(23);
   ImageSet colour{3, 8, 8, 23, some_pixels(23 * 192), set.labels};
   const Normalization normalization{{0.1f, 0.2f, 0.3f}, {1.0f, 2.0f, 3.0f}};

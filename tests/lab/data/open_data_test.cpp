@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A small MNIST-like set; `first_label` tells sets apart.
+// Writes a small set in the format of MNIST. `first_label` distinguishes sets.
 void write_idx_set(const fs::path& dir, std::uint8_t first_label, bool packed) {
   const auto put = [&](const std::string& name, const Bytes& bytes) {
     write_bytes(dir / (packed ? name + ".gz" : name), packed ? gzip(bytes) : bytes);
@@ -21,7 +21,7 @@ void write_idx_set(const fs::path& dir, std::uint8_t first_label, bool packed) {
 
 }  // namespace
 
-TEST_CASE("the data sets are listed, and glyphs need no folder") {
+TEST_CASE("The data sets are listed and glyphs needs no folder") {
   CHECK(data_set_names() ==
         std::vector<std::string>{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100", "image-folder"});
   const ImageData data = open_data("glyphs", "");
@@ -30,14 +30,14 @@ TEST_CASE("the data sets are listed, and glyphs need no folder") {
   CHECK(data.validation.size() == 2'000);
 }
 
-TEST_CASE("an unknown data set is a usage error with the nearest name") {
+TEST_CASE("An unknown data set causes a UsageError with the nearest name") {
   CHECK_THROWS_AS(open_data("cifar10", "/"), plumb::UsageError);
   CHECK_THAT(error_of([] { open_data("cifar10", "/"); }),
              contains("unknown data set 'cifar10'; did you mean 'cifar-10'?"));
   CHECK_THAT(error_of([] { open_data("imagenet", "/"); }), contains("unknown data set 'imagenet'; known: glyphs, "));
 }
 
-TEST_CASE("IDX sets are found in the folder and in its parent, plain or packed") {
+TEST_CASE("IDX sets are found in their folder and from its parent both plain and compressed") {
   for (const bool packed : {false, true}) {
     const TemporaryFolder folder;
     write_idx_set(folder / "fashion-mnist", 5, packed);
@@ -52,7 +52,7 @@ TEST_CASE("IDX sets are found in the folder and in its parent, plain or packed")
   }
 }
 
-TEST_CASE("sets whose files are called the same are told apart by their folder") {
+TEST_CASE("Sets with the same file names are distinguished by their folder") {
   const TemporaryFolder folder;
   write_idx_set(folder.path(), 3, false);
   write_idx_set(folder / "fashion-mnist", 5, false);
@@ -63,7 +63,7 @@ TEST_CASE("sets whose files are called the same are told apart by their folder")
   CHECK(open_data("mnist", folder.path()).train.labels[0] == 3);
 }
 
-TEST_CASE("CIFAR-10 takes the training batches that exist, in order") {
+TEST_CASE("CIFAR-10 reads the training batches that exist in order") {
   const TemporaryFolder folder;
   const fs::path dir = folder / "cifar-10-batches-bin";
   write_bytes(dir / "data_batch_4.bin.gz", gzip(cifar_record({4})));
@@ -76,7 +76,7 @@ TEST_CASE("CIFAR-10 takes the training batches that exist, in order") {
   }
 }
 
-TEST_CASE("CIFAR-100 is found under either name of its folder") {
+TEST_CASE("CIFAR-100 is found under both names of its folder") {
   for (const char* name : {"cifar-100-binary", "cifar-100"}) {
     const TemporaryFolder folder;
     write_bytes(folder / name / "train.bin", cifar_record({1, 50}));
@@ -86,27 +86,25 @@ TEST_CASE("CIFAR-100 is found under either name of its folder") {
   }
 }
 
-TEST_CASE("missing folders and files are named, with what was expected and --data-dir") {
+TEST_CASE("The error of a missing folder or file names the expected files and --data-dir") {
   const TemporaryFolder folder;
   CHECK_THROWS_AS(open_data("mnist", ""), plumb::UsageError);
   CHECK_THAT(error_of([] { open_data("mnist", ""); }),
-             contains("mnist needs --data-dir: the folder of train-images-idx3-ubyte, "));
+             contains("mnist needs --data-dir: the folder with train-images-idx3-ubyte, "));
   const std::string absent = folder / "absent";
   const std::string no_folder = data_error_of(absent, [&] { open_data("cifar-100", absent); });
   CHECK_THAT(
       no_folder,
-      contains(
-          "no such folder; --data-dir expects the folder of cifar-100's files: train.bin, test.bin (plain or .gz)"));
+      contains("no such folder; --data-dir expects the folder of cifar-100 with train.bin, test.bin (plain or .gz)"));
   const std::string here = folder.path();
   CHECK_THAT(data_error_of(here, [&] { open_data("cifar-10", here); }),
-             contains("holds none of cifar-10's files, nor does cifar-10-batches-bin/ or cifar-10/ in it; --data-dir "
-                      "expects the folder of "
+             contains("cifar-10-batches-bin/ or cifar-10/, got none; --data-dir expects the folder with "
                       "data_batch_1.bin ... data_batch_5.bin, test_batch.bin"));
   const std::string file = write_bytes(folder / "file", {1});
   CHECK_THAT(data_error_of(file, [&] { open_data("mnist", file); }), contains("expected a folder, got a file"));
 }
 
-TEST_CASE("a set of which a part is missing says which") {
+TEST_CASE("The error of an incomplete set names the missing file") {
   const TemporaryFolder folder;
   const std::string dir = folder.path();
   write_idx_set(dir, 1, false);
@@ -120,7 +118,7 @@ TEST_CASE("a set of which a part is missing says which") {
   CHECK_THAT(data_error_of(dir, [&] { open_data("cifar-10", dir); }), contains("data_batch_1.bin is missing"));
 }
 
-TEST_CASE("a folder in the place of a data file is named") {
+TEST_CASE("The error names a folder that has the name of a data file") {
   const TemporaryFolder folder;
   const std::string dir = folder.path();
   write_idx_set(dir, 1, false);
@@ -130,7 +128,7 @@ TEST_CASE("a folder in the place of a data file is named") {
              contains("expected a file, got a folder"));
 }
 
-TEST_CASE("training and validation images of different sizes are refused") {
+TEST_CASE("Training and validation images of different sizes are refused") {
   const TemporaryFolder folder;
   const std::string dir = folder.path();
   write_idx_set(dir, 1, false);
@@ -138,7 +136,7 @@ TEST_CASE("training and validation images of different sizes are refused") {
   CHECK_THAT(data_error_of(dir, [&] { open_data("mnist", dir); }), contains("got 32x32 and 40x40"));
 }
 
-TEST_CASE("the real data sets open from their parent folder") {
+TEST_CASE("The published data sets can be opened from their parent folder") {
   const fs::path real = real_data();
   if (!fs::exists(real / "fashion-mnist" / "train-images-idx3-ubyte.gz"))
     PLUMB_SKIP("no Fashion-MNIST in " + real.string());
@@ -147,10 +145,10 @@ TEST_CASE("the real data sets open from their parent folder") {
   CHECK(data.validation.size() == 10'000);
   const Normalization n = normalization_of(data.train);
   CHECK(n.mean[0] ==
-        Approx(0.2860406 * 784 / 1024).margin(1e-5));  // the known mean of the 28x28 images, under the border
+        Approx(0.2860406 * 784 / 1024).margin(1e-5));  // the known mean of the 28x28 images, with the border of zeros
 }
 
-TEST_CASE("real CIFAR-100 records open from a folder of .gz files") {
+TEST_CASE("The published CIFAR-100 can be opened from a folder of .gz files") {
   const fs::path real = real_data() / "cifar-100";
   if (!fs::exists(real / "train.bin.part1of5.gz")) PLUMB_SKIP("no CIFAR-100 in " + real.string());
   const TemporaryFolder folder;
@@ -158,6 +156,6 @@ TEST_CASE("real CIFAR-100 records open from a folder of .gz files") {
   fs::create_symlink(fs::absolute(real / "test.bin.gz"), folder / "test.bin.gz");
   const ImageData data = open_data("cifar-100", folder.path());
   CHECK(data.train.size() == 10'000);
-  CHECK(data.train.labels[0] == 19);  // cattle
+  CHECK(data.train.labels[0] == 19);  // class 19: cattle
   CHECK(data.train.pixels[0] == 255);
 }

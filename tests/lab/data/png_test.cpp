@@ -1,5 +1,5 @@
-// PNG files of every kind, drawn here, against what Pillow reads from them: tests/golden/make_images.py draws the same
-// pictures.
+// Tests of PNG files of every kind against the values that Pillow reads. The files are written here;
+// tests/golden/make_images.py writes the same images for Pillow.
 #include <cstdio>
 
 #include "experiments/lab/data/image_file.h"
@@ -18,14 +18,13 @@ constexpr std::size_t height = 13, width = 21;
 enum ColourType : std::uint8_t { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha = 6 };
 
 struct Kind {
-  std::string name;  // in the file of Pillow's values
+  std::string name;  // key in the file of Pillow's values
   ColourType type;
   std::size_t channels, bits;
 
   std::size_t row_bytes(std::size_t pixels) const { return (pixels * channels * bits + 7) / 8; }
-  Bytes pixels() const {
-    return some_pixels(height * row_bytes(width), 1);
-  }  // row by row, each begun in a byte of its own
+  // The pixels row by row. Each row begins with a new byte.
+  Bytes pixels() const { return some_pixels(height * row_bytes(width), 1); }
 };
 
 std::vector<Kind> kinds() {
@@ -38,11 +37,11 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-// How a picture becomes a file.
+// Options of the written file.
 struct Form {
-  bool interlaced = false, transparent = false;  // by Adam7; with a tRNS chunk
-  bool colour_spaces = false;                    // names some that are not sRGB
-  bool broken_note = false;                      // has a text whose checksum is wrong, of which libpng warns
+  bool interlaced = false, transparent = false;  // Adam7 interlacing; a tRNS chunk
+  bool colour_spaces = false;                    // chunks that name colour spaces other than sRGB
+  bool broken_note = false;                      // a text chunk with a wrong checksum, about which libpng warns
 };
 
 void put_number(Bytes& out, std::size_t value, int bytes = 4) {
@@ -65,7 +64,8 @@ Bytes deflated(const Bytes& data) {
   return out;
 }
 
-// Appends the lines, each after its filter 0, of every dx-th pixel from `left` on in every dy-th row from `top` on.
+// Appends the lines of one pass, each after its filter byte 0: every dx-th pixel from the column `left` on, in every
+// dy-th row from the row `top` on.
 void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t left, std::size_t top, std::size_t dx,
                std::size_t dy) {
   if (left >= width) return;
@@ -84,7 +84,7 @@ void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t le
   }
 }
 
-// What makes the first pixel transparent, or gives each colour of the palette its opacity.
+// The tRNS chunk: makes the colour of the first pixel transparent, or gives each palette colour an opacity.
 Bytes transparency(const Kind& kind, const Bytes& pixels, std::size_t colours) {
   if (kind.type == palette) return some_pixels(colours, 3);
   Bytes chunk;
@@ -95,7 +95,7 @@ Bytes transparency(const Kind& kind, const Bytes& pixels, std::size_t colours) {
 
 Bytes png_file(const Kind& kind, const Form& form) {
   const Bytes pixels = kind.pixels();
-  const std::size_t colours = std::min<std::size_t>(1u << kind.bits, 200);  // fewer than a picture of 8 bits uses
+  const std::size_t colours = std::min<std::size_t>(1u << kind.bits, 200);  // fewer than an image of 8 bits uses
   Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, header, lines;
   put_number(header, width);
   put_number(header, height);
@@ -126,7 +126,7 @@ Bytes png_file(const Kind& kind, const Form& form) {
   return file;
 }
 
-// Pillow's; of 16-bit grey, which it clips to 255, the high byte in each channel.
+// The expected values: Pillow's, except for 16-bit grey, which Pillow clips to 255; there the high byte.
 Bytes expected(const Kind& kind, bool transparent) {
   if (kind.name == "grey 16") {
     const Bytes pixels = kind.pixels();
@@ -146,8 +146,8 @@ Bytes expected(const Kind& kind, bool transparent) {
 }  // namespace
 
 TEST_CASE(
-    "a PNG holds what Pillow reads from it: each colour type, depth, interlaced or not, with and without transparency "
-    "or colour spaces") {
+    "A PNG of each colour type and depth gives Pillow's values with and without interlacing or transparency or colour "
+    "spaces") {
   const TemporaryFolder folder;
   for (const Kind& kind : kinds())
     for (const bool interlaced : {false, true})
@@ -162,14 +162,14 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("a PNG that is cut off or damaged gives one line or a picture, whatever its kind") {
+TEST_CASE("A PNG of any kind that is cut off or damaged gives an error of one line or an image") {
   const TemporaryFolder folder;
   for (const Kind& kind : kinds())
     for (const bool interlaced : {false, true}) {
       CAPTURE(kind.name, interlaced);
       const Bytes whole = png_file(kind, {.interlaced = interlaced, .transparent = true});
       const std::string path = (folder / "a.png").string();
-      const std::size_t end = whole.size() - 12;  // of the picture's data: what follows says that nothing follows
+      const std::size_t end = whole.size() - 12;  // the end of the image data; only the IEND chunk follows
       for (std::size_t length = 8; length < end; length += length + 20 < end ? 17 : 1) {
         write_bytes(path, {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)});
         CHECK_THAT(data_error_of(path, [&] { read_image(path); }), contains("too soon"));
@@ -191,7 +191,7 @@ TEST_CASE("a PNG that is cut off or damaged gives one line or a picture, whateve
     }
 }
 
-TEST_CASE("a PNG of more pixels than any picture has is refused before memory is taken for them") {
+TEST_CASE("A PNG with a huge size in its header is refused before memory is allocated") {
   const TemporaryFolder folder;
   Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, header;
   for (const std::size_t side : {65'000, 66'000}) put_number(header, side);
@@ -200,10 +200,10 @@ TEST_CASE("a PNG of more pixels than any picture has is refused before memory is
   put_chunk(file, "IDAT", deflated({0}));
   const std::string path = write_bytes(folder / "a.png", file);
   CHECK_THAT(data_error_of(path, [&] { read_image(path); }),
-             contains("expected at most 67108864 pixels, its header says 65000 x 66000"));
+             contains("expected at most 67108864 pixels, got a header with 65000 x 66000"));
 }
 
-TEST_CASE("libpng writes nothing to the standard error stream: neither warnings nor errors") {
+TEST_CASE("libpng writes no warnings or errors to stderr") {
   const TemporaryFolder folder;
   const Kind kind = kinds()[5];
   const Bytes noted = png_file(kind, {.broken_note = true});

@@ -1,4 +1,4 @@
-// A training set in two.
+// Tests of splitting a training set into two parts.
 #include "experiments/lab/data/split.h"
 
 #include <map>
@@ -15,7 +15,7 @@ using namespace plumb::test;
 
 namespace {
 
-// 60 images of one pixel, which is their index; 30, 20 and 10 of three classes.
+// 60 images of one pixel, whose value is the index of the image. Three classes have 30, 20 and 10 images.
 ImageSet numbered() {
   ImageSet set{1, 1, 1, 3, {}, {}};
   for (int i = 0; i < 60; ++i) {
@@ -33,7 +33,7 @@ std::map<std::int32_t, int> by_class(const ImageSet& set) {
 
 }  // namespace
 
-TEST_CASE("a split draws the same share of every class, and every image goes to one side") {
+TEST_CASE("A split draws the same share of every class and puts every image into one part") {
   const ImageSet set = numbered();
   const Split s = split(set, 0.3);
   CHECK(by_class(s.part) == std::map<std::int32_t, int>{{0, 9}, {1, 6}, {2, 3}});
@@ -50,7 +50,7 @@ TEST_CASE("a split draws the same share of every class, and every image goes to 
   CHECK(seen.size() == 60);
 }
 
-TEST_CASE("a split is drawn, the same again, and a larger share holds a smaller one") {
+TEST_CASE("A split is random but reproducible and a larger share contains a smaller one") {
   const Split small = split(numbered(), 0.2), again = split(numbered(), 0.2), large = split(numbered(), 0.5);
   CHECK(small.part.pixels == again.part.pixels);
   CHECK(std::includes(large.part.pixels.begin(), large.part.pixels.end(), small.part.pixels.begin(),
@@ -60,23 +60,21 @@ TEST_CASE("a split is drawn, the same again, and a larger share holds a smaller 
   CHECK(small.part.pixels != first);
 }
 
-TEST_CASE("data with a validation split keep the published test set apart and say what validation is") {
+TEST_CASE("Data with a validation split keep the test set separate and describe the validation images") {
   const ImageData made = glyphs(100, 20), data = with_validation_split(made, 0.1);
   CHECK(data.train.size() == 90);
   CHECK(data.validation.size() == 10);
   CHECK(data.test.labels == made.validation.labels);
-  CHECK(made.validation_is == "the made test set (drawn apart from the training images by the same procedure)");
-  CHECK(data.validation_is ==
-        "10 % of the training images, drawn by class; the made test set (drawn apart from the training images by the "
-        "same procedure) stays unseen");
+  CHECK(made.validation_is ==
+        "the generated test set (drawn separately from the training images by the same procedure)");
+  CHECK(data.validation_is == "10 % of the training images, drawn by class; " + made.validation_is + " stays unseen");
   CHECK(ImageData().validation_is == "the published test set");
 }
 
-TEST_CASE("a share that leaves one side without images is refused") {
+TEST_CASE("A share that leaves a part without images is refused") {
   for (double share : {0.0, 1.0, -0.5, std::nan("")})
     CHECK_THAT(error_of([&] { split(numbered(), share); }), contains("expected a share above 0 and below 1"));
-  CHECK_THAT(error_of([] { split(numbered(), 0.001); }),
-             contains("leaves images on both sides, got 0.001 of 60 images in 3 classes"));
-  CHECK(split(numbered(), 0.999).rest.size() == 3);  // no class loses all of its images
+  CHECK_THAT(error_of([] { split(numbered(), 0.001); }), contains("got 0.001 of 60 images in 3 classes"));
+  CHECK(split(numbered(), 0.999).rest.size() == 3);  // every class keeps an image
   CHECK_THAT(error_of([] { split(ImageSet{}, 0.5); }), contains("[split]"));
 }

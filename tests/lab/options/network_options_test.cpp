@@ -7,7 +7,7 @@
 
 using namespace plumb;
 
-TEST_CASE("the option --weight-init takes the recipe's weights, and each base under its name") {
+TEST_CASE("The option --weight-init accepts the recipe and the name of every base") {
   std::vector<std::string> names{"recipe", "recipe_scaled"};
   names.insert(names.end(), nn::base_names().begin(), nn::base_names().end());
   std::vector<std::string> ours;
@@ -18,7 +18,7 @@ TEST_CASE("the option --weight-init takes the recipe's weights, and each base un
   CHECK(o.recipe_of({}).base == nn::Base::xavier_packed);
 }
 
-TEST_CASE("reports call the courses of stochastic depth as its option does") {
+TEST_CASE("Reports name the schedules of stochastic depth as --drop-path-schedule does") {
   lab::DropOptions o;
   CHECK(o.describe_path() == "none");
   o.drop_path = 0.1;

@@ -23,7 +23,7 @@ std::vector<double> course(lab::ScheduleKind kind, std::int64_t warmup, std::int
 
 }  // namespace
 
-TEST_CASE("each kind makes that optimizer, with the decay and the clipping given") {
+TEST_CASE("Each kind makes its optimizer with the given weight decay and clipping") {
   const auto after = [](const auto& make) {
     One one;
     const auto optimizer = make(one.parameters());
@@ -49,7 +49,7 @@ TEST_CASE("each kind makes that optimizer, with the decay and the clipping given
         }));
 }
 
-TEST_CASE("schedules: short ones, and ones that are warm-up alone") {
+TEST_CASE("Learning-rate schedules are right for few steps and for a warm-up as long as the trial") {
   const std::vector<double> drops = course(lab::ScheduleKind::step, 0, 8), expected{1, 1, 1, 1, 0.1, 0.1, 0.01, 0.01};
   for (std::size_t i = 0; i < drops.size(); ++i) CHECK(drops[i] == Approx(expected[i]));
   CHECK(course(lab::ScheduleKind::step, 0, 1) == std::vector<double>{1});

@@ -28,7 +28,7 @@ Plot a_plot() {
   return plot;
 }
 
-// The d attribute of the line of series `index`: the paths that have no fill and a joined stroke.
+// The d attribute of the line of series `index`. Lines are the paths without fill and with stroke-linejoin.
 std::string line_of(const std::string& svg, std::size_t index = 0) {
   std::size_t end = svg.find(" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.8\" stroke-linejoin");
   for (; index > 0; --index)
@@ -39,7 +39,7 @@ std::string line_of(const std::string& svg, std::size_t index = 0) {
 
 }  // namespace
 
-TEST_CASE("linear ticks are multiples of 1, 2 and 5 inside the range") {
+TEST_CASE("Linear ticks are multiples of 1 or 2 or 5 inside the range") {
   CHECK(linear_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
   CHECK(linear_ticks(0, 200, 5) == std::vector<double>{0, 50, 100, 150, 200});
   CHECK(linear_ticks(-0.11, 0.21, 3) == std::vector<double>{0, 0.2});
@@ -50,14 +50,14 @@ TEST_CASE("linear ticks are multiples of 1, 2 and 5 inside the range") {
   CHECK(linear_ticks(3, 3, 5) == std::vector<double>{3});
 }
 
-TEST_CASE("log ticks are decades, finer where decades are few") {
+TEST_CASE("Log ticks are powers of ten with finer ticks for a short range") {
   CHECK(log_ticks(1e-4, 1) == std::vector<double>{1e-4, 1e-3, 1e-2, 1e-1, 1});
   CHECK(log_ticks(0.9, 11) == std::vector<double>{1, 2, 5, 10});
   CHECK(log_ticks(1e-30, 1).size() <= 8);
   CHECK(log_ticks(0.31, 0.44).size() >= 2);
 }
 
-TEST_CASE("tick labels share their decimals and stay short") {
+TEST_CASE("Tick labels have the same number of decimals and stay short") {
   using Labels = std::vector<std::string>;
   CHECK(tick_labels({0, 0.5, 1}, false) == Labels{"0.0", "0.5", "1.0"});
   CHECK(tick_labels({0, 50, 100}, false) == Labels{"0", "50", "100"});
@@ -68,7 +68,7 @@ TEST_CASE("tick labels share their decimals and stay short") {
   CHECK(tick_labels({0, 2e-7, 4e-7}, false) == Labels{"0", "2×10⁻⁷", "4×10⁻⁷"});
 }
 
-TEST_CASE("numbers for a person have four digits") {
+TEST_CASE("Short numbers have four significant digits") {
   CHECK(short_number(0) == "0");
   CHECK(short_number(2.302585) == "2.303");
   CHECK(short_number(-0.5) == "-0.5");
@@ -79,18 +79,18 @@ TEST_CASE("numbers for a person have four digits") {
   CHECK(short_number(missing) == "not finite");
 }
 
-TEST_CASE("text is cut at letters, not bytes") {
+TEST_CASE("Text is cut between code points and not between bytes") {
   CHECK(letters("±é…a") == 4);
   CHECK(shortened("layerscale", 10) == "layerscale");
   CHECK(shortened("layerscale", 6) == "layer…");
   CHECK(shortened("ééééé", 3) == "éé…");
 }
 
-TEST_CASE("markup is escaped and control characters are dropped") {
+TEST_CASE("Markup is escaped and control characters are dropped") {
   CHECK(escape_markup("<a href=\"x\">&'\x01") == "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
 }
 
-TEST_CASE("a plot shows title, axes, legend and values on hover") {
+TEST_CASE("A plot shows its title and axes and legend and values on hover") {
   const std::string svg = render_svg(a_plot());
   for (const char* text :
        {">depth 6<", ">step<", ">loss<", ">pre<", "viewBox=\"0 0 480 ", "aria-label=\"depth 6: loss against step\"",
@@ -100,13 +100,13 @@ TEST_CASE("a plot shows title, axes, legend and values on hover") {
   CHECK(count(svg, "fill-opacity") == 1);
 }
 
-TEST_CASE("hover lists the series from high to low") {
+TEST_CASE("The hover text lists the series from high to low") {
   Plot plot = a_plot();
   plot.series.push_back({.name = "post", .style = 0, .points = {{10, 2.0}}});
   CHECK_THAT(render_svg(plot), contains("<title>step 10\npost: 2\npre: 1.5"));
 }
 
-TEST_CASE("points that are not finite break the line and leave no trace") {
+TEST_CASE("Points that are not finite break the line and are not written") {
   Plot plot = a_plot();
   const double inf = std::numeric_limits<double>::infinity();
   plot.series[0].points = {{0, 1},          {1, 2},   {2, missing}, {3, 2, missing, inf},
@@ -124,21 +124,21 @@ TEST_CASE("points that are not finite break the line and leave no trace") {
   }
 }
 
-TEST_CASE("a log axis breaks the line at zero") {
+TEST_CASE("A zero breaks the line on a log axis") {
   Plot plot = a_plot();
   plot.y.log = true;
   plot.series[0].points = {{0, 1}, {1, 0}, {2, 0.1}, {3, 0.01}};
   CHECK(count(line_of(render_svg(plot)), "M") == 2);
 }
 
-TEST_CASE("a log axis has no place for a tick at zero") {
+TEST_CASE("A tick at zero is left out on a log axis") {
   Plot plot = a_plot();
   plot.x = {.title = "depth", .log = true, .ticks = {0, 10, 20}};
   plot.series[0].points = {{0, 1}, {10, 1}, {20, 2}};
   CHECK(render_svg(plot).find("inf") == std::string::npos);
 }
 
-TEST_CASE("a plot without a point says so") {
+TEST_CASE("A plot without points shows the text no data") {
   Plot plot = a_plot();
   plot.series[0].points = {{0, missing}};
   CHECK_THAT(render_svg(plot), contains(">no data<"));
@@ -147,7 +147,7 @@ TEST_CASE("a plot without a point says so") {
   CHECK(render_svg(a_plot()).find("no data") == std::string::npos);
 }
 
-TEST_CASE("a single point, equal values and huge values are drawn inside the frame") {
+TEST_CASE("A single point and equal values and huge values are drawn inside the frame") {
   for (double y : {0.0, 1.0, -3.0, 1e-300, 1e140}) {
     Plot plot = a_plot();
     plot.series[0].points = {{5, y}};
@@ -162,7 +162,7 @@ TEST_CASE("a single point, equal values and huge values are drawn inside the fra
   }
 }
 
-TEST_CASE("forty styles differ in colour, dash or marker") {
+TEST_CASE("Forty styles differ in colour or dash pattern or marker") {
   std::set<std::string> swatches;
   for (int first = 0; first < 40; first += 8) {
     Plot plot = a_plot();
@@ -178,7 +178,7 @@ TEST_CASE("forty styles differ in colour, dash or marker") {
   CHECK(swatches.size() == 40);
 }
 
-TEST_CASE("a crowded plot has a panel for each series, with its interval, its marks and the others in grey") {
+TEST_CASE("A crowded plot has a panel for each series with its interval and marks and all lines in grey") {
   Plot plot = a_plot();
   plot.series[0].style = 0;
   for (int style = 1; style < 8; ++style)
@@ -198,13 +198,13 @@ TEST_CASE("a crowded plot has a panel for each series, with its interval, its ma
       svg, contains("95 % interval 0.9 to 1.1") && contains("s3 ended</title>") && contains("s9 never began</title>"));
   const std::size_t behind = svg.find("opacity=\"0.28\"");
   REQUIRE(behind != std::string::npos);
-  CHECK(count(svg.substr(behind, svg.find("</g>", behind) - behind), "<path") == 9);  // without the thin one
+  CHECK(count(svg.substr(behind, svg.find("</g>", behind) - behind), "<path") == 9);  // the thin line is left out
   for (PlotSeries& s : plot.series) s.points = {{0, missing}};
   plot.marks.clear();
   CHECK_THAT(render_svg(plot), contains(">no data<"));
 }
 
-TEST_CASE("the legend wraps, and every entry stays inside the plot") {
+TEST_CASE("The legend is wrapped and every entry is inside the plot") {
   Plot plot = a_plot();
   plot.series.clear();
   for (int i = 0; i < 8; ++i)
@@ -221,14 +221,14 @@ TEST_CASE("the legend wraps, and every entry stays inside the plot") {
   }
 }
 
-TEST_CASE("series of one name and style share a legend entry") {
+TEST_CASE("Series with the same name and style share a legend entry") {
   Plot plot = a_plot();
   plot.series.push_back(plot.series[0]);
   plot.series.back().thin = true;
   CHECK(count(render_svg(plot), ">pre<") == 1);
 }
 
-TEST_CASE("values outside fixed ends do not move the axis") {
+TEST_CASE("Values outside fixed ends do not change the axis") {
   Plot plot = a_plot();
   plot.y.low = 0;
   plot.y.high = 4;
@@ -237,7 +237,7 @@ TEST_CASE("values outside fixed ends do not move the axis") {
   CHECK(line_of(render_svg(plot)) == before);
 }
 
-TEST_CASE("a wide interval does not flatten the values") {
+TEST_CASE("A wide interval does not compress the values") {
   Plot plot = a_plot();
   plot.series[0].points = {{0, 1}, {1, 2, -500, 500}};
   double x = 0, y0 = 0, y1 = 0;
@@ -245,7 +245,7 @@ TEST_CASE("a wide interval does not flatten the values") {
   CHECK(y0 - y1 > 80);
 }
 
-TEST_CASE("error bars stand aside of each other") {
+TEST_CASE("Error bars are shifted so that they do not overlap") {
   Plot plot = a_plot();
   plot.interval = PlotInterval::bars;
   plot.series.push_back({.name = "post", .style = 0, .points = plot.series[0].points});
@@ -255,7 +255,7 @@ TEST_CASE("error bars stand aside of each other") {
   CHECK(line_of(render_svg(plot), 0) == line_of(render_svg(plot), 1));
 }
 
-TEST_CASE("names are escaped and ids belong to the plot") {
+TEST_CASE("Names are escaped and ids begin with the id of the plot") {
   Plot plot = a_plot();
   plot.title = "<script>";
   plot.series[0].name = "a<b>&\"c\"";
@@ -269,7 +269,7 @@ TEST_CASE("names are escaped and ids belong to the plot") {
   CHECK(count(svg, " id=\"") == 1);
 }
 
-TEST_CASE("colours have a light and a dark value") {
+TEST_CASE("Colours have a light and a dark value") {
   const std::string css = plot_css();
   CHECK(count(css, "--series-0:") == 2);
   CHECK(count(css, "--series-7:") == 2);

@@ -1,4 +1,4 @@
-// The columns in docs/files.md, against files that studies write.
+// Compares the columns that docs/files.md documents with those in the files that studies write.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -21,9 +21,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Columns = std::map<std::string, std::set<std::string>>;  // by file
+using Columns = std::map<std::string, std::set<std::string>>;  // file and its columns
 
-// The first cells of the tables, by the heading above: "| `name` | meaning |".
+// The columns that docs/files.md documents: the first cells of the table rows "| `name` | meaning |" below the heading
+// of each file.
 Columns documented() {
   Columns columns;
   std::ifstream page(fs::path(PLUMB_SOURCE_DIR) / "docs/files.md");
@@ -35,7 +36,7 @@ Columns documented() {
   return columns;
 }
 
-// Axes under one name, and what only these studies measure.
+// The documented name of a column: <axis> for the axes and <value> for the values that only these studies have.
 std::string general(const std::string& name) {
   if (name == "gate" || name == "size") return "<axis>";
   return name == "own" ? "<value>" : name;
@@ -50,7 +51,8 @@ void read_csv(Columns& columns, const std::string& file, const fs::path& path) {
   for (std::string cell; std::getline(cells, cell, ',');) columns[file].insert(general(cell));
 }
 
-// Reads the files of a folder. Depth and rate are axes there, but columns of their own in comparisons and maps.
+// Adds the columns of the files in a study folder. `depth_and_rate_are_axes`: depth and learning rate are axes of the
+// study; comparisons and maps have them as separate columns.
 void read_folder(Columns& columns, const fs::path& folder, bool depth_and_rate_are_axes) {
   Columns found;
   for (const char* name : {"results.csv", "claims.csv", "comparisons.csv", "layers.csv"})
@@ -72,7 +74,7 @@ void read_folder(Columns& columns, const fs::path& folder, bool depth_and_rate_a
 
 }  // namespace
 
-TEST_CASE("docs/files.md has the columns of the files, and no others") {
+TEST_CASE("docs/files.md documents the columns of the files and no others") {
   const TemporaryFolder folder;
   Columns columns;
   const auto study = [](int argc, const char* const* argv) {
@@ -103,9 +105,9 @@ TEST_CASE("docs/files.md has the columns of the files, and no others") {
                        {"--dim", "8", "--batch", "4", "--steps", "3", "--seeds", "0..1", "--eval-every", "2",
                         "--eval-images", "20", "--no-progress", "--out", "a"});
   INFO(e.err);
-  REQUIRE(e.status == 1);  // one failed
+  REQUIRE(e.status == 1);  // one trial failed
   read_folder(columns, folder / "a", true);
-  // Loops of one's own, and an axis of steps.
+  // A study with a custom training loop and the axis steps.
   const auto loop = [](int argc, const char* const* argv) {
     Study s("loop", "Loop.", {.network = false, .optimization = false});
     s.axis<int>("--steps", {2, 3}, "Steps").named("steps");
@@ -119,8 +121,9 @@ TEST_CASE("docs/files.md has the columns of the files, and no others") {
   read_folder(columns, folder / "b", false);
   for (auto& [file, names] : columns)
     if (names.erase("steps") && file == "metrics.jsonl") names.insert("<axis>");
-  columns["results.csv"].insert("steps");  // of the first study; an axis of the second
-  columns["results.csv"].erase("loss"), columns["results.csv"].erase("lr");  // logged by the loop: values of its own
+  columns["results.csv"].insert("steps");  // a column in the first study, an axis in the second
+  // Only the custom loop measures these values.
+  columns["results.csv"].erase("loss"), columns["results.csv"].erase("lr");
   const Columns said = documented();
   for (const auto& [file, names] : columns) {
     INFO(file);

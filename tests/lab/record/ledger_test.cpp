@@ -29,7 +29,7 @@ LedgerEntry entry(const std::string& key, double loss, const std::string& code =
 
 }  // namespace
 
-TEST_CASE("a ledger keeps what was appended, the last entry of a key and code counts") {
+TEST_CASE("A ledger keeps all appended entries and finds the last entry of a key and code") {
   const TemporaryFolder folder;
   const auto file = folder / "ledger.jsonl";
   {
@@ -50,7 +50,7 @@ TEST_CASE("a ledger keeps what was appended, the last entry of a key and code co
   CHECK(to_json(ledger.entries()[1].record) == to_json(entry("b", 2).record));
 }
 
-TEST_CASE("a damaged line is named, stays, and takes nothing else with it") {
+TEST_CASE("A damaged line is reported by its number and does not affect other lines") {
   const TemporaryFolder folder;
   const auto file = folder / "ledger.jsonl";
   {
@@ -59,7 +59,7 @@ TEST_CASE("a damaged line is named, stays, and takes nothing else with it") {
   }
   const std::string whole = read_file(file);
   const std::size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1;
-  // Every seventh byte of the second line changed in turn.
+  // Change every seventh byte of the second line, one at a time.
   for (std::size_t at = second; at + 1 < third; at += 7) {
     std::string text = whole;
     text[at] = text[at] == '7' ? '8' : '7';
@@ -72,7 +72,7 @@ TEST_CASE("a damaged line is named, stays, and takes nothing else with it") {
     CHECK(ledger.find("c", "c0de"));
     CHECK_FALSE(ledger.find("b", "c0de"));
   }
-  // A process that was killed within a line: what comes after it begins on a line of its own.
+  // Cut the file within its last line, as if the process had been killed: the next entry begins a new line.
   for (std::size_t length = third; length < whole.size(); length += 5) {
     { std::ofstream(file, std::ios::binary) << whole.substr(0, length); }
     Ledger(file).append(entry("d", 1));
@@ -84,7 +84,7 @@ TEST_CASE("a damaged line is named, stays, and takes nothing else with it") {
   }
 }
 
-TEST_CASE("a full disk leaves the ledger as it was") {
+TEST_CASE("A full disk leaves the ledger unchanged") {
   const TemporaryFolder folder;
   const auto file = folder / "ledger.jsonl";
   Ledger ledger(file);
@@ -105,7 +105,7 @@ TEST_CASE("a full disk leaves the ledger as it was") {
   CHECK(Ledger(file).entries().size() == 2);
 }
 
-TEST_CASE("hashes depend on every byte, on the order and on the parts") {
+TEST_CASE("A hash depends on every byte and on the order of the parts and on their boundaries") {
   CHECK(hash_of("a").size() == 16);
   CHECK(hash_of("abc") == hash_of("abc"));
   std::vector<std::string> seen;

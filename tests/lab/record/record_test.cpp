@@ -1,4 +1,4 @@
-// Points, records and the files that are made from them.
+// Tests of points, of records and of the files that are written from them.
 #include "experiments/lab/record/record.h"
 
 #include <cmath>
@@ -28,7 +28,7 @@ Record a_record() {
 
 }  // namespace
 
-TEST_CASE("a point names itself: texts alone where they come first, all else with its axis") {
+TEST_CASE("The label of a point names the axis of every value except a text in first place") {
   const Point point{{"gate", "pre"}, {"depth", 6}, {"lr", 1e-3}, {"kind", "plain"}, {"seed", 0}};
   CHECK(point.label() == "pre depth 6 lr 0.001 kind plain seed 0");
   CHECK(point.file_stem() == "pre-depth-6-lr-0.001-kind-plain-seed-0");
@@ -40,7 +40,7 @@ TEST_CASE("a point names itself: texts alone where they come first, all else wit
   CHECK(longest != other);
 }
 
-TEST_CASE("points compare by value, in any order and whatever number type") {
+TEST_CASE("Points are compared by value in any order of axes and for any number type") {
   const Point point{{"epsilon", 0.0}, {"depth", 6}};
   CHECK(point == Point{{"depth", 6}, {"epsilon", 0}});
   CHECK(point.contains({{"epsilon", 0}}));
@@ -52,13 +52,13 @@ TEST_CASE("points compare by value, in any order and whatever number type") {
   CHECK(point.get<double>("depth") == 6);
   CHECK(point.get<std::int64_t>("depth") == 6);
   CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("width"); }),
-             contains("expected a trial with a value of width, got epsilon 0 depth 6"));
+             contains("expected a trial with the axis width, got epsilon 0 depth 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::string>("depth"); }),
-             contains("expected another type of value of depth, got 6"));
+             contains("expected a value of another type on the axis depth, got 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("epsilon"); }), contains("another type"));
 }
 
-TEST_CASE("a record survives a round trip to the bit, and what is not finite is NaN") {
+TEST_CASE("A record is read back bit by bit and numbers that are not finite become NaN") {
   Record record = a_record();
   record.status = Status::diverged;
   record.reason = "because of \"x\"\tand more";
@@ -86,7 +86,7 @@ TEST_CASE("a record survives a round trip to the bit, and what is not finite is 
                contains("expected the record of a trial as one JSON object"));
 }
 
-TEST_CASE("results.csv: axes, status, steps, then the study's columns and what else was measured") {
+TEST_CASE("results.csv has the axes and status and steps and then the study's columns and all other values") {
   Record other = a_record();
   other.point.set("gate", "a \"b\", c");
   other.status = Status::diverged;
@@ -101,7 +101,7 @@ TEST_CASE("results.csv: axes, status, steps, then the study's columns and what e
         "rezero,48,0.001,7,ok,200,0.3333333333333333,,12.5,0.30000000000000004\n");
 }
 
-TEST_CASE("metrics.jsonl: each logged step with its trial, and no bare NaN") {
+TEST_CASE("metrics.jsonl has each logged step with the point of its trial and null for NaN") {
   const std::string text = metrics_jsonl({a_record()});
   CHECK(text ==
         "{\"gate\":\"rezero\",\"depth\":48,\"lr\":0.001,\"seed\":7,\"step\":0,\"loss\":2.3}\n"

@@ -24,7 +24,7 @@ using test::TemporaryFolder;
 
 namespace {
 
-// A program whose run folder is opened with the given arguments.
+// A study program that opens its run folder with the given arguments.
 struct Study {
   StudyOptions options;
   Cli cli;
@@ -57,11 +57,11 @@ std::string usage_error(const Study& study) {
   } catch (const UsageError& e) {
     return e.what();
   }
-  FAIL("expected a UsageError, none came");
+  FAIL("expected a UsageError, got none");
   return {};
 }
 
-// A folder with a finished run in it.
+// A run folder of a finished study.
 struct FinishedRun : TemporaryFolder {
   std::string out = (path() / "run").string();
   fs::path file(const char* name) const { return fs::path(out) / name; }
@@ -74,7 +74,7 @@ struct FinishedRun : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("a missing folder is made and run.json describes the run", "[experiments]") {
+TEST_CASE("a missing folder is created and run.json describes the study", "[experiments]") {
   const TemporaryFolder temporary;
   const std::string out = (temporary / "a" / "b").string();
   ::setenv("SOURCE_DATE_EPOCH", "86400", 1);
@@ -101,7 +101,7 @@ TEST_CASE("a missing folder is made and run.json describes the run", "[experimen
   CHECK_FALSE(run["settings"].contains("out"));
 }
 
-TEST_CASE("the time of a run that is not reproducible is now, a wrong epoch is an error", "[experiments]") {
+TEST_CASE("the start time is now without SOURCE_DATE_EPOCH and a wrong epoch is an error", "[experiments]") {
   const TemporaryFolder temporary;
   const std::string out = (temporary / "a").string();
   for (const char* epoch : {"x", "-1", "1.5"}) {
@@ -117,7 +117,7 @@ TEST_CASE("the time of a run that is not reproducible is now, a wrong epoch is a
   CHECK(nlohmann::json::parse(read_file(fs::path(out) / "run.json"))["started"] > "2024");
 }
 
-TEST_CASE("names that are no UTF-8 do not stop a run or its resumption", "[experiments]") {
+TEST_CASE("names that are not UTF-8 do not stop a study or its resumption", "[experiments]") {
   const TemporaryFolder temporary;
   const std::vector<const char*> arguments{"--out", temporary.path().c_str(), "--data-dir", "caf\xe9", "--resume"};
   Study(arguments).open();
@@ -126,7 +126,7 @@ TEST_CASE("names that are no UTF-8 do not stop a run or its resumption", "[exper
   CHECK(read_file(temporary / "run.json") == before);
 }
 
-TEST_CASE("without --out every run gets a folder of its own", "[experiments]") {
+TEST_CASE("without --out every call gets a new folder", "[experiments]") {
   const TemporaryFolder temporary;
   const fs::path former = fs::current_path();
   fs::current_path(temporary.path());
@@ -141,7 +141,7 @@ TEST_CASE("without --out every run gets a folder of its own", "[experiments]") {
     CHECK(names.count(name) == 1);
 }
 
-TEST_CASE("a folder that is not empty is refused and keeps every byte", "[experiments]") {
+TEST_CASE("a folder that is not empty is refused and not changed", "[experiments]") {
   const FinishedRun run;
   const std::string before = read_file(run.file("run.json"));
   const auto names = names_in(run.out);
@@ -153,12 +153,12 @@ TEST_CASE("a folder that is not empty is refused and keeps every byte", "[experi
   const TemporaryFolder photos;
   put(photos / "holiday.jpg");
   for (const char* flag : {"--resume", "--overwrite"})
-    CHECK_THAT(usage_error(Study({"--out", photos.path().c_str(), flag})), contains("holds no run.json"));
+    CHECK_THAT(usage_error(Study({"--out", photos.path().c_str(), flag})), contains("has no run.json"));
   CHECK(names_in(photos.path()) == std::set<std::string>{"holiday.jpg"});
   CHECK_THAT(usage_error(Study({"--out", (photos / "holiday.jpg").c_str()})), contains("is not a folder"));
 }
 
-TEST_CASE("resuming keeps the files and the first run.json, but for axes and code", "[experiments]") {
+TEST_CASE("resuming keeps the files and run.json except for axes and code", "[experiments]") {
   const FinishedRun run;
   const std::string before = read_file(run.file("run.json"));
   Study({"--out", run.out.c_str(), "--resume", "--no-progress"}).open();
@@ -172,7 +172,7 @@ TEST_CASE("resuming keeps the files and the first run.json, but for axes and cod
   CHECK(read_file(run.file("results.csv")) == "old");
 }
 
-TEST_CASE("resuming a missing or empty folder starts anew", "[experiments]") {
+TEST_CASE("resuming a missing or empty folder starts a new study", "[experiments]") {
   const TemporaryFolder temporary;
   Study({"--out", temporary.path().c_str(), "--resume"}).open();
   CHECK(fs::exists(temporary / "run.json"));
@@ -180,37 +180,37 @@ TEST_CASE("resuming a missing or empty folder starts anew", "[experiments]") {
   CHECK(fs::exists(temporary / "new/run.json"));
 }
 
-TEST_CASE("resuming with other settings names the first that differs", "[experiments]") {
+TEST_CASE("resuming with other settings names the first difference", "[experiments]") {
   const FinishedRun run;
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})),
              contains("steps is 200 there and 10 here"));
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})),
              contains("dtype is \"fp32\" there and \"bf16\" here"));
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume"}, "other")),
-             contains("is of study, not of other"));
+             contains("belongs to study, not to other"));
 }
 
-TEST_CASE("a run.json that is not ours is an error and stays", "[experiments]") {
+TEST_CASE("an invalid run.json is an error and is not changed", "[experiments]") {
   const FinishedRun run;
   for (const char* content : {"", "{\"experiment\": \"stu", "[]", "{}", "{\"experiment\": 1, \"settings\": {}}",
                               "{\"experiment\": \"study\", \"settings\": 1}"}) {
     put(run.file("run.json"), content);
     for (const char* flag : {"--resume", "--overwrite"}) {
-      CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a run"));
+      CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a study"));
       CHECK(read_file(run.file("run.json")) == content);
       CHECK(fs::exists(run.file("results.csv")));
     }
   }
 }
 
-TEST_CASE("overwriting deletes the files of a run, whatever its settings", "[experiments]") {
+TEST_CASE("overwriting deletes a study's files even if its settings differ", "[experiments]") {
   const FinishedRun run;
   Study({"--out", run.out.c_str(), "--overwrite", "--steps=10"}).open();
   CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
   CHECK(nlohmann::json::parse(read_file(run.file("run.json")))["settings"]["steps"] == 10);
 }
 
-TEST_CASE("overwriting deletes figures and event files of a run, and nothing else", "[experiments]") {
+TEST_CASE("overwriting deletes a study's figures and event files and no other files", "[experiments]") {
   const FinishedRun run;
   write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
   fs::create_directories(run.file("tensorboard/pre-seed-0"));
@@ -234,7 +234,7 @@ TEST_CASE("overwriting deletes figures and event files of a run, and nothing els
   CHECK_FALSE(fs::exists(run.file("comparisons.csv")));
 }
 
-TEST_CASE("figures of a former call go when there are others, what else lies there stays", "[experiments]") {
+TEST_CASE("new figures replace those of an earlier call and other files stay", "[experiments]") {
   const FinishedRun run;
   write_figures(run.out, {{"loss-depth-6", "<svg/>", "a\n"}, {"overview", "<svg/>", "a\n"}});
   put(run.file("figures/paper.svg"));
@@ -251,7 +251,7 @@ TEST_CASE("figures of a former call go when there are others, what else lies the
   CHECK_FALSE(fs::exists(run.file("figures/overview.svg")));
 }
 
-TEST_CASE("what a killed writer left among the event files goes with the next call", "[experiments]") {
+TEST_CASE("the next call deletes temporary event files of a killed process", "[experiments]") {
   const FinishedRun run;
   fs::create_directories(run.file("tensorboard/pre-seed-0"));
   put(run.file("tensorboard/pre-seed-0/.events.out.tfevents.0.plumb.1-0.plumb-tmp"));
@@ -259,7 +259,7 @@ TEST_CASE("what a killed writer left among the event files goes with the next ca
   CHECK(names_in(run.file("tensorboard/pre-seed-0")).empty());
 }
 
-TEST_CASE("overwriting deletes weights and checkpoints of a run, and nothing else", "[experiments]") {
+TEST_CASE("overwriting deletes a study's weights and checkpoints and no other files", "[experiments]") {
   const FinishedRun run;
   for (const char* folder : {"weights", "checkpoints"}) {
     fs::create_directory(run.file(folder));
@@ -279,19 +279,19 @@ TEST_CASE("overwriting deletes weights and checkpoints of a run, and nothing els
   CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
 }
 
-TEST_CASE("overwriting refuses a folder that holds anything else", "[experiments]") {
+TEST_CASE("overwriting refuses a folder with any other file", "[experiments]") {
   const FinishedRun run;
   put(run.file("notes.txt"));
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds notes.txt"));
   CHECK(read_file(run.file("results.csv")) == "old");
   fs::remove(run.file("notes.txt"));
   fs::remove(run.file("results.csv"));
-  fs::create_directory(run.file("results.csv"));  // a run's file is no folder
+  fs::create_directory(run.file("results.csv"));  // a folder, not the file of a study
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds results.csv"));
   CHECK(names_in(run.out).size() == 5);
 }
 
-TEST_CASE("overwriting deletes a link, not what it points to", "[experiments]") {
+TEST_CASE("overwriting deletes a link but not its target", "[experiments]") {
   const FinishedRun run;
   put(run / "mine.csv", "mine");
   fs::remove(run.file("results.csv"));
@@ -301,7 +301,7 @@ TEST_CASE("overwriting deletes a link, not what it points to", "[experiments]") 
   CHECK_FALSE(fs::exists(run.file("results.csv")));
 }
 
-TEST_CASE("leftovers of a killed process do not count and go away", "[experiments]") {
+TEST_CASE("files left by a killed process are ignored and deleted", "[experiments]") {
   const TemporaryFolder temporary;
   put(temporary / ".lock");
   put(temporary / ".run.json.1-0.plumb-tmp");
@@ -309,7 +309,7 @@ TEST_CASE("leftovers of a killed process do not count and go away", "[experiment
   CHECK(names_in(temporary.path()) == std::set<std::string>{".lock", "run.json"});
 }
 
-TEST_CASE("two processes do not share a folder", "[experiments]") {
+TEST_CASE("two processes cannot use one folder", "[experiments]") {
   const TemporaryFolder temporary;
   const Study study({"--out", temporary.path().c_str(), "--resume"});
   int ready[2];
@@ -332,7 +332,7 @@ TEST_CASE("two processes do not share a folder", "[experiments]") {
   CHECK(names_in(temporary.path()) == std::set<std::string>{"run.json"});
 }
 
-TEST_CASE("a folder that cannot be made is an error of the system", "[experiments]") {
+TEST_CASE("a folder that cannot be created is an error with the system's reason", "[experiments]") {
   const TemporaryFolder temporary;
   put(temporary / "file");
   CHECK(test::error_of([&] {

@@ -15,7 +15,7 @@ using plumb::test::interrupted_by;
 
 namespace {
 
-// The exit status of a process that runs `body`.
+// Returns the exit status of a child process that runs `body`.
 template <class F>
 int status_of_child(F body) {
   const pid_t child = ::fork();
@@ -30,7 +30,7 @@ int status_of_child(F body) {
 
 }  // namespace
 
-TEST_CASE("the first signal sets a flag and the status says which", "[experiments]") {
+TEST_CASE("the first signal sets a flag and decides the exit status", "[experiments]") {
   {
     const InterruptHandler handler;
     CHECK_FALSE(interrupted());
@@ -58,7 +58,7 @@ TEST_CASE("the second signal ends the process at once", "[experiments]") {
   CHECK(twice(SIGTERM, SIGINT) == 130);
 }
 
-TEST_CASE("Ctrl-C goes to a thread of its own, not to those that compute", "[experiments]") {
+TEST_CASE("Ctrl-C goes to a separate thread and not to computing threads", "[experiments]") {
   const auto takes = [](int signal) {
     sigset_t blocked;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
@@ -75,7 +75,7 @@ TEST_CASE("Ctrl-C goes to a thread of its own, not to those that compute", "[exp
   CHECK(takes(SIGTERM));
 }
 
-TEST_CASE("after the handler is gone a signal does what it did before", "[experiments]") {
+TEST_CASE("the end of the handler restores the former effect of a signal", "[experiments]") {
   CHECK(status_of_child([] {
           ::signal(SIGTERM, SIG_DFL);
           { const InterruptHandler handler; }

@@ -27,7 +27,7 @@ const ProgressState moment{.run = 3,
                            .fraction = 0.5};
 constexpr ProgressStyle ascii{.utf8 = false, .colour = false}, utf8{.utf8 = true, .colour = false};
 
-// A sweep that writes into a file, with a clock and a terminal that the test moves.
+// A sweep that writes its progress into a file. The test sets the time and the terminal's width.
 class Sweep {
  public:
   explicit Sweep(Mode mode, std::vector<ProgressArm> trials = {{"pre depth 6", 6}, {"post depth 48", 48}}) {
@@ -44,7 +44,7 @@ class Sweep {
     std::fclose(file_);
   }
 
-  // What was written since the last call.
+  // The text written since the last call.
   std::string written() {
     std::string text(static_cast<std::size_t>(std::ftell(file_)) - read_, '\0');
     const ssize_t got = ::pread(::fileno(file_), text.data(), text.size(), static_cast<off_t>(read_));
@@ -70,14 +70,14 @@ int count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the bar shows every field where there is room", "[experiments]") {
+TEST_CASE("the bar shows every field if there is enough space", "[experiments]") {
   CHECK(progress_bar(moment, 117, ascii) ==
         " 3/24  layerscale depth 48 seed 0  [##########          ]  step  50/200  loss 1.234  lr 1.0e-03  38 steps/s  "
         "ETA 4:12");
   CHECK_THAT(progress_bar(moment, 117, utf8), contains("▕██████████          ▏"));
 }
 
-TEST_CASE("narrow terminals lose fields in the order of their weight", "[experiments]") {
+TEST_CASE("a narrow terminal loses the least important fields first", "[experiments]") {
   CHECK(progress_bar(moment, 77, ascii) ==
         " 3/24  layerscale depth 48 seed 0  [##  ]  step  50/200  loss 1.234  ETA 4:12");
   CHECK(progress_bar(moment, 76, ascii) == " 3/24  layerscale depth 48 seed 0  step  50/200  loss 1.234  ETA 4:12");
@@ -101,7 +101,7 @@ TEST_CASE("the bar fits every width", "[experiments]") {
       }
 }
 
-TEST_CASE("colour changes nothing but colour, ASCII holds only ASCII", "[experiments]") {
+TEST_CASE("colour changes no text and the ASCII style uses only ASCII", "[experiments]") {
   const std::string plain = progress_bar(moment, 120, utf8),
                     coloured = progress_bar(moment, 120, {.utf8 = true, .colour = true});
   CHECK(display_width(plain) == display_width(coloured));
@@ -110,7 +110,7 @@ TEST_CASE("colour changes nothing but colour, ASCII holds only ASCII", "[experim
   for (const char c : progress_bar(moment, 100, ascii)) CHECK(static_cast<unsigned char>(c) < 128);
 }
 
-TEST_CASE("a full bar is full and a fraction out of range is harmless", "[experiments]") {
+TEST_CASE("a complete sweep fills the bar and a fraction out of range does no harm", "[experiments]") {
   ProgressState s = moment;
   s.fraction = 1;
   CHECK_THAT(progress_bar(s, 117, ascii), contains("[####################]"));
@@ -121,7 +121,7 @@ TEST_CASE("a full bar is full and a fraction out of range is harmless", "[experi
   }
 }
 
-TEST_CASE("losses that are huge or not finite stay short", "[experiments]") {
+TEST_CASE("a huge or non-finite loss takes little space", "[experiments]") {
   ProgressState s = moment;
   s.loss = 1.5e30;
   CHECK_THAT(progress_line(s), contains("loss 1.5e+30"));
@@ -133,7 +133,7 @@ TEST_CASE("losses that are huge or not finite stay short", "[experiments]") {
   CHECK_THAT(progress_line(s), !contains("loss"));
 }
 
-TEST_CASE("durations read like a clock", "[experiments]") {
+TEST_CASE("durations have the format of a clock", "[experiments]") {
   CHECK(duration(0) == "0 s");
   CHECK(duration(59.4) == "59 s");
   CHECK(duration(59.6) == "1:00");
@@ -142,14 +142,14 @@ TEST_CASE("durations read like a clock", "[experiments]") {
   CHECK(duration(-5) == "0 s");
 }
 
-TEST_CASE("a finished run has a mark in every style", "[experiments]") {
+TEST_CASE("a finished trial has a mark in every style", "[experiments]") {
   CHECK(finished_line(true, "pre", "loss 1", 24, utf8) == "✓ pre  loss 1  24 s");
   CHECK(finished_line(false, "pre", "diverged at step 12", 3, utf8) == "✗ pre  diverged at step 12  3 s");
   CHECK(finished_line(true, "pre", "loss 1", 24, ascii) == "ok   pre  loss 1  24 s");
   CHECK(finished_line(false, "pre", "loss 1", 24, ascii) == "FAIL pre  loss 1  24 s");
 }
 
-TEST_CASE("the bar is drawn at most ten times a second and gone at the end", "[experiments]") {
+TEST_CASE("the bar is redrawn at most ten times a second and removed at the end", "[experiments]") {
   Sweep sweep(Mode::bar);
   sweep.progress->begin(0, 1000);
   for (int i = 1; i <= 1000; ++i) {
@@ -167,7 +167,7 @@ TEST_CASE("the bar is drawn at most ten times a second and gone at the end", "[e
   CHECK(sweep.written() == "\r\033[K");
 }
 
-TEST_CASE("a bar that a narrower terminal wrapped is removed whole", "[experiments]") {
+TEST_CASE("all rows of a bar that a narrower terminal wrapped are removed", "[experiments]") {
   Sweep sweep(Mode::bar);
   sweep.width = 70;
   sweep.progress->begin(0, 100);
@@ -183,7 +183,7 @@ TEST_CASE("a bar that a narrower terminal wrapped is removed whole", "[experimen
   CHECK_THAT(sweep.written(), contains("\033[2A\r\033[J"));
 }
 
-TEST_CASE("elsewhere a plain line comes every ten seconds and at each end", "[experiments]") {
+TEST_CASE("without a terminal a plain line appears every ten seconds and at the end of each trial", "[experiments]") {
   Sweep sweep(Mode::lines);
   sweep.progress->begin(0, 100);
   for (int i = 1; i <= 35; ++i) {
@@ -198,7 +198,7 @@ TEST_CASE("elsewhere a plain line comes every ten seconds and at each end", "[ex
   CHECK(log.find_first_of("\r\033") == std::string::npos);
 }
 
-TEST_CASE("without progress only finished runs and notes are seen", "[experiments]") {
+TEST_CASE("the option --no-progress shows only finished trials and notes", "[experiments]") {
   Sweep sweep(Mode::finished);
   sweep.progress->begin(0, 100);
   sweep.time += 60;
@@ -209,18 +209,17 @@ TEST_CASE("without progress only finished runs and notes are seen", "[experiment
   CHECK(sweep.written() == "a note\nok   pre depth 6    loss 1  1:00\n");
 }
 
-TEST_CASE("the time left weighs runs by cost, skips the skipped and credits the diverged with their steps only",
-          "[experiments]") {
+TEST_CASE("the time left weighs trials by cost and counts only the steps that were taken", "[experiments]") {
   Sweep sweep(Mode::lines, {{"a", 10}, {"b", 30}, {"c", 40}, {"d", 20}});
   sweep.progress->skip(0);
   sweep.progress->begin(1, 100);
   sweep.time += 15;
-  sweep.progress->step(1, 50, 1, 1e-3);  // cost 15 in 15 s; 15 + 40 + 20 are left
+  sweep.progress->step(1, 50, 1, 1e-3);  // cost 15 took 15 s; 15 + 40 + 20 remain
   CHECK_THAT(sweep.written(), contains("2/4  b") && contains("ETA 1:15"));
   sweep.progress->finish(1, false, "diverged at step 50");
   sweep.progress->begin(2, 100);
   sweep.time += 20;
-  sweep.progress->step(2, 50, 1, 1e-3);  // cost 35 in 35 s; 20 + 20 are left
+  sweep.progress->step(2, 50, 1, 1e-3);  // cost 35 took 35 s; 20 + 20 remain
   CHECK_THAT(sweep.written(), contains("3/4  c") && contains("ETA 40 s"));
 }
 
@@ -236,9 +235,10 @@ TEST_CASE("stderr in a file gets lines without colour", "[experiments]") {
   CHECK(quiet.mode == Mode::finished);
 }
 
-TEST_CASE("on a terminal TERM, NO_COLOR and the locale decide", "[experiments]") {
+TEST_CASE("on a terminal the style depends on TERM and NO_COLOR and the locale", "[experiments]") {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
-  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) PLUMB_SKIP("no pseudo terminal");
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0)
+    PLUMB_SKIP("this system has no pseudo terminal");
   const int screen = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY), saved = ::dup(STDERR_FILENO);
   const auto seen = [&](const char* term, const char* no_color, const char* locale) {
     ::setenv("TERM", term, 1);
@@ -265,7 +265,7 @@ TEST_CASE("on a terminal TERM, NO_COLOR and the locale decide", "[experiments]")
   CHECK_FALSE(dumb.style.colour);
 }
 
-TEST_CASE("several runs at once: the bar is of the one that began first, and counts the others") {
+TEST_CASE("with several running trials the bar shows the oldest and the number of others") {
   Sweep sweep(Mode::bar, {{"a", 10}, {"b", 10}, {"c", 20}});
   sweep.progress->begin(0, 10);
   sweep.progress->begin(1, 10);
@@ -275,13 +275,13 @@ TEST_CASE("several runs at once: the bar is of the one that began first, and cou
   sweep.progress->step(0, 5, 2, 1e-3);
   const std::string both = sweep.written();
   CHECK_THAT(both, contains("2/3  a (+1)") && contains("loss 2"));
-  CHECK_THAT(both, contains("ETA 33 s"));  // cost 15 in 20 s, 25 are left
+  CHECK_THAT(both, contains("ETA 33 s"));  // cost 15 took 20 s; 25 remain
   sweep.progress->finish(0, true, "loss 2");
   CHECK_THAT(sweep.written(), contains("ok   a  loss 2  20 s\n") && contains("2/3  b"));
   sweep.progress->finish(1, true, "loss 1");
   const std::size_t late = sweep.progress->add({"d", 1});
   sweep.progress->begin(late, 10);
-  sweep.progress->goes_on(late, 4);  // from a checkpoint
+  sweep.progress->goes_on(late, 4);  // continues from a checkpoint
   sweep.time += 3;
   sweep.progress->step(late, 7, 1, 1e-3);
   CHECK_THAT(sweep.written(), contains("3/4  d") && contains("1.00 steps/s"));

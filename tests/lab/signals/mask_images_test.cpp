@@ -11,8 +11,8 @@ using nn::Schedule;
 
 namespace {
 
-// A class token and 4 x 4 patches. Queries and keys are 0 and values the tokens themselves, which are the unit vectors:
-// what attention gives of a row is how it weighs the tokens.
+// The tokens are a class token and 4 x 4 patches, and each token is a unit vector. Queries and keys are 0, and values
+// are the tokens, so the attention's output for a query is the vector of its attention weights.
 constexpr std::int64_t side = 4, tokens = side * side + 1;
 
 std::unique_ptr<nn::Stack> stack_of(DropShape shape, Schedule schedule) {
@@ -40,7 +40,7 @@ std::unique_ptr<nn::Stack> stack_of(DropShape shape, Schedule schedule) {
 
 }  // namespace
 
-TEST_CASE("pictures of masks are what attention drops in the first step") {
+TEST_CASE("pictures of masks show the keys that attention drops in the first step") {
   const Tensor unit = [] {
     std::vector<double> eye(tokens * tokens, 0);
     for (std::int64_t i = 0; i < tokens; ++i) eye[static_cast<std::size_t>(i * tokens + i)] = 1;

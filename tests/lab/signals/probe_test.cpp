@@ -18,9 +18,9 @@ using nn::Norm;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more methods
 
-// x + (1/2, -1/4) * f(x), without norm.
+// The gate x + (1/2, -1/4) * f(x), without a norm.
 struct TwoNumbers : nn::ScaleGate {
   TwoNumbers() { scale_ = parameter("gamma", tensor({0.5, -0.25}, {2}), Role::gate); }
 };
@@ -39,7 +39,7 @@ void set(nn::Stack& stack, const std::string& name, const std::vector<double>& v
   FAIL("no parameter " + name);
 }
 
-// q = k = x, v = 0, the attention's output is (2, 4) and the MLP's (0, 0).
+// Sets q = k = x and v = 0, so the attention's output is (2, 4), and makes the MLP's output (0, 0).
 void make_simple(nn::Stack& stack) {
   set(stack, "blocks.0.attn.qkv.weight", {1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0});
   set(stack, "blocks.0.attn.qkv.bias", {0, 0, 0, 0, 0, 0});
@@ -64,7 +64,7 @@ nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = 
                   .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
-// What a forward pass alone tells.
+// The passport of a forward pass, without gradients.
 lab::LayerStats forward_passport(nn::ViT& model) {
   const NoGrad no_grad;
   const Tensor images = random_normal({8, 1, 32, 32}, 3, "images");
@@ -76,7 +76,7 @@ lab::LayerStats forward_passport(nn::ViT& model) {
 
 }  // namespace
 
-TEST_CASE("passport: the law of growth predicts the stream") {
+TEST_CASE("passport: the growth law predicts the mean square of the stream") {
   using Values = std::vector<double>;
   const std::vector<Norm> pre(6, Norm::pre);
   CHECK(lab::predicted_mean_square(Growth::identity, pre, 2, {8, 16}) == Values{2, 2, 2, 2, 2, 2});
@@ -89,12 +89,13 @@ TEST_CASE("passport: the law of growth predicts the stream") {
   CHECK(lab::predicted_mean_square(Growth::harmonic, mixed, 2, {6, 12}) == Values{1, 1, 7, 19, 23, 31});
 }
 
-TEST_CASE("passport: a tiny model's numbers by hand") {
+TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack = two_channel_stack();
   make_simple(stack);
   nn::Sgd sgd(stack.parameters(), {.lr = 0.1});
-  const Tensor x = tensor({1, 0, 0, 1, /**/ 3, 0, 0, 4}, {2, 2, 2});  // two samples of two tokens, norms sqrt(2) and 5
+  // Two samples of two tokens, with norms sqrt(2) and 5.
+  const Tensor x = tensor({1, 0, 0, 1, /**/ 3, 0, 0, 4}, {2, 2, 2});
 
   lab::SignalProbe probe(stack);
   const Gradients g = backward(sum(stack(x)));
@@ -112,7 +113,7 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
   CHECK(attn.branch == "attn");
   CHECK(attn.norm == Norm::none);
   CHECK(attn.stream_norm == Approx((std::sqrt(2) + 5) / 2));
-  CHECK(attn.branch_norm == Approx(2));  // (1, -1) at two tokens
+  CHECK(attn.branch_norm == Approx(2));  // (1, -1) for each of two tokens
   CHECK(attn.ratio == Approx((2 / std::sqrt(2) + 2.0 / 5) / 2));
   CHECK(attn.cosine == Approx((0 + -1.0 / 10) / 2));
   CHECK(attn.mean_square == Approx(33.0 / 8));
@@ -120,9 +121,9 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
   CHECK(attn.gate_mean.value() == Approx(0.375));
   CHECK(attn.gate_min.value() == Approx(0.25));
   CHECK(attn.gate_max.value() == Approx(0.5));
-  CHECK(attn.grad_norm == Approx(std::sqrt(5)));  // of proj.bias alone: 4 tokens x (1/2, -1/4)
+  CHECK(attn.grad_norm == Approx(std::sqrt(5)));  // only proj.bias: 4 tokens x (1/2, -1/4)
   CHECK(attn.update.value() == Approx(0.1 * std::sqrt(5) / std::sqrt(2 + 2 + 20)));
-  // Scores of the four queries are (1, 0), (0, 1), (9, 0), (0, 16), over sqrt(2).
+  // The logits of the four queries are (1, 0), (0, 1), (9, 0) and (0, 16), each divided by sqrt(2).
   const auto entropy = [](double s) {
     const double q = 1 / (1 + std::exp(s));
     return -q * std::log(q) - (1 - q) * std::log(1 - q);
@@ -144,14 +145,14 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
   CHECK_FALSE(mlp.largest_logit.has_value());
 }
 
-TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
+TEST_CASE("passport: uniform attention has entropy ln T and heads are separate") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack({.dim = 4, .heads = 2, .hidden = 4, .depth = 1, .gate = "pre"});
   nn::initialize(stack, 0);
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
-  set(stack, "blocks.0.attn.qkv.bias",
-      {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});  // logits 5 / sqrt(2) in the first head, 21 / sqrt(2) in the second
+  // The logits are 5 / sqrt(2) in the first head and 21 / sqrt(2) in the second.
+  set(stack, "blocks.0.attn.qkv.bias", {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});
   lab::SignalProbe probe(stack);
   Gradients g = backward(sum(stack(random_normal({6, 5, 4}, 0, "x"))));
   const lab::BranchStats attn = probe.finish(g).branches[0];
@@ -160,7 +161,7 @@ TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
   CHECK(attn.largest_logit.value() == Approx(21 / std::sqrt(2)));
 }
 
-TEST_CASE("passport: attention is read from the first four samples, one token has no relative entropy") {
+TEST_CASE("passport: attention uses the first four samples and one token has no relative entropy") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack = two_channel_stack();
   make_simple(stack);
@@ -172,7 +173,7 @@ TEST_CASE("passport: attention is read from the first four samples, one token ha
   CHECK_FALSE(attn.relative_entropy.has_value());
 }
 
-TEST_CASE("passport: the gradient of the branches' own parameters, whatever the model calls them") {
+TEST_CASE("passport: the gradient norm covers a branch's parameters under any names") {
   struct Wrapped : nn::Layer {
     nn::Stack inner{{.dim = 4, .heads = 2, .hidden = 8, .depth = 2, .gate = "layerscale"}};
     Wrapped() : Layer("Wrapped") {
@@ -192,7 +193,7 @@ TEST_CASE("passport: the gradient of the branches' own parameters, whatever the 
   CHECK(probe.finish(g).branches[3].grad_norm == Approx(std::sqrt(squares)));
 }
 
-TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants a pass") {
+TEST_CASE("passport: a probe changes no result and removes its hooks and needs a forward pass") {
   nn::Stack stack({.dim = 8, .heads = 2, .hidden = 16, .depth = 2, .gate = "pre"});
   nn::initialize(stack, 0);
   const Tensor x = random_normal({2, 3, 8}, 0, "x");
@@ -210,7 +211,7 @@ TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants
   CHECK(gradient() == alone);
 }
 
-TEST_CASE("passport: blocks that are recomputed have the same passport") {
+TEST_CASE("passport: recomputed blocks have the same passport") {
   const auto passport = [](bool checkpoints) {
     nn::ViT model = fresh("pre", 2);
     model.checkpoint_blocks(checkpoints);
@@ -226,7 +227,7 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
   }
 }
 
-TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
+TEST_CASE("passport: the share of dropped keys is measured under talking heads too") {
   nn::CaiT model({.image = 8,
                   .patch = 4,
                   .channels = 1,
@@ -242,11 +243,11 @@ TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
   REQUIRE(passport.branches[0].drop_ratio.has_value());
   CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
   CHECK(passport.branches[0].empty_rows.has_value());
-  CHECK_FALSE(passport.branches[0].entropy.has_value());  // of scores that are mixed we do not know it
+  CHECK_FALSE(passport.branches[0].entropy.has_value());  // unknown for mixed scores
   CHECK_FALSE(passport.branches[1].drop_ratio.has_value());
 }
 
-TEST_CASE("passport: the change is what the junction makes of the stream, before a post-norm, for every method") {
+TEST_CASE("passport: for every method the change compares the stream before and after the residual sum") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
   const Tensor images = random_normal({4, 1, 32, 32}, 3, "images");
@@ -261,7 +262,8 @@ TEST_CASE("passport: the change is what the junction makes of the stream, before
       watch.push_back(block->observe([&](const nn::Junction& j) {
         if (std::string(j.branch.kind()) == "attn") before_attention = j.stream;
         Tensor y = j.gate.combine(j.stream, j.branch_value);
-        if (gate == "b2t" && std::string(j.branch.kind()) == "mlp") y = y + before_attention;  // the bypass of its norm
+        if (gate == "b2t" && std::string(j.branch.kind()) == "mlp")
+          y = y + before_attention;  // the shortcut past its norm
         double ratios = 0;
         for (std::int64_t b = 0; b < 4; ++b) {
           const Tensor x = slice(j.stream, 0, b, b + 1), d = slice(y, 0, b, b + 1) - x;
@@ -276,7 +278,7 @@ TEST_CASE("passport: the change is what the junction makes of the stream, before
   }
 }
 
-TEST_CASE("passport: a gate that reads the stream is measured on it") {
+TEST_CASE("passport: a gate that depends on the stream is measured on the stream") {
   struct Highway : nn::Gate {  // (1 - t) x + t f, t = sigmoid(W x + b)
     explicit Highway(const nn::GateContext& c)
         : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
@@ -290,7 +292,7 @@ TEST_CASE("passport: a gate that reads the stream is measured on it") {
   nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
   const lab::LayerStats passport = forward_passport(model);
   for (const lab::BranchStats& row : passport.branches) {
-    CHECK(row.change > 0.8);  // t is near 0.95 and f is small: nearly all of the stream goes
+    CHECK(row.change > 0.8);  // t is near 0.95 and f is small, so the gate removes most of the stream
     CHECK(row.ratio == Approx(row.change).epsilon(1e-5));
     CHECK(row.gate_mean.value() == Approx(1 / (1 + std::exp(-3))).margin(0.02));
     CHECK(row.gate_max.value() <= 1);
@@ -299,7 +301,7 @@ TEST_CASE("passport: a gate that reads the stream is measured on it") {
   CHECK(lab::warnings(passport).empty());
 }
 
-TEST_CASE("passport: no fresh network of a built-in method is warned of") {
+TEST_CASE("passport: fresh networks of built-in methods give no warning") {
   for (const std::string& gate : built_in_gates)
     for (std::int64_t depth : {12, 24, 48})
       for (bool paper_init : {false, true}) {
@@ -309,8 +311,8 @@ TEST_CASE("passport: no fresh network of a built-in method is warned of") {
       }
 }
 
-TEST_CASE("passport: a method that does not do what it says is warned of") {
-  struct Doubling : nn::Gate {  // the block's branches count twice as much as those before
+TEST_CASE("passport: a method that breaks its growth law gives a warning") {
+  struct Doubling : nn::Gate {  // the branches of a block count twice as much as those of the block before
     explicit Doubling(const nn::GateContext& c) : factor(std::exp2(c.block)) {}
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + factor * branch; }
     double factor;
@@ -337,7 +339,7 @@ TEST_CASE("passport: a method that does not do what it says is warned of") {
              contains("not finite after the attention of block 0"));
 }
 
-TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly or by random vectors") {
+TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with random vectors") {
   nn::ViT model = fresh("rezero", 3);
   lab::LayerStats passport = forward_passport(model);
   CHECK(passport.tokens == 17);
@@ -363,5 +365,5 @@ TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly 
                     .gate = "peri_ln",
                     .drop_path = {.rate = 0.5},
                     .pool = nn::Pool::token});
-  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // in evaluation mode
+  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // the Jacobian uses evaluation mode
 }

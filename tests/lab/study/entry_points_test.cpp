@@ -119,10 +119,10 @@ TEST_CASE("constants on the command line: equal methods are one trial, and what 
     CHECK(ended.status == 2);
     CHECK_THAT(ended.err, contains(text));
   };
-  refused("prores,prores:T=3", "--gates: prores is given twice; each value once");
+  refused("prores,prores:T=3", "--gates: prores is given twice");
   refused("prores:T=0.5", "--gates prores:T=0.5: [prores] expected T to be a number of at least 1, got 0.5");
-  refused("prores:t=5", "[prores] expected one of its constants (T), got \"t\"");
-  refused("prores:T", "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got \"T\"");
+  refused("prores:t=5", "[prores] expected a constant of the method (T), got \"t\"");
+  refused("prores:T", "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or by_depth, got \"T\"");
   refused("prors:T=5", "unknown gate 'prors'; did you mean 'prores'?");
   const Ended list = call(folder.path(), depth_stability, {"--list-gates"}, "depth_stability");
   CHECK_THAT(list.out, contains("prores:T=3  divides every branch\n") &&
@@ -152,5 +152,5 @@ TEST_CASE("a network with a gate of one's own and its constants is trained, save
            "attention_maps");
   INFO(drawn.err);
   CHECK(drawn.status == 0);
-  CHECK_THAT(drawn.err, contains("it computes what the file's network did"));
+  CHECK_THAT(drawn.err, contains("the model computes the same function as the file's network"));
 }

@@ -167,7 +167,7 @@ TEST_CASE("the table shows the values asked for, or a handful and how many more 
   CHECK_THAT(few, contains("v7 ") && !contains("more value"));
   CHECK_THAT(many, contains("v7 ") && !contains("v8 ") && contains("4 more values in run/results.csv"));
   CHECK_THAT(asked, contains("v8 ") && !contains("v7 ") && contains("never logged") && contains("11 more values in"));
-  CHECK_THAT(asked, contains("data: glyphs, 12800 training images, 2000 validation images: the made test set"));
+  CHECK_THAT(asked, contains("data: glyphs, 12800 training images, 2000 validation images: the generated test set"));
   // The program that ran is recorded, the experiment's name decides.
   const std::string run = read_file(folder / "run/run.json");
   CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
@@ -197,5 +197,5 @@ TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
                r.mark_diverged(1, "a");
                r.mark_diverged(2, "b");
              }),
-             contains("[diverged] expected one divergence a trial, got a second at step 2"));
+             contains("[diverged] expected one divergence per trial, got a second at step 2"));
 }

@@ -417,7 +417,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   CHECK(warmups({"--preset", "long", "--steps", "30"}) == Set{2});
   CHECK(warmups({"--preset", "quick"}) == Set{30});
   const Ended config = call(folder.path(), main, {"--preset", "long", "--steps", "30", "--print-config"});
-  CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, as by default]"));
+  CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, the default share]"));
   { std::ofstream(folder / "c.json") << config.out; }
   CHECK(warmups({"--config", "c.json"}) == Set{2});
   CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file has given it
@@ -505,9 +505,8 @@ TEST_CASE("what does not go together in a sweep is said before anything is made"
            {{"--shard", "3/2"}, "--shard expects I/N"},
            {{"--shard", "1"}, "--shard expects I/N"},
            {{"--shard", "1/2x"}, "--shard expects I/N"},
-           {{"--jobs", "2", "--deterministic", "threads"},
-            "--jobs 2 changes the threads of a run, and with --deterministic threads its bits"},
-           {{"--jobs", "2", "--profile", "--steps", "9"}, "--profile is about one run at a time"},
+           {{"--jobs", "2", "--deterministic", "threads"}, "give --deterministic strict or --jobs 1"},
+           {{"--jobs", "2", "--profile", "--steps", "9"}, "got --jobs 2"},
            {{"--jobs", "0"}, "--jobs"},
            {{"--checkpoint-every", "-1"}, "--checkpoint-every"},
            {{"--epsilons", ""}, "--epsilons expects a list, got nothing"},
@@ -518,8 +517,7 @@ TEST_CASE("what does not go together in a sweep is said before anything is made"
            {{"--rebuild", "--out", "nowhere"}, "--out nowhere: no such folder"},
            {{"--rebuild", "--resume", "--out", "a"}, "exclude each other"},
            {{"--rebuild", "--dry-run", "--out", "a"}, "exclude each other"},
-           {{"--stop-hopeless", "--steps", "39"},
-            "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got 39"},
+           {{"--stop-hopeless", "--steps", "39"}, "give --steps of at least 40, got 39"},
            {{"--optimizer", "rmsprop"}, "unknown optimizer"},
            {{"--warmup", "9", "--steps", "5"}, "--warmup 9 is longer than --steps 5"}}) {
     const Ended e = call(folder.path(), main, flags);

@@ -1,4 +1,4 @@
-// Evaluation of any model that maps images to logits.
+// Tests of evaluate() with any model that maps images to logits.
 #include "experiments/lab/train/train.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-// 5 images of one pixel in 3 classes.
+// Five images of one pixel, in 3 classes.
 lab::ImageSet five_pixels() {
   lab::ImageSet set;
   set.channels = set.height = set.width = 1;
@@ -24,7 +24,7 @@ lab::ImageSet five_pixels() {
 }
 const lab::Normalization as_it_is{.mean = {0}, .std = {1}};
 
-// Says 0 for black, 1 for white; in training mode 2 for all.
+// Predicts class 0 for black and class 1 for white pixels; in training mode class 2 for all.
 struct Threshold : nn::Layer {
   Threshold() : Layer("Threshold") { child("inner", inner); }
   struct Inner : nn::Module {
@@ -42,13 +42,13 @@ struct Broken : Threshold {
 
 }  // namespace
 
-TEST_CASE("any layer is evaluated in evaluation mode and gets its modes back") {
+TEST_CASE("a layer is evaluated in evaluation mode and then has its former modes again") {
   Threshold model;
   CHECK(lab::evaluate(model, five_pixels(), as_it_is, 2).accuracy == 0.8);
   CHECK(model.training());
   CHECK(model.inner.training());
 
-  model.inner.eval();  // a part that is kept in evaluation mode, as a frozen batch norm
+  model.inner.eval();  // a child that stays in evaluation mode, such as a frozen batch norm
   lab::evaluate(model, five_pixels(), as_it_is);
   CHECK(model.training());
   CHECK_FALSE(model.inner.training());
@@ -60,16 +60,16 @@ TEST_CASE("any layer is evaluated in evaluation mode and gets its modes back") {
   CHECK(model.inner.training());
 }
 
-TEST_CASE("modes come back when the model throws") {
+TEST_CASE("the former modes are restored if the model throws") {
   Broken model;
   CHECK_THAT(error_of([&] { lab::evaluate(model, five_pixels(), as_it_is); }), contains("as it should be"));
   CHECK(model.training());
 }
 
-TEST_CASE("any function from images to logits is evaluated as it is") {
+TEST_CASE("any function from images to logits is evaluated without changes") {
   Threshold model;
   CHECK(lab::evaluate([&](const Tensor& images) { return model(images); }, five_pixels(), as_it_is).accuracy ==
-        0.2);  // in training mode
+        0.2);  // still in training mode
   const Tensor weight = variable(tensor({-1, 1, 0}, {3, 1}));
   bool recorded = false;
   const auto linear_model = [&](const Tensor& images) {
@@ -80,7 +80,7 @@ TEST_CASE("any function from images to logits is evaluated as it is") {
   const lab::Evaluation evaluation = lab::evaluate(linear_model, five_pixels(), as_it_is, 3);
   CHECK(evaluation.accuracy == 0.8);
   CHECK_FALSE(recorded);
-  // Black has logits 0.5, 0, 0, white -0.5, 1, 0.
+  // The logits are (0.5, 0, 0) for black and (-0.5, 1, 0) for white.
   const double black = std::log(std::exp(0.5) + 2), white = std::log(std::exp(-0.5) + std::exp(1.0) + 1);
   CHECK(evaluation.loss == Approx((2 * (black - 0.5) + black + 2 * (white - 1)) / 5).epsilon(1e-6));
 }

@@ -1,4 +1,4 @@
-// One trial: checkpoints, evaluation, weights, loops of a body's own, hopeless trials.
+// Tests of one trial: checkpoints, evaluation, weights, custom loops, hopeless trials.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -25,7 +25,7 @@ using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("a trial that is interrupted goes on from its checkpoint to the same bits") {
+TEST_CASE("an interrupted trial continues from its checkpoint with the same bits") {
   const TemporaryFolder folder;
   const std::string optimizers = GENERATE("adamw", "sgd", "lamb", "adagrad");
   int stop_at = -1;
@@ -59,10 +59,10 @@ TEST_CASE("a trial that is interrupted goes on from its checkpoint to the same b
   CHECK(first_step == 7);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
-  CHECK(checkpoint_in(folder / "a").empty());  // it is done
+  CHECK(checkpoint_in(folder / "a").empty());  // deleted, because the trial is complete
 }
 
-TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") {
+TEST_CASE("a checkpoint that does not fit is named and the trial starts from the beginning") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   int stop_at = 2;
@@ -91,10 +91,10 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
     CHECK(e.status == 0);
     return e.err;
   };
-  CHECK_THAT(resumed(good), !contains("begins anew"));
+  CHECK_THAT(resumed(good), !contains("starts from the beginning"));
   CHECK(began == 3);
   CHECK_THAT(resumed(good.substr(0, good.size() / 2)),
-             contains("depth 1 seed 0 begins anew: ") && contains(checkpoint.filename().string()));
+             contains("depth 1 seed 0 starts from the beginning: ") && contains(checkpoint.filename().string()));
   CHECK(began == 0);
   nn::TensorFile other;
   { std::ofstream(checkpoint, std::ios::binary) << good; }
@@ -105,16 +105,16 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
     nn::write_safetensors(checkpoint, c);
     return read_file(checkpoint);
   };
-  CHECK_THAT(
-      resumed(changed("key", "0123")),
-      contains("begins anew") && contains("expected the state of a trial with its checksum, got one that was changed"));
+  CHECK_THAT(resumed(changed("key", "0123")),
+             contains("starts from the beginning") &&
+                 contains("expected the state of a trial with a valid checksum, got a file that was changed"));
   CHECK_THAT(resumed(changed("format", "x")),
-             contains("begins anew") && contains("expected the state of a trial of format"));
+             contains("starts from the beginning") && contains("expected the state of a trial of format"));
   CHECK(began == 0);
   std::string bit = good;
-  bit[bit.size() - 5] ^= 1;  // in a tensor
-  CHECK_THAT(resumed(bit), contains("begins anew") && contains("got one that was changed"));
-  // Of other code: kept beside, under its name.
+  bit[bit.size() - 5] ^= 1;  // a bit of a tensor
+  CHECK_THAT(resumed(bit), contains("starts from the beginning") && contains("got a file that was changed"));
+  // A checkpoint of other code is kept under a new name.
   TrialCheckpoint c = [&] {
     std::ofstream(checkpoint, std::ios::binary) << good;
     return read_checkpoint(checkpoint);
@@ -122,15 +122,16 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
   c.code = "0123";
   write_checkpoint(checkpoint, c);
   CHECK_THAT(resumed(read_file(checkpoint)),
-             contains("begins anew") && contains("it is of other code (0123, this is "));
+             contains("starts from the beginning") && contains("other code (0123, this is "));
   CHECK(read_checkpoint(checkpoint.parent_path() / (checkpoint.stem().string() + "-0123.safetensors")).code == "0123");
   c.code = "";
   c.key = "0123";
   write_checkpoint(checkpoint, c);
-  CHECK_THAT(resumed(read_file(checkpoint)), contains("begins anew") && contains("it is of other settings or data"));
+  CHECK_THAT(resumed(read_file(checkpoint)),
+             contains("starts from the beginning") && contains("other settings or data"));
 }
 
-TEST_CASE("evaluation while it trains, of some of the images, and weights that are kept") {
+TEST_CASE("a trial evaluates some images while it trains and saves its weights") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -148,7 +149,7 @@ TEST_CASE("evaluation while it trains, of some of the images, and weights that a
   CHECK(evaluated[0].first == 1);
   CHECK(evaluated[1].first == 3);
   for (const auto& [step, accuracy] : evaluated) CHECK(accuracy * 50 == Approx(std::round(accuracy * 50)).margin(1e-9));
-  // The weights give the accuracy that was recorded.
+  // The saved weights reach the recorded accuracy.
   nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
   nn::load_weights(model, folder / "a/weights/depth-1-epsilon-0.1-seed-0.safetensors");
   const ImageData data = open_data("glyphs", "");
@@ -158,7 +159,7 @@ TEST_CASE("evaluation while it trains, of some of the images, and weights that a
   CHECK(e.loss == Approx(record.value("val_loss")).epsilon(1e-6));
 }
 
-TEST_CASE("a loop of one's own tells what it trains, or does without what needs that") {
+TEST_CASE("a custom loop supports checkpoints and evaluation only after track()") {
   const TemporaryFolder folder;
   bool tracks = false;
   int stop_at = -1;
@@ -186,10 +187,9 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
     if (flag.size() == 3) given.erase(given.begin() + 2, given.begin() + 4);
     const Ended e = call(folder.path(), main, with(given, with({"u"}, flag)));
     CHECK(e.status == 2);
-    CHECK_THAT(
-        e.err,
-        contains(flag[0] + ": this program does not say what it trains; its loop would call track(model, optimizer)"));
-    CHECK_FALSE(std::filesystem::exists(folder / "u"));  // nothing began
+    CHECK_THAT(e.err,
+               contains(flag[0] + ": this program does not support the option") && contains("track(model, optimizer)"));
+    CHECK_FALSE(std::filesystem::exists(folder / "u"));  // refused before the start
   }
   losses.clear();
   REQUIRE(call(folder.path(), main, with(words, {"plain"})).status == 0);
@@ -240,7 +240,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
     CHECK(parameters[i] == parameters[0]);
     CHECK(logits[i] == logits[0]);
   }
-  // The options of the network on the command line of a loop.
+  // A custom loop can also offer the options of the network.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
     return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true},
@@ -251,7 +251,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
   CHECK(call(folder.path(), loop, {"--dim", "8"}).status == 2);
 }
 
-TEST_CASE("a training refuses a model that does not start as declared, unless it is calibrated or pretrained") {
+TEST_CASE("training refuses a model without its declared initial weights unless it is calibrated or pretrained") {
   const TemporaryFolder folder;
   enum class Body { other_seed, changed, pretrained, calibrated } what = Body::other_seed;
   const auto main = [&](int argc, const char* const* argv) {
@@ -279,10 +279,11 @@ TEST_CASE("a training refuses a model that does not start as declared, unless it
   for (const Body refused : {Body::other_seed, Body::changed}) {
     const Ended e = ended(refused);
     CHECK(e.status == 1);
-    CHECK_THAT(e.err, contains("[audit_init] expected every tensor of ViT to start as it declares for seed 0, got ") &&
-                          contains("call initialize() last, once every declared Init is final, and with the trial's "
-                                   "seed (Trial::seed); if the weights are trained, call Trial::mark_pretrained "
-                                   "before Trial::train"));
+    CHECK_THAT(e.err,
+               contains("[audit_init] expected every tensor of ViT to start as its Init declares for seed 0, got ") &&
+                   contains("call initialize() last, after every change of an Init, and with the trial's "
+                            "seed (Trial::seed); if the weights are trained, call Trial::mark_pretrained "
+                            "before Trial::train"));
   }
   for (const Body trains : {Body::pretrained, Body::calibrated}) {
     const Ended e = ended(trains);
@@ -291,7 +292,7 @@ TEST_CASE("a training refuses a model that does not start as declared, unless it
   }
 }
 
-TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
+TEST_CASE("hopeless trials stop early and can be resumed") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
   const auto main = [&](int argc, const char* const* argv) {
@@ -312,10 +313,10 @@ TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK_THAT(e.out, contains("hopeless"));
   CHECK_THAT(e.err, contains("1 of 1 run stopped as hopeless, not finished"));
-  CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // tables show all that ended
+  CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // the tables show hopeless trials
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK(call(folder.path(), main, with(words, {"--stop-hopeless", "--resume"})).status == 0);
-  CHECK(bodies == 1);  // the rule would stop it again
+  CHECK(bodies == 1);  // the trial does not run again: the rule would stop it again
   const Ended whole = call(folder.path(), main, with(words, {"--resume"}));
   CHECK(whole.status == 0);
   CHECK(bodies == 2);
@@ -324,10 +325,10 @@ TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
   other[10] = "b";
   REQUIRE(call(folder.path(), main, other).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) ==
-        timeless(file(folder, "b/results.csv")));  // it went on from where it was stopped
+        timeless(file(folder, "b/results.csv")));  // the trial continued where the rule had stopped it
 }
 
-TEST_CASE("weights of a model that no card describes are saved, and both the run and the file say so") {
+TEST_CASE("weights of a model without a card are saved and both the program and the file report it") {
   const TemporaryFolder folder;
   bool by_hand = true;
   const auto main = [&](int argc, const char* const* argv) {
@@ -343,11 +344,8 @@ TEST_CASE("weights of a model that no card describes are saved, and both the run
   const Ended ended = call(folder.path(), main, with(tiny, {"--save-weights"}));
   INFO(ended.err);
   REQUIRE(ended.status == 0);
-  CHECK_THAT(
-      ended.err,
-      contains(
-          "--save-weights: weights of one seed 0 will have no card, so that other programs cannot make the model: ") &&
-          contains("its method \"layerscale:init=0.1\" is not the table's"));
+  CHECK_THAT(ended.err, contains("--save-weights: ") && contains("one seed 0") && contains("no model card") &&
+                            contains("its method \"layerscale:init=0.1\" differs from the method of this name"));
   const std::string weights = "a/weights/one-seed-0.safetensors";
   CHECK_THAT(error_of([&] { nn::card_of(nn::read_safetensors(folder / weights), "w"); }),
              contains("w: these weights are of a model that a card cannot"));
@@ -357,7 +355,7 @@ TEST_CASE("weights of a model that no card describes are saved, and both the run
   nn::load_weights(model, folder / weights);
   by_hand = false;
   const Ended good = call(folder.path(), main, with(tiny, {"--save-weights", "--overwrite"}));
-  CHECK_THAT(good.err, !contains("no card"));
+  CHECK_THAT(good.err, !contains("model card"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() ==
         "layerscale:init=0.1");
 }

@@ -1,1 +1,1 @@
-#error "plumb's headers took a file of the user's for their own"
+#error "a header of plumb included the user's core/error.h"

@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""Makes HTML pages of the project's Markdown in the folder of a site, which holds Doxygen's tags.xml.
+
+A link to a Markdown file leads to its page, one to a public header to its page in the reference, one to another text
+file to a page that shows it, one to a folder to a list of its files. Fails if a link leads to nothing.
+"""
+import html
+import os
+import pathlib
+import re
+import shutil
+import sys
+import xml.etree.ElementTree
+
+import markdown
+import pygments
+import pygments.formatters
+import pygments.lexers
+
+site = pathlib.Path(sys.argv[1])
+root = pathlib.Path('.')
+formatter = pygments.formatters.HtmlFormatter(nobackground=True, cssclass='code')
+errors = []
+
+sources = [pathlib.Path(name) for name in ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')]
+sources += sorted(path for path in root.glob('docs/**/*.md') if path.parts[:2] != ('docs', 'results'))
+reference = {}
+for compound in xml.etree.ElementTree.parse(site / 'tags.xml').getroot().iter('compound'):
+    if compound.get('kind') == 'file':
+        reference[os.path.relpath(compound.findtext('path', '') + compound.findtext('name'))] = compound.findtext('filename')
+
+
+def page_of(path):
+    """Where the page of a file of the project is in the site."""
+    if path.name == 'README.md':
+        return path.with_name('index.html')
+    return path.with_suffix('.html') if path.suffix == '.md' else path.with_name(path.name + '.html')
+
+
+def slug(text, separator='-'):
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r'[^\w\- ]', '', text.lower()).strip().replace(' ', separator)
+
+
+def highlighted(text, name):
+    try:
+        lexer = pygments.lexers.get_lexer_for_filename(name)
+    except pygments.util.ClassNotFound:
+        lexer = pygments.lexers.TextLexer()
+    return pygments.highlight(text, lexer, formatter)
+
+
+def write(page, title, body, contents=''):
+    up = '../' * (len(page.parts) - 1)
+    navigation = ''.join(f'<a href="{up}{to}">{name}</a>' for name, to in (
+        ('Docs', 'docs/index.html'), ('Tutorial', 'docs/tutorial/tensors_and_gradients.html'),
+        ('Methods', 'docs/gates/index.html'), ('Results', 'docs/results.html'),
+        ('Reference', 'reference/index.html')))
+    out = site / page
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(f'''<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title><link rel="stylesheet" href="{up}site.css"></head>
+<body><header><a class="name" href="{up}index.html">Plumb</a><nav>{navigation}</nav></header>
+<div class="columns">{contents}<main>{body}</main></div></body></html>
+''', encoding='utf-8')
+
+
+CLOSE_ON_PHONE = '<script>if (innerWidth < 1120) document.querySelector("aside details").open = false</script>'
+
+others = set()  # files and folders that pages link to
+
+
+def relink(source, text):
+    """Turns the links of a page, which are relative to its Markdown file, into links of the site."""
+    here = page_of(source).parent
+
+    def link(match):
+        attribute, target = match[1], html.unescape(match[2])
+        if re.match(r'[a-z]+:', target) or target.startswith('#'):
+            return match[0]
+        path, _, anchor = target.partition('#')
+        file = pathlib.Path(os.path.normpath(source.parent / path))
+        if not file.exists():
+            errors.append(f'{source}: link to {target}, which does not exist')
+            return match[0]
+        if attribute == 'src' or file.suffix in ('.png', '.svg', '.jpg'):
+            (site / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, site / file)
+            to = file
+        elif str(file) in reference:
+            to = pathlib.Path('reference') / reference[str(file)]
+        elif file.is_dir() and (file / 'README.md').exists():
+            to = file / 'index.html'
+        elif file.is_dir():
+            others.add(file)
+            to = file / 'index.html'
+        else:
+            if file not in sources:
+                others.add(file)
+            to = page_of(file)
+        return f'{attribute}="{html.escape(os.path.relpath(to, here))}{"#" + anchor if anchor else ""}"'
+
+    return re.sub(r'\b(href|src)="([^"]*)"', link, text)
+
+
+shutil.copyfile('tools/docs/site.css', site / 'site.css')
+with open(site / 'site.css', 'a', encoding='utf-8') as css:
+    css.write('@media (prefers-color-scheme: light) {\n' + formatter.get_style_defs('.code') + '\n}\n')
+    dark = pygments.formatters.HtmlFormatter(style='github-dark', nobackground=True)
+    css.write('@media (prefers-color-scheme: dark) {\n' + dark.get_style_defs('.code') + '\n}\n')
+
+
+
+def fenced(text):
+    """Indented code as fenced code, so that lists may be indented by two."""
+    return re.sub(r'(?<=\n\n)((?:    .*\n)(?:(?:    .*)?\n)*)(?=\S|\Z)',
+                  lambda m: '```text\n' + re.sub(r'^    ', '', m[1].rstrip('\n'), flags=re.M) + '\n```\n\n', text)
+
+
+def short_code(match):
+    return f'<code class="short">{match[1]}</code>' if len(match[1]) < 30 else match[0]
+
+
+for source in sources:
+    converter = markdown.Markdown(
+        extensions=['tables', 'fenced_code', 'codehilite', 'toc', 'sane_lists', 'md_in_html'], tab_length=2,
+        extension_configs={'toc': {'slugify': slug, 'toc_depth': '2-2'},
+                           'codehilite': {'css_class': 'code', 'guess_lang': False}})
+    text = source.read_text(encoding='utf-8')
+    body = relink(source, converter.convert(fenced(text)))
+    body = re.sub(r'<table>.*?</table>', lambda m: f'<div class="wide">{m[0]}</div>', body, flags=re.S)
+    body = re.sub(r'<code>([^<]*)</code>', short_code, body)
+    title = re.search(r'^# (.+)$', text, re.M)
+    sections = converter.toc_tokens
+    while len(sections) == 1 and sections[0]['level'] == 1:
+        sections = sections[0]['children']
+    contents = ''
+    if len(sections) > 3:
+        items = ''.join(f'<li><a href="#{s["id"]}">{s["name"]}</a></li>' for s in sections)
+        contents = f'<aside><details open><summary>On this page</summary><ul>{items}</ul></details></aside>' + CLOSE_ON_PHONE
+    name = title[1] if title else source.stem
+    write(page_of(source), name if name == 'Plumb' else f'{name} · Plumb', body, contents)
+
+for file in sorted(others):
+    if file.is_dir():
+        items = ''.join(f'<li>{html.escape(path.name)}</li>' for path in sorted(file.iterdir()))
+        write(file / 'index.html', str(file), f'<h1>{html.escape(str(file))}/</h1><ul>{items}</ul>')
+    else:
+        text = file.read_text(encoding='utf-8')
+        write(page_of(file), str(file), f'<h1>{html.escape(str(file))}</h1>{highlighted(text, file.name)}')
+
+for line in errors:
+    print(line, file=sys.stderr)
+if errors:
+    print(f'error: {len(errors)} links of the Markdown pages lead to nothing', file=sys.stderr)
+    sys.exit(1)
