@@ -7,7 +7,7 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   return lab::experiment(
-      argc, argv, {.name = "own_loop", .summary = "Layer-wise rates and early stopping."}, [](lab::Run& run) {
+      argc, argv, {.name = "own_loop", .summary = "Layer-wise learning rates and early stopping."}, [](lab::Run& run) {
         nn::ViT model(run.vit({.depth = 6}));
         // The last block has the full learning rate, each earlier one 0.8 of the next, and the embedding the lowest.
         for (std::size_t i = 0; i < 6; ++i)

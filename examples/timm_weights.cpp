@@ -33,5 +33,5 @@ int main() {
       given[ours] = value;
   const nn::Leftovers left =
       nn::assign(nn::weights(tuned, nn::timm_vit()), given, "[fine-tuning] vit.safetensors", {.allow_missing = true});
-  fmt::print("as initialised: {}\n", fmt::join(left.missing, ", "));
+  fmt::print("these keep their initial values: {}\n", fmt::join(left.missing, ", "));
 }
