@@ -1,5 +1,5 @@
-// Tensors and gradients without a module: Newton's method on a scalar, with the second derivative from the graph of the
-// first.
+// Tensors and gradients without a module: Newton's method finds a minimum of f(x) = x^4 - 3 x^2 + x. The second
+// derivative is the gradient of the first.
 #include <plumb/plumb.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@ int main() {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::reference});
   Tensor x = variable(tensor({2.0}, {1}));
   for (int i = 0; i < 8; ++i) {
-    const Tensor y = x * x * x * x - 3 * x * x + x;  // f(x) = x^4 - 3 x^2 + x
+    const Tensor y = x * x * x * x - 3 * x * x + x;  // f(x)
     const Tensor slope = grad(y, x, {.create_graph = true});
     const Tensor curvature = grad(slope, x);
     std::printf("x %.12f  f %.12f  f' %+.3e\n", x.item(), y.item(), slope.item());

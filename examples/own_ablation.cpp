@@ -1,9 +1,10 @@
-// Does the initial value of LayerScale matter? An ablation in one file.
+// An ablation in one file: does the initial value of LayerScale matter?
 #include <plumb/plumb.h>
 using namespace plumb;
 
 int main(int argc, char** argv) {
-  lab::Study study("own_ablation", "Does the initial value of LayerScale matter, and more in deeper networks?");
+  lab::Study study("own_ablation",
+                   "Does the initial value of LayerScale matter, and does it matter more in deeper networks?");
   const auto depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks").at_least(1).slowest();
   const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
   for (const int d : {12, 24, 48})

@@ -1,8 +1,8 @@
-// A residual gate of one's own in every ablation: one struct, one line.
+// A custom residual gate: one struct and one call that registers it for every study.
 #include <plumb/plumb.h>
 using namespace plumb;
 
-struct TanhGate : nn::Gate {  // x + tanh(a) f(LN(x)), the identity at init
+struct TanhGate : nn::Gate {  // x + tanh(a) f(LN(x)); a = 0 makes each block the identity
   Tensor a = parameter("a", zeros({1}), Role::gate);
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + tanh(a) * branch; }
 };
@@ -13,5 +13,5 @@ int main(int argc, char** argv) {
                                .claims = {nn::InitProperty::identity_at_init, nn::InitProperty::zero_branch_gradient},
                                .formula = "x + tanh(a) f(LN(x)), a = 0",
                                .source = "this example"});
-  return lab::depth_stability(argc, argv);  // --gates tanh_gate,layerscale --depths 12,48 --seeds 0..4
+  return lab::depth_stability(argc, argv);  // try --gates tanh_gate,layerscale --depths 12,48 --seeds 0..4
 }

@@ -1,5 +1,5 @@
-// A loop of one's own: layer-wise learning rates, a hook, early stopping on the validation loss, and the best weights
-// put back.
+// A custom training loop: layer-wise learning rates, a hook, early stopping on the validation loss, and the best
+// weights restored at the end.
 #include <plumb/plumb.h>
 
 #include <cmath>
@@ -7,15 +7,15 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   return lab::experiment(
-      argc, argv, {.name = "own_loop", .summary = "Layer-wise rates and early stopping."}, [](lab::Run& run) {
+      argc, argv, {.name = "own_loop", .summary = "Layer-wise learning rates and early stopping."}, [](lab::Run& run) {
         nn::ViT model(run.vit({.depth = 6}));
-        for (std::size_t i = 0; i < 6; ++i)  // the last block has the full rate, each below it 0.8 of the next
+        // The last block has the full learning rate, each earlier one 0.8 of the next, and the embedding the lowest.
+        for (std::size_t i = 0; i < 6; ++i)
           model.stack().blocks()[i]->each_parameter(
               [&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });
-        model.each_parameter(
-            [](const std::string& name, nn::Parameter& p) {  // and the embedding, below them all, the lowest
-              if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor *= std::pow(0.8, 6);
-            });
+        model.each_parameter([](const std::string& name, nn::Parameter& p) {
+          if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor *= std::pow(0.8, 6);
+        });
         nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
         fmt::print("{}", optimizer.describe_groups());
         double gradient = 0;

@@ -1,4 +1,4 @@
-// A module of one's own: declared, initialised, trained, saved.
+// A custom module: declare, initialise, train and save it.
 #include <plumb/plumb.h>
 using namespace plumb;
 
@@ -10,7 +10,7 @@ struct GatedMlp : nn::Layer {  // [B, in] -> [B, out]: out(gelu(gate x) * (value
         value({.in = inputs, .out = hidden}),
         gate({.in = inputs, .out = hidden}),
         out({.in = hidden, .out = outputs}) {
-    child("value", value);  // who is not registered is neither trained nor saved
+    child("value", value);  // a member that is not registered is neither trained nor saved
     child("gate", gate);
     child("out", out);
   }
@@ -19,11 +19,11 @@ struct GatedMlp : nn::Layer {  // [B, in] -> [B, out]: out(gelu(gate x) * (value
 
 int main() {
   GatedMlp model(8, 64, 3);
-  nn::initialize(model, 0);  // by the seed and the full name of each parameter
+  nn::initialize(model, 0);  // draws each parameter from the seed and its full name
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
   fmt::print("{}", optimizer.describe_groups());
   const Tensor x = random_normal({256, 8}, 0, "x"),
-               labels = argmax(slice(x, 1, 0, 3));  // which of three inputs is the largest
+               labels = argmax(slice(x, 1, 0, 3));  // the largest of the first three inputs
   for (int step = 0; step < 100; ++step) {
     const Gradients g = backward(cross_entropy(model(x), labels));
     optimizer.step(g);

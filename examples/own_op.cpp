@@ -1,5 +1,5 @@
-// An op of one's own, outside the library: its value from a plain loop, its derivative in ops, which makes it
-// differentiable any number of times.
+// A custom op, written outside the library. A plain loop computes its value. Ops compute its derivative, so it can be
+// differentiated any number of times.
 #include <plumb/plumb.h>
 
 #include <cmath>
@@ -17,6 +17,6 @@ int main() {
   const Tensor x = variable(tensor({-2, 0, 0.5, 3}, {4}));
   fmt::print("atan(x) = {}\nslope   = {}\n", atan(x), grad(sum(atan(x)), x));
   const double worst = check_gradients([](const Tensors& in) { return atan(in[0]) * in[0]; }, {x},
-                                       {.order = 2});  // throws if one is wrong
+                                       {.order = 2});  // throws if a gradient is wrong
   fmt::print("gradients of order one and two: worst error {:.1e}\n", worst);
 }

@@ -1,5 +1,5 @@
-// Ops on tensors without a module: softmax regression on three clouds of points, its accuracy by class, and how sharp
-// its loss is.
+// Ops on tensors without a module: softmax regression on three clouds of points, its accuracy by class, and the largest
+// eigenvalue of the Hessian of its loss.
 #include <plumb/plumb.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@ int main() {
   const Tensor centres = tensor({{2, 0}, {-1, 2}, {-1, -2}});
   const Tensor x = embedding(labels, centres) + random_normal({points, 2}, /*seed=*/0, "noise");
 
-  const Tensor inputs = cat({x, ones({points, 1})}, 1);  // the last column is the bias's
+  const Tensor inputs = cat({x, ones({points, 1})}, 1);  // a column of ones for the bias
   Tensor weight = zeros({3, classes});
   for (int step = 0; step < 50; ++step) {
     const Tensor w = variable(weight), loss = cross_entropy(matmul(inputs, w), labels);
@@ -23,7 +23,7 @@ int main() {
   const Tensor by_class = mean(reshape(hits, {classes, -1}), -1);
   fmt::print("loss {:.3f}, accuracy {:.2f}, by class {}\n", loss.item(), mean(hits).item(), by_class);
 
-  const Ordered least = topk(max(softmax(logits), -1), 3, 0, /*largest=*/false);  // of whose class it is least certain
+  const Ordered least = topk(max(softmax(logits), -1), 3, 0, /*largest=*/false);  // the least certain points
   fmt::print("least certain: points {} with probabilities {}\n", least.indices, least.values);
   fmt::print("correlation of the inputs:\n{}\n", einsum("ni,nj->ij", x, x) / static_cast<double>(points));
 
@@ -31,7 +31,7 @@ int main() {
   fmt::print("largest eigenvalue of the Hessian {:.4f} after {} products\n", sharpness.value, sharpness.products);
 
   const auto file = std::filesystem::temp_directory_path() / "plumb_example_weight.npy";
-  save_npy(file, weight);  // np.load reads it
+  save_npy(file, weight);  // np.load() reads this file
   fmt::print("read back unchanged: {}\n", allclose(load_npy(file), weight, 0, 0));
   std::filesystem::remove(file);
   return 0;

@@ -1,4 +1,4 @@
-// Does warm-up save pre-norm at depth 24? An experiment with a loop of its own.
+// An experiment with a custom training loop: does a warm-up help pre-norm at depth 24?
 #include <plumb/plumb.h>
 using namespace plumb;
 
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
                           .declare = declare,
                           .network = true},
                          [&](lab::Run& run) {
-                           nn::ViT model(run.vit({.depth = 24, .gate = gate}));  // --dim, --pool, ...: the rest of it
+                           nn::ViT model(run.vit({.depth = 24, .gate = gate}));  // other options: --dim, --pool, ...
                            nn::AdamW optimizer(model.parameters(),
                                                {.lr = nn::warmup_cosine(1e-3, run.warmup(), run.steps())});
                            run.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights

@@ -1,4 +1,4 @@
-// What goes on inside a network while it trains: a passport every 50 steps of a loop of one's own.
+// Measures signals inside a network while it trains: a probe every 50 steps of a custom training loop.
 #include <plumb/plumb.h>
 using namespace plumb;
 
@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
                            nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, run.steps())});
                            for (std::int64_t step = 0; const lab::Batch& batch : run.batches()) {
                              std::optional<lab::SignalProbe> probe;
-                             if (step++ % 50 == 0) probe.emplace(model.stack());  // watches the passes of this step
+                             if (step++ % 50 == 0) probe.emplace(model.stack());  // measures this step
                              const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
                              optimizer.step(g);
                              run.log({{"loss", g.loss()}});

@@ -1,17 +1,31 @@
 #!/usr/bin/env bash
-# Copies the example programs into README.md: each ```cpp block after a line <!-- examples/NAME.cpp --> is replaced by
-# that file.
-# Usage: tools/readme_snippets.sh [--check]      --check: changes nothing, fails if a block differs from its file
+# Copies the example programs into the Markdown pages. A page has a line <!-- examples/NAME.cpp --> and a ```cpp block on
+# the next line; the block is replaced by that file. Pages: README.md and every .md file below docs/.
+# Usage: tools/readme_snippets.sh [--check]      --check changes nothing and fails if a block differs from its file
 set -euo pipefail
 cd "$(dirname "$0")/.."
-updated=$(awk '
-  /^<!-- examples\/.*\.cpp -->$/ { file = $2 }
-  skipping { if (/^```$/) { skipping = 0; print } ; next }
-  { print }
-  /^```cpp$/ && file { while ((getline line < file) > 0) print line; close(file); file = ""; skipping = 1 }
-' README.md)
-if [ "${1:-}" = --check ]; then
-  diff <(printf '%s\n' "$updated") README.md || { echo "README.md differs from the examples; run tools/readme_snippets.sh" >&2; exit 1; }
-else
-  printf '%s\n' "$updated" > README.md
-fi
+mapfile -t pages < <(grep -rl --include='*.md' '^<!-- examples/.*\.cpp -->$' README.md docs | sort)
+status=0
+for page in "${pages[@]}"; do
+  updated=$(awk '
+    function fail(text) { print FILENAME ":" NR ": " text > "/dev/stderr"; failed = 1; exit 1 }
+    skipping { if (/^```$/) { skipping = 0; print } ; next }
+    file && !/^```cpp$/ { fail("expected a ```cpp block right after the marker of " file) }
+    { print }
+    file {
+      lines = 0
+      while ((getline line < file) > 0) { print line; ++lines }
+      if (!lines) fail("no such example: " file)
+      close(file); file = ""; skipping = 1
+    }
+    /^<!-- examples\/.*\.cpp -->$/ { file = $2 }
+    END { if (!failed && (file || skipping)) fail("the last block is not closed") }
+  ' "$page")
+  if [ "${1:-}" != --check ]; then
+    printf '%s\n' "$updated" >"$page"
+  elif ! diff -u --label "$page" --label "$page, with the examples as they are" "$page" <(printf '%s\n' "$updated"); then
+    status=1
+  fi
+done
+[ "$status" = 0 ] || echo "error: these pages differ from the examples; run tools/readme_snippets.sh" >&2
+exit "$status"
