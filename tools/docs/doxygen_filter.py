@@ -70,7 +70,7 @@ class Nesting:
             elif c == '}':
                 kind = self.stack.pop() if self.stack else 'scope'
                 # A body of a function ends its statement; the braces of an initializer do not, up to the semicolon.
-                if kind == 'body' and '(' in self.statement and '=' not in self.statement.replace('operator=', '').split('(')[0]:
+                if kind == 'body' and '(' in self.statement and '=' not in re.sub(r'operator\W+\(', '(', self.statement).split('(')[0]:
                     self.statement = ''
             elif c == ';':
                 if not self.stack or self.stack[-1] not in ('body', 'inner'):

@@ -23,7 +23,7 @@ bool same(const AxisValue& a, const AxisValue& b);
 // in any order.
 class Point {
  public:
-  using Entry = std::pair<std::string, AxisValue>;
+  using Entry = std::pair<std::string, AxisValue>;  // the name of an axis and a value
 
   Point() = default;
   Point(std::initializer_list<Entry> entries) : entries_(entries) {}

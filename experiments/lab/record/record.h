@@ -26,6 +26,7 @@ enum class Status {
   failed     // not finished: stopped by an exception
 };
 std::string_view to_string(Status status);  // "ok", "diverged", "hopeless", "failed"
+// Whether the trial has a result: ok or diverged.
 inline bool is_finished(Status status) { return status == Status::ok || status == Status::diverged; }
 
 // Named numbers in order. Each name occurs once.

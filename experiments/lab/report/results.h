@@ -61,6 +61,7 @@ struct ShownValues {
   std::vector<std::string> names;
   std::size_t left_out = 0;  // number of other measured values
 };
+// The columns for these results.
 ShownValues shown_values(const StudyResults& results);
 
 }  // namespace plumb::lab

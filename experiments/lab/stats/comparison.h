@@ -15,7 +15,8 @@ using Outcomes = std::vector<double>;
 
 // The difference of two series, first minus second.
 struct Difference {
-  enum class Order { undecided, lower, higher };  // of the first series compared with the second
+  // The verdict on the first series, compared with the second.
+  enum class Order { undecided, lower, higher };
   Order order = Order::undecided;
   std::int64_t n = 0;  // pairs, including those in which a trial diverged
   double mean = 0;     // mean difference; NaN if there is none
@@ -48,7 +49,7 @@ std::string describe(const Difference& d);
 // trials of a seed diverged, they tie. The test needs at least six seeds, and more in a family. There is no interval.
 std::vector<Difference> compare(const std::vector<Outcomes>& series,
                                 const std::vector<std::pair<std::size_t, std::size_t>>& family);
-// The two usual families: each later series against the first; and all pairs (0,1), (0,2), .., (1,2), ..
+// The two usual families: each later series against the first; and all pairs (0,1), (0,2) to (n-2,n-1)
 std::vector<std::pair<std::size_t, std::size_t>> against_first(std::size_t series);
 std::vector<std::pair<std::size_t, std::size_t>> all_pairs(std::size_t series);
 

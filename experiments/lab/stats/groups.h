@@ -21,7 +21,7 @@ struct TrialGroup {
 
   std::int64_t depth() const { return depth_of(point); }  // 0 if the trials share none
   double lr() const { return lr_of(point); }              // 0 if the trials share none
-  std::int64_t count(Status status) const;
+  std::int64_t count(Status status) const;                // the number of trials with this status
   // Summarizes a measured value, "steps" or "seconds" over the trials that ended ok.
   Summary over_ok(std::string_view value) const;
 };
@@ -43,6 +43,7 @@ struct Survival {
   std::int64_t low = 0;                   // end of the interval, if there is one
   std::optional<std::int64_t> high = {};  // the other end; empty if it is beyond the last step
 };
+// The survival of the trials of a group.
 Survival survival(const TrialGroup& group);
 // The survival in words, for trials of `steps` steps: "median survival 69 steps, n = 6 (95 % interval 41 to 120)" or
 // "median survival beyond 300 steps, n = 3 (no interval below 6)".

@@ -22,7 +22,7 @@ struct TrialResult {
 
   std::int64_t depth() const;  // 0 if the study has no axis "depth" of integers
   double lr() const;           // 0 if the study has no axis "lr"
-  std::uint64_t seed() const;
+  std::uint64_t seed() const;  // throws Error if the point has none
   // A measured value, "steps" or "seconds"; empty if the trial did not measure it or if it is not finite.
   std::optional<double> value(std::string_view name) const;
   std::optional<std::int64_t> diverged_at() const;  // step

@@ -17,6 +17,7 @@ struct Summary {
   std::optional<double> deviation = {};   // sample standard deviation, divisor n - 1
   std::optional<double> half_width = {};  // t(0.975, n - 1) deviation / sqrt(n)
 
+  // The ends of the interval; the mean if there is none.
   double low() const { return mean - half_width.value_or(0); }
   double high() const { return mean + half_width.value_or(0); }
 };

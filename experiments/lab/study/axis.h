@@ -31,6 +31,7 @@ struct AxisData {
 template <class T>
 concept AxisType = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> ||
     std::is_same_v<T, std::string>;
+// The type in which values of type T are stored.
 template <class T>
 using StoredAxisValue = std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>;
 
@@ -39,7 +40,7 @@ template <class T>
 class Axis {
  public:
   explicit Axis(AxisData& data) : data_(&data) {}
-  const std::string& name() const { return data_->name; }
+  const std::string& name() const { return data_->name; }  // the axis in points and columns, such as "depth"
 
   // Sets the name of the axis. Without this call it follows from the option: "depth" for "--depths".
   Axis named(const std::string& name) { return data_->name = name, *this; }

@@ -49,7 +49,7 @@ Display display_of(const StudyResults& results);
 // An output that a study makes from its results, in addition to the files of every study.
 class Output {
  public:
-  using Value = std::variant<Section, Display, std::string>;
+  using Value = std::variant<Section, Display, std::string>;  // a section, a display, or the text of a file
   // `f` returns a Section (shown on the terminal, in the report and in results.md) or a Display (used instead of the
   // default display).
   template <class F>
@@ -60,9 +60,11 @@ class Output {
   Output(std::string file, F text)
       : file_(std::move(file)), make_([text = std::move(text)](const StudyResults& r) { return Value(text(r)); }) {}
 
+  // The three kinds of outputs.
   enum class Kind { section, display, file };
-  Kind kind() const { return kind_; }
-  const std::string& file() const { return file_; }
+  Kind kind() const { return kind_; }                // the kind of this output
+  const std::string& file() const { return file_; }  // the name of the file; empty for other kinds
+  // Calls the function of the output.
   Value make(const StudyResults& results) const { return make_(results); }
 
  private:
