@@ -41,7 +41,8 @@ int check_gates(const std::vector<std::string>& gates) {
     write_result(report.text());
     failed += !report.passed();
   }
-  write_result(fmt::format("{} methods conform, {} do not\n", gates.size() - static_cast<std::size_t>(failed), failed));
+  write_result(
+      fmt::format("{} of {} methods conform\n", gates.size() - static_cast<std::size_t>(failed), gates.size()));
   return failed > 0 ? 1 : 0;
 }
 

@@ -53,11 +53,11 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   PrecisionScope(Precision::bf16);       // refused: name it: PrecisionScope scope(precision);
   ThreadShare(1);                        // refused: name it: ThreadShare share(threads);
   Profile();                             // refused: name it: Profile profile;
-  nn::EmaScope{ema};                     // refused: name it: EmaScope scope(ema);
-  nn::EvaluationScope{model};            // refused: name it: EvaluationScope scope(model);
+  nn::EmaScope{ema};                     // refused: name: EmaScope scope(ema);
+  nn::EvaluationScope{model};            // refused: name: EvaluationScope scope(model);
   nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
-  nn::register_gate<NoGate>("no_gate");  // refused: derives from nn::Gate
-  nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or nothing
+  nn::register_gate<NoGate>("no_gate");  // refused: must derive from nn::Gate
+  nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or no arguments
 }
 #endif

@@ -252,7 +252,7 @@ TEST_CASE("misuse: a failing gate ends its trial but not the sweep") {
   INFO(e.err);
   CHECK(e.status == 1);
   CHECK_THAT(e.err, contains("[gate] expected combine to return the shape of the stream") &&
-                        contains("error: 1 of 2 runs failed"));
+                        contains("error: 1 of 2 trials failed"));
   CHECK_THAT(read_file(folder / "a/results.csv"), contains("pre,1,0.003,0,ok,2,"));
   CHECK(call(folder.path(), depth_stability, {"--gates", "one_token", "--check-gates"}).status == 1);
 }

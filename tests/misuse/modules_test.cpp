@@ -104,9 +104,9 @@ TEST_CASE("misuse: a name that is repeated or empty or has a dot") {
   Open model;
   nn::Linear a({.in = 1, .out = 1}), b({.in = 1, .out = 1});
   model.child("a", a);
-  CHECK_REFUSED(model.child("a", b), "[module] expected a new name in Open, got \"a\" again");
+  CHECK_REFUSED(model.child("a", b), "[module] expected a new name in Open, got \"a\", which is taken");
   CHECK_REFUSED(model.parameter("a", {1}, nn::Init::constant(0), nn::Role::gate),
-                "expected a new name in Open, got \"a\" again");
+                "expected a new name in Open, got \"a\", which is taken");
   CHECK_REFUSED(model.parameter("a.b", {1}, nn::Init::constant(0), nn::Role::gate),
                 "expected a parameter name without dots, got \"a.b\"");
   CHECK_REFUSED(model.parameter("", {1}, nn::Init::constant(0), nn::Role::gate),

@@ -149,7 +149,7 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
   refuses(file_of("[1]", 0), "expected a JSON object as header, got array");
   refuses(file_of("{\"\xff\":1}", 0), "expected a header in JSON");
   refuses(file_of("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" twice");
-  refuses(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "got \"a\" again");
+  refuses(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "got \"a\" twice");
   refuses(file_of(R"({"__metadata__":[]})", 0), "expected strings by name under __metadata__, got array");
   refuses(file_of(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");
   refuses(file_of(R"({"w":3})", 0), "expected dtype, shape and data_offsets for \"w\", got number");
@@ -180,8 +180,8 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
 
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder / "no"); }),
              contains("no: expected a safetensors file, got nothing at this path"));
-  CHECK_THAT(error_of([&] { nn::read_safetensors(folder.path()); }), contains("something that is not a file"));
-  CHECK_THAT(error_of([&] { nn::read_safetensors("/dev/zero"); }), contains("something that is not a file"));
+  CHECK_THAT(error_of([&] { nn::read_safetensors(folder.path()); }), contains("something that is not a regular file"));
+  CHECK_THAT(error_of([&] { nn::read_safetensors("/dev/zero"); }), contains("something that is not a regular file"));
 }
 
 TEST_CASE("a cut or damaged file leads to nothing worse than an error") {

@@ -229,8 +229,7 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
   }
   const Finished mixed = run(folder.path(), merge + " s1 elsewhere --out mixed");
   CHECK(mixed.status == 0);
-  CHECK_THAT(mixed.err, contains("runs of different machines; equal bits are promised within one instruction set: ") &&
-                            contains("an abacus"));
+  CHECK_THAT(mixed.err, contains("trials come from different machines") && contains("an abacus"));
   // The same trial has another result in the second folder.
   REQUIRE(run(folder.path(), "cp -r whole changed && rm changed/ledger.jsonl").status == 0);
   {
@@ -389,8 +388,8 @@ TEST_CASE("printed settings can be read back and lists and dry runs go to stdout
           program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
   const auto runs = static_cast<int>(nn::method_names().size()) * 3 * 4;
   CHECK(runs_of(dry.out) == runs);
-  CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) +
-                               " steps") &&
+  CHECK_THAT(dry.out, contains(std::to_string(runs) +
+                               " trials of 300 steps of 4 images: " + std::to_string(300 * runs) + " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
                           contains("2000 validation images: the generated test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
@@ -590,10 +589,8 @@ TEST_CASE("every optimizer and schedule trains and is named in the report") {
   const auto [loss, val_loss, rates, report] = trained("default", "");
   CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak learning rate 0.01, warm-up 2, cosine to 0"));
   std::set<double> losses;
-  for (const auto& [name, title] : std::map<std::string, std::string>{{"adamw", "AdamW, decay"},
-                                                                      {"sgd", "SGD with Nesterov&#39;s momentum 0.9"},
-                                                                      {"lamb", "LAMB"},
-                                                                      {"adagrad", "Adagrad"}}) {
+  for (const auto& [name, title] : std::map<std::string, std::string>{
+           {"adamw", "AdamW, decay"}, {"sgd", "SGD with Nesterov"}, {"lamb", "LAMB"}, {"adagrad", "Adagrad"}}) {
     const auto [l, v, r, text] = trained(name, "--optimizer " + name);
     CHECK(r == rates);
     CHECK((l == loss) == (name == "adamw"));
@@ -644,8 +641,7 @@ TEST_CASE("the switch --check-gates reports every rule") {
       run(folder.path(), program("depth_stability") + " --check-gates --gates layerscale,hyper_connections");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
-  CHECK_THAT(f.out,
-             contains("layerscale\n  ok") && contains("second order") && contains("2 methods conform, 0 do not"));
+  CHECK_THAT(f.out, contains("layerscale\n  ok") && contains("second order") && contains("2 of 2 methods conform"));
   CHECK_FALSE(std::filesystem::exists(folder / "runs"));
 }
 

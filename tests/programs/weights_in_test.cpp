@@ -328,8 +328,8 @@ TEST_CASE("accuracy is reported if folders have names of classes and a broken im
       program("cait") + " --weights w --image-folder images --class-names names.txt --evaluate --out e";
   const Finished whole = run(folder.path(), call);
   CHECK(whole.status == 0);
-  CHECK_THAT(whole.out, contains("of 4 images in folders named as classes") && contains("one of 2 for 4 (100.0 %)") &&
-                            contains(" %  five (0)\n"));
+  CHECK_THAT(whole.out, contains("4 images in folders named as classes: the likeliest class is right for ") &&
+                            contains("one of the 2 likeliest for 4 (100.0 %)") && contains(" %  five (0)\n"));
   // The number of correct images in val/ must equal that of the printed lines.
   int right = 0;
   std::istringstream lines(whole.out);
@@ -346,7 +346,7 @@ TEST_CASE("accuracy is reported if folders have names of classes and a broken im
   const Finished broken = run(folder.path(), call + "2");
   CHECK(broken.status == 1);
   CHECK_THAT(broken.err, contains("error: images/val/two/broken.jpg: expected a PNG or JPEG file, got other bytes"));
-  CHECK_THAT(broken.out, contains("of 4 images in folders named as classes"));
+  CHECK_THAT(broken.out, contains("4 images in folders named as classes: the likeliest class is right for "));
 }
 
 TEST_CASE("training of weights continues with a new head and resized positions and new gates at 1") {
@@ -373,11 +373,12 @@ TEST_CASE("training of weights continues with a new head and resized positions a
   INFO(again.err);
   REQUIRE(again.status == 0);
   CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 1 head, layerscale:init=1, 2 classes, images of 32 x 32"));
-  CHECK_THAT(again.out, contains("of 4 images in folders named as classes") && contains("%  five (0)\n"));
+  CHECK_THAT(again.out, contains("4 images in folders named as classes: the likeliest class is right for ") &&
+                            contains("%  five (0)\n"));
   const nn::ModelCard card = nn::card_of(nn::read_safetensors(folder / "a/weights/seed-0.safetensors"), "w");
   CHECK(std::abs(card.mean.at(0) - 0.485) < 1e-6);
   const Finished config = run(folder.path(), call + "--gate layerscale --print-config");
-  CHECK_THAT(config.out, contains("\"init\": 1") && contains("new LayerScales of trained weights start at 1"));
+  CHECK_THAT(config.out, contains("\"init\": 1") && contains("new LayerScales in trained weights start at 1"));
 
   // Tables and report of such a study can be made again, and its configuration can be read back.
   const std::string before = slurp(folder / "a/results.csv");
@@ -449,7 +450,7 @@ TEST_CASE("gates in a file are not set from data again and sizes and talking hea
   const Finished config =
       run(folder.path(), program("cait") + " --weights c --image-folder images --fine-tune --print-config");
   CHECK_THAT(config.out, contains("\"norm_eps\": 0.5,") && contains("\"talking_heads\": \"none\"") &&
-                             contains("\"init\": 1") && contains("new LayerScales of trained weights start at 1") &&
+                             contains("\"init\": 1") && contains("new LayerScales in trained weights start at 1") &&
                              contains("\"image_size\": 16,"));
 }
 
