@@ -205,7 +205,8 @@ TEST_CASE("wrong declarations of a study are errors") {
                s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
              }),
              contains("expected an unused file name without folders for an output, got ledger.jsonl"));
-  CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
+  CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }),
+             contains("bounds of the searched axis depth"));
   // The axis of "--batches" is named "batch" and replaces --batch.
   const Ended batches =
       call(folder.path(),
