@@ -18,6 +18,10 @@ Options OptionsByPoint::at(const Options& of_call, const Point& point) const {
   return copy;
 }
 
+bool OptionsByPoint::binds(const std::string& axis) const {
+  return std::ranges::find(bound_, axis, &std::pair<std::string, const CliOption*>::first) != bound_.end();
+}
+
 StudyOptions OptionsByPoint::study(const Point& point) const {
   StudyOptions o = at(study_, point);
   if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));

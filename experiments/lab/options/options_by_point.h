@@ -26,6 +26,8 @@ class OptionsByPoint {
   // Lets the axis set the variable of `option` in the copies that the functions below return. `option` must outlive
   // this object.
   void bind(const std::string& axis, const CliOption& option) { bound_.emplace_back(axis, &option); }
+  // Whether bind() was called for the axis.
+  bool binds(const std::string& axis) const;
 
   // The options of the trial at `point`. Throw UsageError if an option does not accept the value of its axis. If steps
   // is an axis and the user does not give --warmup, the default warm-up keeps its share of the trial's steps.

@@ -209,6 +209,7 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
       run_body(run, calls.body);
       const std::lock_guard lock(mutex_);
       finish(*trial, run, calls);
+      note_unread_axes(run);
       if (const double start = now();
           written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
         try {
@@ -230,6 +231,16 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
     if (!error_) error_ = std::current_exception();
   }
   changed_.notify_all();
+}
+
+void Sweep::note_unread_axes(const TrialState& run) {
+  if (run.record.status != Status::ok) return;
+  for (const std::string& axis : run.unread_axes())
+    if (noted_.insert(axis).second)
+      progress_->note(
+          fmt::format("no trial reads its value on the axis {0}, so all values of {0} give the same result; "
+                      "read it in the body: trial[axis]",
+                      axis));
 }
 
 void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {

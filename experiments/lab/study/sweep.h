@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ class Sweep {
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);
   void finish(Named& trial, TrialState& run, const Calls& calls);
+  void note_unread_axes(const TrialState& run);  // says once for each axis that the body has not read its value
 
   const Plan& plan_;
   const DataFacts& data_;
@@ -90,6 +92,7 @@ class Sweep {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;
+  std::set<std::string> noted_;  // axes that the user was told about
   bool stopping_ = false;
   double written_ = -1, writing_took_ = 0;  // seconds
 };

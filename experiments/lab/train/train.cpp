@@ -70,7 +70,7 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
 }
 
 void Trial::train(nn::Layer& model, const AroundStep& around) {
-  const OptimizationOptions o = run_.env.by_point.optimization(point());
+  const OptimizationOptions o = run_.env.by_point.optimization(run_.record.point);
   if (!run_.trained && !run_.calibrated) check_fresh(model, seed());
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());

@@ -16,7 +16,15 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-const Point& Trial::point() const { return run_.record.point; }
+const Point& Trial::read(const std::string& axis) const {
+  run_.axes_read.insert(axis);
+  return run_.record.point;
+}
+
+const Point& Trial::point() const {
+  for (const auto& [axis, value] : run_.record.point.entries()) run_.axes_read.insert(axis);
+  return run_.record.point;
+}
 const StudyOptions& Trial::options() const { return run_.options; }
 std::uint64_t Trial::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
 const ImageData& Trial::data() const { return run_.env.data; }
@@ -32,12 +40,13 @@ Batches Trial::batches(const Augmentation& augment) { return Batches(run_, augme
 Steps Trial::each_step() { return Steps(run_); }
 
 nn::ViTOptions Trial::vit(const ViTChoice& choice) {
-  const NetworkOptions network = run_.env.by_point.network(point());
+  const Point& own = run_.record.point;
+  const NetworkOptions network = run_.env.by_point.network(own);
   nn::ViTOptions o = network.vit(data().train, steps());
-  if (choice.depth || point().find("depth"))
-    o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
-  if (choice.gate || point().find("gate"))
-    o.gate = choice.gate ? *choice.gate : nn::GateChoice(point().get<std::string>("gate"));
+  if (choice.depth || own.find("depth"))
+    o.depth = choice.depth ? *choice.depth : read("depth").get<std::int64_t>("depth");
+  if (choice.gate || own.find("gate"))
+    o.gate = choice.gate ? *choice.gate : nn::GateChoice(read("gate").get<std::string>("gate"));
   run_.recipe = network.recipe_of(*o.gate);
   o.recipe = run_.recipe;
   o.seed = seed();
@@ -76,7 +85,7 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
       run_.note(
           fmt::format("--save-weights: the weights file of {} will have no model card, so other programs cannot build "
                       "the model: {}",
-                      point().label(), lack));
+                      run_.record.point.label(), lack));
 }
 
 Values Trial::evaluate() { return run_.latest_evaluation(); }
@@ -90,7 +99,7 @@ void Trial::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
 void Trial::measure(const Values& values) {
   if (run_.has_ended()) return;
   for (const auto& [name, value] : values) {
-    check_name(point(), name);
+    check_name(run_.record.point, name);
     set_value(run_.record.values, name, value);
   }
   run_.end_if_not_finite(values);

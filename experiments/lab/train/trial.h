@@ -26,8 +26,9 @@ template <class T>
 class Axis;
 class TrialState;
 
-// The options of a ViT that a study body chooses. Every other option comes from an axis of its name, or else from the
-// command line.
+// The options of a ViT that a study body chooses. Every other option comes from the axis with the name of the option,
+// or else from the command line: "--dims" sets --dim. A field of nn::ViTOptions without such an option (mlp_ratio)
+// keeps its default; the body can set it in the result of Trial::vit().
 struct ViTChoice {
   std::optional<std::int64_t> depth = {};   // default: the value of the axis "depth"
   std::optional<nn::GateChoice> gate = {};  // default: the value of the axis "gate"
@@ -45,7 +46,7 @@ class Trial {
   // The value of this trial on an axis of the study. Throws Error if the point has no such axis.
   template <class T>
   T operator[](const Axis<T>& axis) const {
-    return point().template get<T>(axis.name());
+    return read(axis.name()).template get<T>(axis.name());
   }
   // The values of this trial on all axes.
   const Point& point() const;
@@ -143,6 +144,8 @@ class Trial {
   void note(const std::string& text);
 
  private:
+  const Point& read(const std::string& axis) const;  // the point, after it noted that the body reads this axis
+
   TrialState& run_;
 };
 

@@ -191,6 +191,13 @@ void TrialState::took(const TakenStep& taken) {
   settle(most_pending);
 }
 
+std::vector<std::string> TrialState::unread_axes() const {
+  std::vector<std::string> unread;
+  for (const auto& [axis, value] : record.point.entries())
+    if (!axes_read.contains(axis) && !env.by_point.binds(axis)) unread.push_back(axis);
+  return unread;
+}
+
 bool TrialState::has_ended() {
   settle();
   return ended_;

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <deque>
 #include <exception>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "experiments/lab/data/loader.h"
 #include "experiments/lab/options/options_by_point.h"
@@ -69,7 +72,11 @@ class TrialState {
   std::int64_t evaluated_after = -1;
   nn::KeyMap names;
 
-  nn::Recipe recipe = {};  // of the network that the body asked for
+  nn::Recipe recipe = {};                      // of the network that the body asked for
+  std::set<std::string> axes_read = {"seed"};  // the axes whose values the body has read
+  // The axes of the trial that no option of the trial has, and whose values the body has not read: the body does the
+  // same at all their values.
+  std::vector<std::string> unread_axes() const;
 
   std::int64_t step = 0;                 // the current step, or the last
   std::optional<double> last_loss = {};  // the last loss and learning rate that the progress shows

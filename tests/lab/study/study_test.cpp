@@ -118,6 +118,29 @@ TEST_CASE("an axis may replace any option of the library") {
   CHECK(losses.size() == 8);
 }
 
+TEST_CASE("an axis whose value no trial reads is named once") {
+  const TemporaryFolder folder;
+  const auto run = [&](bool reads) {
+    const auto main = [&](int argc, const char* const* argv) {
+      Study study("unread", "Does the ratio matter?");
+      const auto ratio = study.axis<double>("--ratios", {1, 2}, "Ratios");
+      study.axis<int>("--dims", {8, 16}, "Widths");  // the axis of an option: vit() has its value
+      return study.run(argc, argv, [&](Trial& trial) {
+        if (reads) trial.measure({{"measured", trial[ratio]}});
+        nn::ViT model(trial.vit({.depth = 1, .gate = "pre"}));
+        trial.train(model);
+      });
+    };
+    return call(folder.path(), main, {"--heads", "2", "--batch", "4", "--steps", "2", "--overwrite", "--out", "a"});
+  };
+  const Ended silent = run(false), told = run(true);
+  CHECK(silent.status == 0);
+  CHECK_THAT(silent.err, contains("axis ratio") && !contains("axis dim"));
+  CHECK(silent.err.find("axis ratio") == silent.err.rfind("axis ratio"));
+  CHECK(told.status == 0);
+  CHECK_THAT(told.err, !contains("no trial reads"));
+}
+
 TEST_CASE("a training with a moving average ends with the weights that were evaluated") {
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) {
