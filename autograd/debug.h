@@ -18,12 +18,12 @@ class AnomalyMode {
   ScopedValue<bool> value_;
 };
 
-// Whether every element is finite. True for integers. Waits for the array.
+// Whether every element is finite; true for integers. Waits for the array.
 bool all_finite(const Array& a);
 
 namespace detail {
-// Pauses the checks while a backward function runs: only its result is checked, under the name of its op,
-// and not each step inside it.
+// Pauses the checks while a backward function runs. The steps inside the backward function are not checked; its result
+// is checked under the name of the op.
 class PauseAnomalyMode {
  public:
   [[nodiscard("checks are paused while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();

@@ -147,7 +147,7 @@ void copy_into(const Array& from, const Array& to) {
   void* const target = Out(to).mutable_address();
   const bool from_host = in_host_memory(from.device()), to_host = in_host_memory(to.device());
   if (from.shares_buffer_with(to)) {
-    // They already hold the same bytes.
+    // The two arrays already hold the same bytes.
   } else if (from_host == to_host) {
     memory_of(to.device()).copy(from.address(), target, bytes);
   } else if (from_host) {

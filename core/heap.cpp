@@ -10,7 +10,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t tight = std::size_t{32} << 20;  // bytes of a region if one of the usual size cannot be reserved
+// The bytes of a region if a region of the usual size cannot be reserved.
+constexpr std::size_t tight = std::size_t{32} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -57,8 +58,8 @@ std::size_t Heap::list_of(std::size_t bytes) {
   return shift * steps + (n >> shift);
 }
 
-// Returns the smallest free block that holds `bytes`, or nullptr. Of equal blocks it takes the one that was freed last,
-// which may still be in the CPU's caches.
+// Returns the smallest free block that holds `bytes`, or nullptr. If several blocks have this size, returns the block
+// that was freed last, which may still be in the CPU's caches.
 HeapBlock* Heap::best_fit(std::size_t bytes) const {
   for (std::size_t list = next_filled(list_of(bytes)); list < lists; list = next_filled(list + 1)) {
     HeapBlock* best = nullptr;
@@ -120,7 +121,8 @@ void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) 
 HeapBlock* Heap::allocate(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::ptrdiff_t>::max() - chunk) throw std::bad_alloc();
   bytes = round_up(std::max(bytes, granule), granule);
-  while (!spare_ || !spare_->next) {  // records for a new region and a split; after this only the system can refuse
+  // Makes the two records that a new region and a split need. After this loop, only a lack of memory can fail the call.
+  while (!spare_ || !spare_->next) {
     HeapBlock& record = records_.emplace_back();
     record.next = std::exchange(spare_, &record);
   }

@@ -11,7 +11,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes of a region
+// The bytes of a region: `tight` if address space is limited, else `roomy`.
+constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;
 
 class HostMemory : public Memory {
  public:

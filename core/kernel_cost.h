@@ -1,5 +1,5 @@
 // The cost of a kernel call, computed from its arguments: the bytes of the arrays that the kernel reads and writes,
-// each counted once, and the floating-point operations of matrix products. Profile uses it.
+// each counted once, and the floating-point operations of matrix products. Profile uses these numbers.
 #pragma once
 
 #include <span>
@@ -38,8 +38,8 @@ double bytes_of(std::span<const Update> updates) {
 template <class T>
 requires(!std::is_base_of_v<Array, T>) double bytes_of(const T&) { return 0; }
 
-// The bytes of the arrays in a call of the kernel `entry`, a member of Kernels. For attention the extents of the call
-// count, because its heads are only a part of their buffers.
+// The bytes of the arrays in a call of the kernel `entry`, a member of Kernels. For attention, the bytes follow from
+// the extents of the call, because heads may be only a part of a buffer.
 template <auto entry>
 struct Bytes {
   template <class... Args>
@@ -55,7 +55,8 @@ template <>
 struct Bytes<&Kernels::attention_forward> {
   static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&,
                    const Array& sums) {
-    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // of queries: q, out; of keys: k, v
+    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) +
+           bytes_of(c.keep);  // two arrays of queries (q, out), two of keys (k, v)
   }
 };
 template <>
@@ -64,7 +65,7 @@ struct Bytes<&Kernels::attention_backward> {
   static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums,
                    const Gradients&...) {
     return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) +
-           bytes_of(c.keep);  // of queries: dout, q, dq; of keys: k, v, dk, dv
+           bytes_of(c.keep);  // three arrays of queries (dout, q, dq), four of keys (k, v, dk, dv)
   }
 };
 

@@ -17,7 +17,7 @@ int edit_distance(std::string_view a, std::string_view b);
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
 // The end of a message about an unknown name: "did you mean 'rezero'?" if a known name is near, else "known: post, pre,
-// rezero". Of more than ten known names it lists the first ten and the number of the others.
+// rezero". If there are more than ten known names, the text has the first ten and the number of the others.
 std::string suggest_name(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace plumb

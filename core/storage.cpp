@@ -48,7 +48,7 @@ class System {
 
 using Pool = std::conditional_t<buffers_are_reused, Heap, System>;
 
-constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
+constexpr std::size_t large_from = std::size_t{64} << 10;  // smallest size in bytes of a large buffer
 
 // Tests set this environment variable to fill fresh buffers with NaN, so that a kernel that
 // reads unwritten memory fails.

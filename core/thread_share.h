@@ -7,10 +7,10 @@ namespace cpu {
 class ThreadPool;
 }
 
-// While a ThreadShare lives, kernels called from the thread that made it run on `threads` threads that are not
-// shared with other callers (the calling thread is one of them). num_threads() in that thread then returns
-// `threads`, at least 1. Without a share, all callers share num_threads() threads; a caller that finds them busy
-// computes its loops without help. Shares nest.
+// While a ThreadShare lives, kernels called from the thread that made it run on `threads` threads that are not shared
+// with other callers; the calling thread is one of these threads. num_threads() in that thread then returns `threads`,
+// at least 1. Without a share, all callers share num_threads() threads; a caller that finds them busy computes its
+// loops without help. Shares nest.
 class ThreadShare {
  public:
   [[nodiscard(

@@ -1,4 +1,4 @@
-// Ops that move elements: shapes, parts, and elements chosen by index. They take any dtype unless a comment says
+// Ops that move elements: shapes, parts, and elements chosen by index. These ops take any dtype, unless a comment says
 // floating. The gradient of each op is another op of this file.
 #pragma once
 
@@ -74,9 +74,9 @@ Tensor clone(const Tensor& x);
 
 // ---- elements chosen by index (movement.cpp, along_axis.cpp)
 // Indices are i64 in 0 .. extent - 1 and constants. An index out of range throws Error on the host. On cuda, a check
-// would have to wait for the indices. There the element becomes NaN (-1 for integers) or is not added; only anomaly
-// mode (autograd/debug.h) throws Error. Indices may repeat: gradients are added in the order of the indices, so that
-// results are the same in every run.
+// would have to wait for the indices. Therefore, on cuda, the element becomes NaN (-1 for integers) or is not added;
+// only anomaly mode (autograd/debug.h) throws Error. Indices may repeat: gradients are added in the order of the
+// indices, so that results are the same in every run.
 
 // The rows of x [V, ..] at index [..] -> [index.., ..].
 Tensor gather(const Tensor& x, const Tensor& index);
