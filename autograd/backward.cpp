@@ -210,7 +210,8 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
   NodeSet targets;
   for (const Tensor& x : xs) {
     check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}{}",
-          x.node() ? "a frozen parameter" : "a constant", describe(x), x.node() ? "" : ": variable(x) makes one of it");
+          x.node() ? "a frozen parameter" : "a constant", describe(x),
+          x.node() ? "" : ": make a variable with variable(x)");
     targets.insert(x.node().get());
   }
   check(y.requires_grad(),

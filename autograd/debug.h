@@ -12,7 +12,7 @@ namespace plumb {
 // The cost is one pass over each result.
 class AnomalyMode {
  public:
-  [[nodiscard("results are checked while it lives; name it: AnomalyMode guard;")]] AnomalyMode();
+  [[nodiscard("an AnomalyMode checks results only while it lives; name it: AnomalyMode guard;")]] AnomalyMode();
 
  private:
   ScopedValue<bool> value_;
@@ -26,7 +26,8 @@ namespace detail {
 // is checked under the name of the op.
 class PauseAnomalyMode {
  public:
-  [[nodiscard("checks are paused while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();
+  [[nodiscard(
+      "a PauseAnomalyMode has an effect only while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();
 
  private:
   ScopedValue<bool> value_;

@@ -168,7 +168,7 @@ Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t
   return drawn(shape, where, [&](std::uint64_t i) { return low + (high - low) * uniform_draw(key, i); });
 }
 
-// Sorts the numbers by 64-bit draws, each of two 32-bit words. Of equal draws, the smaller number comes first.
+// Sorts the numbers by 64-bit draws, each of two 32-bit words. If draws are equal, the smaller number comes first.
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device) {
   check(n >= 0, "[random_permutation] expected a number of at least 0, got {}", n);
   const std::uint64_t key = random_key(seed, name);

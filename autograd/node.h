@@ -63,7 +63,7 @@ struct Node {
   Device device;
   std::vector<Input> inputs;
   Backward backward;                 // computes gradients; may use fused kernels
-  Backward differentiable_backward;  // computes gradients in recorded ops; null if `backward` already does
+  Backward differentiable_backward;  // computes gradients in recorded ops; null if `backward` consists of recorded ops
   Array output;                      // kept only if a backward function reads y
   std::uint32_t output_version = 0;  // version of the output's buffer when the op was recorded
   bool consumed = false;             // whether backward(Tensor&&) has freed the backward function
@@ -94,8 +94,8 @@ Array numbers_to_check(const Array& numbers);
 // graph of the gradient is recorded.
 Array take_gradient(std::size_t i);
 
-// A backward function takes (dy), or (dy, y) if it reads the output. The node keeps the
-// data of the output only in the second case.
+// A backward function takes (dy), or (dy, y) if it reads the output. The node keeps the data of the output only in the
+// second case.
 template <class F>
 inline constexpr bool reads_output = std::is_invocable_v<F, const Tensor&, const Tensor&>;
 template <class F>

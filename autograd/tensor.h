@@ -201,7 +201,7 @@ Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view n
 // While a NoGrad lives, ops on this thread are not recorded in the graph.
 class NoGrad {
  public:
-  [[nodiscard("ops are not recorded while it lives; name it: NoGrad guard;")]] NoGrad();
+  [[nodiscard("a NoGrad has an effect only while it lives; name it: NoGrad guard;")]] NoGrad();
 
  private:
   ScopedValue<bool> value_;
@@ -209,7 +209,7 @@ class NoGrad {
 // While an EnableGrad lives, ops on this thread are recorded, even inside a NoGrad.
 class EnableGrad {
  public:
-  [[nodiscard("ops are recorded while it lives; name it: EnableGrad guard;")]] EnableGrad();
+  [[nodiscard("an EnableGrad has an effect only while it lives; name it: EnableGrad guard;")]] EnableGrad();
 
  private:
   ScopedValue<bool> value_;

@@ -35,7 +35,7 @@ class Profile {
   };
 
   // Starts the recording. Throws Error if another profile of this thread is recording.
-  [[nodiscard("kernel calls are recorded only while it lives; name it: Profile profile;")]] Profile();
+  [[nodiscard("a Profile records kernel calls only while it lives; name it: Profile profile;")]] Profile();
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;

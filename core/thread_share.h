@@ -14,7 +14,7 @@ class ThreadPool;
 class ThreadShare {
  public:
   [[nodiscard(
-      "the thread has its share only while it lives; name it: ThreadShare share(threads);")]] explicit ThreadShare(int threads);
+      "a ThreadShare has an effect only while it lives; name it: ThreadShare share(threads);")]] explicit ThreadShare(int threads);
   ~ThreadShare();
   ThreadShare(const ThreadShare&) = delete;
   ThreadShare& operator=(const ThreadShare&) = delete;

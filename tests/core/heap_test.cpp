@@ -40,8 +40,8 @@ bool intact(const Live& l) {
   return true;
 }
 
-// Addresses without pages, like those of a GPU seen from the host: any access crashes. It
-// counts the requests of a heap.
+// A memory whose addresses have no pages, like those of a GPU seen from the host: any access crashes. Elsewhere counts
+// the requests of a heap.
 class Elsewhere : public Memory {
  public:
   std::size_t room = 64 * mib, regions = 0, supplied = 0;
@@ -123,7 +123,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and join int
       const auto it = live.lower_bound(std::next(live.begin(), static_cast<std::ptrdiff_t>(below(live.size())))->first);
       release(it);
     }
-    if (i % 1000 == 999) heap.trim();  // must not take memory away from live blocks
+    if (i % 1000 == 999) heap.trim();  // trim() must not take memory away from live blocks
   }
   while (!live.empty()) release(live.begin());
   CHECK(aligned);
@@ -172,7 +172,7 @@ TEST_CASE("a heap grows by the missing chunks and gives back free chunks between
   Heap heap(host_memory());
   HeapBlock* const first = heap.allocate(3 * mib);
   CHECK(heap.reserved() == 4 * mib);
-  HeapBlock* const middle = heap.allocate(20 * mib);  // its first mebibyte already has memory
+  HeapBlock* const middle = heap.allocate(20 * mib);  // the first mebibyte of `middle` already has memory
   CHECK(heap.reserved() == 24 * mib);
   HeapBlock* const last = heap.allocate(1 * mib);
   CHECK(heap.reserved() == 24 * mib);
@@ -188,7 +188,7 @@ TEST_CASE("a heap grows by the missing chunks and gives back free chunks between
   CHECK(last->data[0] == std::byte{2});
   HeapBlock* const again = heap.allocate(20 * mib);
   CHECK(heap.reserved() == 24 * mib);
-  CHECK(again->data[10 * mib] == std::byte{0});  // fresh: the system had taken it back
+  CHECK(again->data[10 * mib] == std::byte{0});  // fresh memory: the system had taken the old memory back
   for (HeapBlock* b : {first, again, last}) heap.release(b);
 }
 

@@ -163,7 +163,7 @@ TEST_CASE("devices that share a memory report the same memory use") {
   const Storage cpu(6400, Device::cpu);
   CHECK(reference.device == Device::reference);
   CHECK(memory_stats(Device::reference).in_use == before + 6400);
-  // Copies use this memory, in the order of the calls.
+  // The memory executes copies in the order of the calls.
   Memory& memory = memory_of(Device::cpu);
   const float values[] = {1, 2, 3};
   float back[3] = {};

@@ -218,8 +218,9 @@ TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
                 "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no "
                 "variable() and no parameter that is "
                 "not frozen, or within NoGrad (if y is a result of grad(), set .create_graph = true there");
-  CHECK_REFUSED(grad(sum(x), ones({2})),
-                "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
+  CHECK_REFUSED(
+      grad(sum(x), ones({2})),
+      "[grad] expected tensors that require a gradient, got a constant f32 [2]: make a variable with variable(x)");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
 }
 

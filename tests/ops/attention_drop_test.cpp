@@ -41,7 +41,7 @@ Inputs inputs(Defaults where, std::int64_t keys = M) {
           random_normal({B, H, keys, E}, 1, "v", where)};
 }
 
-// Values v for which the output is the row of probabilities.
+// Returns a v for which each output row is the row of probabilities.
 Tensor identity(std::int64_t keys, Defaults where) {
   std::vector<double> one(static_cast<std::size_t>(keys * keys));
   for (std::int64_t i = 0; i < keys; ++i) one[static_cast<std::size_t>(i * keys + i)] = 1;
@@ -169,7 +169,7 @@ TEST_CASE("rows that lose every key follow the policy for empty rows with every 
           if (is_empty(i / keys) ? std::abs(p[i] - expected) > 1e-6 : (p[i] == 0) != (dropped[i] != 0))
             FAIL_CHECK("entry " << i << ": " << p[i]);
         }
-        // Except with keep_all, the scores of an empty row have no gradient.
+        // Except with keep_all, no gradient flows to the scores of an empty row.
         const Inputs x = inputs(where, keys);
         const Tensors g =
             value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});

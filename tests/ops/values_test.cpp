@@ -266,7 +266,8 @@ TEST_CASE("einsum: shapes, arbitrary letters, implied results, empty extents") {
   const Tensor a = tensor({{1, 2, 3}, {4, 5, 6}}), b = tensor({{1, 0}, {0, 1}, {2, 2}});
   CHECK(einsum("ij,jk->ik", a, b).values() == matmul(a, b).values());
   CHECK(einsum("ij, jk", a, b).values() == matmul(a, b).values());
-  CHECK(einsum("zj,ja", a, b).values() == transpose(matmul(a, b)).values());  // in alphabetical order: az
+  CHECK(einsum("zj,ja", a, b).values() ==
+        transpose(matmul(a, b)).values());  // the result has the letters in alphabetical order: az
   CHECK(einsum("ij,ij->", a, a).item() == 91);
   CHECK(einsum("ij,ij->ij", a, a).values() == (a * a).values());
   CHECK(einsum("i,j->ji", row({1, 2}), row({3, 4, 5})).values() == Values{3, 6, 4, 8, 5, 10});
