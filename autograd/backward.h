@@ -25,7 +25,7 @@ class Gradients {
   Gradients(const Tensor& loss, std::vector<Entry> entries);
 
   // The value of the differentiated scalar, and the norm of all gradients: the square root of the sum of their squares.
-  // The first call waits for the value.
+  // The first call of each function waits for the result.
   double loss() const;
   double norm() const;
   // loss() and norm() as arrays of one element on the gradients' device, for kernels. loss_array() and squared_norm()

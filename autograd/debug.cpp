@@ -58,7 +58,8 @@ void check_finite(const char* op, const Array& y) {
                    std::isnan(values[first]) ? "nan"
                    : values[first] > 0       ? "inf"
                                              : "-inf",
-                   first, bad < values.size() ? fmt::format(", finite ones lie in {:.3g}..{:.3g}", low, high) : ""));
+                   first,
+                   bad < values.size() ? fmt::format(", finite elements lie in {:.3g}..{:.3g}", low, high) : ""));
 }
 
 }  // namespace detail

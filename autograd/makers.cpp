@@ -9,8 +9,8 @@
 namespace plumb {
 namespace {
 
-// Appends the numbers of `list` to `values` and checks its extents against those of the first lists. `path` is the
-// position of the list, such as "[1][0]".
+// Appends the numbers of `list` to `values` and checks the extents of `list` against those of the first lists. `path`
+// is the position of the list, such as "[1][0]".
 template <class T>
 void flatten_into(const NestedList<T>& list, const std::string& path, std::size_t depth, const char* op,
                   const std::vector<std::int64_t>& extents, std::vector<T>& values) {

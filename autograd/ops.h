@@ -1,8 +1,8 @@
 // The ops on tensors. This file has products, convolution, layers of networks, attention and the definitions of fused
-// ops; the other families are in ops/elementwise.h, ops/reductions.h, ops/movement.h and ops/losses.h.
+// ops; the other ops are in ops/elementwise.h, ops/reductions.h, ops/movement.h and ops/losses.h.
 //
 // Every op checks its operands and throws Error "[op] expected ..., got ..." for a wrong shape, dtype or device. Unless
-// a comment says otherwise, operands are f32 or f64, and those of one call share dtype and device. Every op has
+// a comment says otherwise, operands are f32 or f64, and the operands of one call share dtype and device. Every op has
 // derivatives of any order. Elementwise ops broadcast by NumPy's rules. Negative axes count from the end.
 // docs/pytorch_to_plumb.md lists the PyTorch names of the ops.
 #pragma once
@@ -87,8 +87,8 @@ struct BatchStatistics {
 BatchStatistics batch_statistics(const Tensor& x);
 // Batch norm (Ioffe, Szegedy 2015) of x [B, C, H, W]: weight (x - mean) / sqrt(variance + eps) + bias; weight and bias
 // [C]. The first function uses the statistics of this batch, and gradients flow through them (training). The second
-// uses the given statistics (evaluation). The smallest eps is that of layer_norm(). The function is composed of other
-// ops, which keep about four arrays of the size of x for the backward pass.
+// function uses the given statistics (evaluation). The smallest eps is that of layer_norm(). The function is composed
+// of other ops, which keep about four arrays of the size of x for the backward pass.
 Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias,
                     double eps);
@@ -160,9 +160,9 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 // Attention that mixes heads before and after the softmax (talking heads, Shazeer et al. 2020):
 //   A = softmax(mix(scale q k^T)), result mix(A) v
 // pre_weight and post_weight are [H, H], pre_bias and post_bias [H]. DropKey, the keep mask and the policy for empty
-// rows act on the mixed scores; dropout acts on the mixed probabilities. The draws are those of attention(). Under
-// EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result. pre_bias shifts
-// whole rows, which does not change the softmax: its gradient is 0.
+// rows act on the mixed scores; dropout acts on the mixed probabilities. The random draws are the same as in
+// attention(). Under EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result.
+// pre_bias shifts whole rows, which does not change the softmax: its gradient is 0.
 //
 // The op is not fused, because each entry needs all heads. The op keeps several [B, H, N, M] arrays for the backward
 // pass, but no masks; derivatives of higher order keep masks too.

@@ -144,8 +144,8 @@ class NestedList {
 // lists at the same depth differ in length; the message names the position.
 Tensor tensor(const NestedList<double>& values);
 Tensor integers(const NestedList<std::int64_t>& values);
-// A tensor from nested lists with the given dtype and device. (These are templates, so that the second argument of
-// tensor({2}, {}) is a shape.)
+// A tensor from nested lists with the given dtype and device. (The functions are templates, so that the second argument
+// of tensor({2}, {}) is a shape.)
 template <std::same_as<Defaults> D>
 Tensor tensor(const NestedList<double>& values, D where) {
   const DefaultsScope scope(where);
@@ -191,11 +191,11 @@ Tensor one_hot(const Tensor& index, std::int64_t classes, DType dtype = defaults
 // takes shape, dtype and device of `x`.
 Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where = defaults());
 Tensor random_normal_like(const Tensor& x, std::uint64_t seed, std::string_view name);
-// Uniform numbers in [low, high), drawn in the same way. Rounding to the dtype may give `high` itself. Throws Error
-// unless the bounds are finite and low <= high.
+// Uniform numbers in [low, high), drawn from (seed, name, element) only. Rounding to the dtype may give `high` itself.
+// Throws Error unless the bounds are finite and low <= high.
 Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::string_view name,
                       Defaults where = defaults());
-// A random permutation of 0 .. n - 1, i64 [n], drawn in the same way.
+// A random permutation of 0 .. n - 1, i64 [n], drawn from (seed, name) only.
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device = defaults().device);
 
 // While a NoGrad lives, ops on this thread are not recorded in the graph.

@@ -1,5 +1,5 @@
 // Array: a dense, row-major block of elements of one dtype on one device. An Array has no graph; Tensor
-// (autograd/tensor.h) adds one.
+// (autograd/tensor.h) adds a graph.
 #pragma once
 
 #include <initializer_list>

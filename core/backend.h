@@ -76,7 +76,7 @@ struct AttentionDrop {
 struct AttentionCall {
   std::int64_t batch, heads, queries, keys, head_dim;
   double scale;           // factor of the scores; head_dim^-1/2 by default in attention()
-  Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all keys are kept
+  Array keep;             // u8 [B, H, N, M], 1 = key kept; all keys are kept if undefined
   bool causal = false;    // whether query n sees only the keys up to last_key(n)
   KeyMask drop_key;       // applied before the softmax, which renormalises the remaining keys
   AttentionDrop dropout;  // applied after the softmax; kept probabilities are multiplied by 1 / (1 - p)
@@ -120,8 +120,8 @@ struct LinearCall {
   enum class After { nothing, gelu, residual } after = After::nothing;
   Gelu gelu = Gelu::erf;
   Array skip = {};       // [R, N]
-  Array gate = {};       // [1] or [N]; undefined: 1
-  Array row_scale = {};  // [B], one factor for each R / B rows; undefined: 1
+  Array gate = {};       // [1] or [N]; 1 if undefined
+  Array row_scale = {};  // [B], one factor for each R / B rows; 1 if undefined
   // Precision::bf16 rounds the operands of the products to bf16 and keeps sums in f32. Then x, y, slope, dy and dx may
   // be bf16, with two exceptions that are f32: x if a norm precedes the product, and y and dy of a residual sum.
   // Weights and their gradients are always f32.
@@ -142,7 +142,7 @@ struct LinearGradients {
   Out dw = {}, db = {}, dgamma = {}, dbeta = {}, dgate = {};
 };
 
-// The numbers of one AdamW or LAMB step.
+// The settings of one AdamW or LAMB step.
 struct AdamWStep {
   double lr, beta1, beta2, eps, weight_decay;
   double correction1, correction2;  // 1 - beta1^t and 1 - beta2^t
@@ -154,7 +154,7 @@ struct AdamWUpdate {
   Out parameter, moment1, moment2;
 };
 
-// The numbers of one SGD step.
+// The settings of one SGD step.
 struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
@@ -166,7 +166,7 @@ struct SgdUpdate {
   Out parameter, velocity;  // velocity is undefined without momentum
 };
 
-// The numbers of one Adagrad step.
+// The settings of one Adagrad step.
 struct AdagradStep {
   double lr, eps, weight_decay;
 };
@@ -186,7 +186,7 @@ struct EmaUpdate {
 // Four numbers about a training step. Kernels hold these numbers as an f64 array [4] in this order, on the device of
 // the loss and the gradients.
 struct StepState {
-  double scale = 1;    // factor of each gradient: clipping by the global norm
+  double scale = 1;    // factor of each gradient, which clips by the global norm
   double goes_on = 1;  // 1, or 0 from the first step with a loss or gradient norm that is not finite
   double loss = 0, squared_norm = 0;
 

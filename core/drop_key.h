@@ -87,8 +87,8 @@ struct KeyMask {
 KeyMask key_mask(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
                  std::int64_t keys, std::uint64_t random_key);
 
-// Sets dropped[j] to 1 if DropKey drops key j of the row (sample, head, query), else to 0. Draws are those of
-// core/random.h. `sample` counts from the start of the whole batch.
+// Sets dropped[j] to 1 if DropKey drops key j of the row (sample, head, query), else to 0. The random draws are
+// described in core/random.h. `sample` counts from the start of the whole batch.
 void drop_keys(const KeyMask& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
                std::int64_t query, std::span<std::uint8_t> dropped);
 

@@ -71,7 +71,7 @@ HeapBlock* Heap::best_fit(std::size_t bytes) const {
   return nullptr;
 }
 
-// Returns the first list that is not empty, starting at `list`, or `lists` if there is none.
+// Returns the first list at or after `list` that is not empty. If all these lists are empty, returns `lists`.
 std::size_t Heap::next_filled(std::size_t list) const {
   std::uint64_t ignored = (std::uint64_t{1} << (list % 64)) - 1;
   for (std::size_t word = list / 64; word < filled_.size(); ++word, ignored = 0) {
@@ -105,7 +105,7 @@ HeapBlock* Heap::add_region(std::size_t bytes) {
   return block;
 }
 
-// Takes memory from the system for those chunks of [data, data + bytes) that have none.
+// Takes memory from the system for the chunks of [data, data + bytes) that have no memory.
 void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(data - region.data);
   bool taken = false;

@@ -32,7 +32,7 @@ struct HeapBlock {
 // never the heap. The chosen block depends only on the sequence of calls, not on addresses. A heap is not thread-safe.
 class Heap {
  public:
-  // Block sizes are multiples of `granule`; memory comes from the system in multiples of `chunk`. Both are in bytes.
+  // Block sizes are multiples of `granule` bytes; memory comes from the system in multiples of `chunk` bytes.
   static constexpr std::size_t granule = 64, chunk = Memory::chunk;
 
   explicit Heap(Memory& memory);  // `memory` must outlive the heap

@@ -11,8 +11,9 @@ namespace plumb {
 
 // Counts of the work that a device was given since the process began.
 struct Traffic {
-  std::uint64_t launches = 0;      // kernel launches
-  std::uint64_t bytes = 0;         // bytes of the arrays of launches and of copies within the device, counted in full
+  std::uint64_t launches = 0;  // kernel launches
+  std::uint64_t bytes =
+      0;  // bytes of the arrays in launches and in copies within the device; every array counts in full
   std::uint64_t through_host = 0;  // calls of kernels that the device does not have: the arrays go to the host and back
   std::uint64_t uploads = 0;       // copies from the host
   std::uint64_t downloads = 0;     // copies to the host
@@ -36,8 +37,7 @@ class Download {
 
 // The memory of a device. A heap (core/heap.h) reserves regions, which are address ranges far larger than the heap's
 // use, and supplies a chunk of a region with memory when the chunk is first needed. (Under AddressSanitizer, where
-// buffers are not reused, each buffer is a region.) Copies and kernels happen in the order in which the device was
-// given them.
+// buffers are not reused, each buffer is a region.) The device executes copies and kernels in the order of the calls.
 class Memory {
  public:
   // The unit in which memory is supplied. The sizes of a heap's regions are multiples of this unit. If regions are

@@ -11,9 +11,9 @@ namespace plumb {
 // the other (optimal string alignment). Upper and lower case count as equal, and so do '-' and '_'.
 int edit_distance(std::string_view a, std::string_view b);
 
-// Returns the candidate nearest to `word`, the first one if several are equally near, or "" if none is near. A
-// candidate is near if at most a third of the letters differ (one letter may always differ), or if `word` has at least
-// three letters and the candidate begins with it ("cifar" for "cifar-10").
+// Returns the candidate nearest to `word`. If several candidates are equally near, returns the first of them. If no
+// candidate is near, returns "". A candidate is near if at most a third of the letters differ (one letter may always
+// differ), or if `word` has at least three letters and the candidate begins with it ("cifar" for "cifar-10").
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
 // The end of a message about an unknown name: "did you mean 'rezero'?" if a known name is near, else "known: post, pre,

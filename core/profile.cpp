@@ -1,4 +1,4 @@
-// The recorder of Profile: a table of kernels that time each call.
+// The recorder of Profile: a table of kernels, each of which times its calls.
 #include "core/profile.h"
 
 #include <algorithm>

@@ -53,7 +53,7 @@ struct MemoryStats {
   std::size_t peak;                  // highest in_use since the last reset_peak_memory()
   std::size_t reserved;              // bytes taken from the system, in use or cached
   std::uint64_t allocations;         // storages made since the process began
-  std::uint64_t allocated;           // total bytes of these storages
+  std::uint64_t allocated;           // total bytes of all storages made since the process began
   std::uint64_t system_allocations;  // allocations that took memory from the system
 };
 // The memory use of a device now.

@@ -1,4 +1,4 @@
-// Cross entropy: the mean over rows of -sum_c t_c log softmax(x)_c. Its gradient is (softmax(x) sum(t) - t) / rows.
+// Cross entropy: the mean over rows of -sum_c t_c log softmax(x)_c. The gradient is (softmax(x) sum(t) - t) / rows.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 

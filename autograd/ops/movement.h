@@ -14,8 +14,8 @@ namespace plumb {
 
 // Gives x another shape; shares the buffer. Throws Error if the number of elements differs.
 Tensor reshape(const Tensor& x, const Shape& shape);
-// Gives x another shape; one extent may be -1, which stands for the extent that the others
-// leave: reshape(x, {batch, -1}).
+// Gives x another shape; one extent may be -1, which stands for the extent that follows from the number of elements:
+// reshape(x, {batch, -1}).
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
 // Reorders axes: axis i of the result is axis axes[i] of x.
 Tensor permute(const Tensor& x, const Axes& axes);

@@ -189,8 +189,8 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) {
   return triangle("triu", x, [=](std::int64_t i, std::int64_t j) { return j - i >= diagonal; });
 }
 
-// Works on the square matrix that has the requested diagonal as its main diagonal. For a matrix x, the rest is cut off;
-// for a vector x, the rest is added as zeros.
+// Works on the square matrix that has the requested diagonal as its main diagonal. For a matrix x, the other rows and
+// columns are cut off. For a vector x, rows and columns of zeros are added.
 Tensor diag(const Tensor& x, std::int64_t diagonal) {
   detail::check_float("diag", x);
   check(x.shape().rank() == 1 || x.shape().rank() == 2, "[diag] expected a vector or a matrix, got {}", x.shape());

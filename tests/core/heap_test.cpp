@@ -40,8 +40,8 @@ bool intact(const Live& l) {
   return true;
 }
 
-// A memory whose addresses have no pages, like those of a GPU seen from the host: any access crashes. Elsewhere counts
-// the requests of a heap.
+// A memory whose addresses have no pages, like those of a GPU seen from the host: any access crashes. `Elsewhere`
+// counts the requests of a heap.
 class Elsewhere : public Memory {
  public:
   std::size_t room = 64 * mib, regions = 0, supplied = 0;

@@ -151,7 +151,7 @@ TEST_CASE("memory does not grow while patterns of different shapes alternate") {
   const MemoryStats end = memory_stats();
   CHECK(static_cast<double>(end.reserved - start.reserved) <
         1.05 * static_cast<double>(end.peak - start.in_use) + (4 << 20));
-  CHECK(end.reserved <= early + (8 << 20));  // most small storages exist by then
+  CHECK(end.reserved <= early + (8 << 20));  // most small storages already existed at `early`
 }
 
 #endif

@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::int64_t B = 2, H = 3, N = 6, E = 5, M = 31;  // keys: a class token and a grid of 5 x 6
+constexpr std::int64_t B = 2, H = 3, N = 6, E = 5, M = 31;  // the M keys are a class token and a grid of 5 x 6
 constexpr KeyGrid grid{5, 6};
 const RandomState state{.seed = 11, .step = 3, .first_sample = 40};
 const Path path = std::make_shared<const std::string>("blocks.0.attn");
@@ -112,8 +112,9 @@ TEST_CASE("plain DropKey in attention drops the same keys as in earlier versions
     std::vector<double> one(400);
     for (std::size_t i = 0; i < 400; ++i) one[i] = i % 100 % 11 == 0;
     const std::vector<double> p = attention(q, k, tensor(one, {2, 2, 10, 10}, where), {.drop_key = 0.4}).values();
-    for (const auto& [row, expected] :
-         {std::pair<std::size_t, std::string>{0, rows[0]}, {6, rows[1]}, {15, rows[2]}}) {  // [sample, head, query]
+    for (const auto& [row, expected] : {std::pair<std::size_t, std::string>{0, rows[0]},
+                                        {6, rows[1]},
+                                        {15, rows[2]}}) {  // rows of [sample, head, query]
       std::string got;
       for (std::size_t j = 0; j < 10; ++j) got += p[row * 10 + j] == 0 ? '1' : '0';
       CHECK(got == expected);

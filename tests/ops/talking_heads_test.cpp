@@ -23,7 +23,7 @@ struct Inputs {
   }
 };
 
-// Query 1 has no key, and query 0 has all keys but one.
+// Query 1 has no key, and query 0 has all keys except one.
 Tensor keep_mask(std::int64_t N, std::int64_t M, Device device) {
   std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M), 1);
   keep[0] = 0;

@@ -249,8 +249,8 @@ bool finite(const Tensor& x) {
   return true;
 }
 
-// Checks the value, the first-order gradients from the fused backward pass, the same gradients recorded,
-// and the second-order gradients.
+// Checks the value, the first-order gradients from the fused backward pass, the same gradients from a recorded backward
+// pass, and the second-order gradients.
 struct Results {
   Tensor value;
   Tensors plain, recorded, second;

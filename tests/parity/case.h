@@ -39,7 +39,8 @@ Case read_case(const std::filesystem::path& file);
 struct Verdict {
   double output_error = 0, gradient_error = 0;  // NaN if an answer is NaN
   double reported_error = 0;                    // largest error of the tensors that are reported and not judged
-  std::vector<std::string> failures;            // tensors above the limit, or not computed; empty: passed
+  std::vector<std::string>
+      failures;  // tensors with an error above the limit or without an answer; empty if the case passed
 };
 
 // Compares Plumb's answers to one case. Every out.* and grad.* of the case must be answered or reported exactly once.
