@@ -67,7 +67,7 @@ class Gradients {
   mutable Array squared_norm_;
 };
 
-// Sums and multiples of gradients, as above.
+// Sums and multiples of gradients, as by += and *=.
 inline Gradients operator+(Gradients a, Gradients b) { return std::move(a += std::move(b)); }
 inline Gradients operator*(Gradients g, double factor) { return std::move(g *= factor); }
 inline Gradients operator*(double factor, Gradients g) { return std::move(g *= factor); }
@@ -99,7 +99,7 @@ struct GradOptions {
 
 namespace detail {
 // The gradients of y with respect to `targets`. The walk through the graph stops at the targets. Each target must have
-// its own node. An undefined result means that y does not depend on the target.
+// a node that no other target has. An undefined result means that y does not depend on the target.
 Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& targets, bool create_graph);
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-// The nodes of the graph, and record(), which adds an op to it. For authors of ops.
+// The nodes of the graph, and record(), which adds an op to it. This header is for authors of ops.
 #pragma once
 
 #include <map>

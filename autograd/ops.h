@@ -110,7 +110,7 @@ Tensor log_softmax(const Tensor& x, int axis = -1);
 
 // ---- norms (ops/layer_norm.cpp, ops/rms_norm.cpp, ops/dyt.cpp)
 
-// The smallest eps of a norm; a smaller one throws Error. With at least this eps, a row of zeros has a value and finite
+// The smallest eps of a norm; a smaller eps throws Error. With at least this eps, a row of zeros has a value and finite
 // gradients of first and second order, even in f32. With eps = 0, the gradients would be NaN.
 inline constexpr double least_eps = 1e-12;
 // Layer norm over the last axis of x [.., D]: weight (x - mean) / sqrt(var + eps) + bias; weight and bias [D]. The

@@ -67,10 +67,10 @@ struct TopEigenvalue {
 };
 
 // The largest eigenvalue of a symmetric linear map A, given by its products A v with vectors of the shapes of `like`.
-// The largest eigenvalue of 2 and -3 is 2, although -3 has the larger magnitude. The method is the Lanczos iteration
-// (1950) with full reorthogonalization, which keeps one vector for each product. The value is at most the true
-// eigenvalue, up to rounding. If the iteration has not converged after the allowed number of products, the result is
-// the estimate so far, with converged = false. Throws Error if a product is not finite.
+// If the eigenvalues are 2 and -3, the largest eigenvalue is 2, although -3 has the larger magnitude. The method is the
+// Lanczos iteration (1950) with full reorthogonalization, which keeps one vector for each product. The value is at most
+// the true eigenvalue, up to rounding. If the iteration has not converged after the allowed number of products, the
+// result is the estimate so far, with converged = false. Throws Error if a product is not finite.
 TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
                              const TopEigenvalueOptions& options = {});
 // The largest eigenvalue of the Hessian of a loss, called its sharpness.

@@ -90,7 +90,7 @@ class Tensor {
 };
 
 // The text that fmt prints for a tensor: dtype, shape, device unless it is cpu, and values with four digits. If there
-// are more than 200 elements, an axis of more than six shows only its first and last three.
+// are more than 200 elements, an axis of more than six elements shows only its first three and last three elements.
 //   fmt::print("{}\n", t);
 //   f32 [2, 3]
 //   [[1, 0.5, -2],
@@ -107,12 +107,12 @@ inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 // ---- constants (makers.cpp)
 // Without an argument for dtype and device, the functions use those of defaults() (core/array.h).
 
-// A tensor of this shape whose elements are all `value`, 0 or 1.
+// A tensor of this shape whose elements are all `value` (full), 0 (zeros) or 1 (ones).
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
-// A tensor with the shape, dtype and device of `x` whose elements are all `value`, 0 or 1.
-// Throws Error if x is undefined.
+// A tensor with the shape, dtype and device of `x` whose elements are all `value` (full_like), 0 (zeros_like) or 1
+// (ones_like). Throws Error if x is undefined.
 Tensor full_like(const Tensor& x, double value);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);

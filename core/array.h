@@ -84,7 +84,7 @@ class Array {
 // array in place must call bump_version() if the backward pass may have saved the array.
 class Out : public Array {
  public:
-  Out() = default;             // a result that is not wanted
+  Out() = default;             // a result that the kernel need not compute
   Out(Array& a) : Array(a) {}  // NOLINT(google-explicit-constructor): the parameter of kernels(y).fill(0, y) is an Out
   Out(Array&& a) : Array(std::move(a)) {}     // NOLINT(google-explicit-constructor)
   explicit Out(const Array& a) : Array(a) {}  // explicit, so that a write to a const array is visible at the call
@@ -128,9 +128,9 @@ inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape
 // A new array with the dtype and device of `a` and the given shape; every element is `value`.
 Array full_like(const Array& a, const Shape& shape, double value);
 
-// A new array on `device` with these values in row-major order. The first function converts to f32, f64 or bf16 and
-// throws Error for another dtype; the others make f32, i64 and u8. Throws Error if the number of values differs from
-// the number of elements of `shape`.
+// A new array on `device` with these values in row-major order. The function for double values converts to f32, f64 or
+// bf16, and throws Error for another dtype. The other functions make arrays of f32, i64 and u8. Throws Error if the
+// number of values differs from the number of elements of `shape`.
 Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);
 Array array_from(std::span<const float> values, const Shape& shape, Device device);
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);

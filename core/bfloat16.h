@@ -13,8 +13,8 @@ struct bfloat16 {
   std::uint16_t bits;  // the bit pattern
 
   bfloat16() = default;
-  // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite one become infinite,
-  // denormals are kept, and a NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
+  // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite bfloat16 become
+  // infinite, denormals are kept, and a NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
   constexpr explicit bfloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
   // Rounds a double or an integer once, to the nearest value, ties to even.
   constexpr explicit bfloat16(double x) : bfloat16(to_odd(x)) {}

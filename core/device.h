@@ -1,4 +1,4 @@
-// The devices: where an array is stored, and which kernels compute with it.
+// The devices. A device determines the memory of an array and the kernels that compute with the array.
 #pragma once
 
 #include <cstdint>

@@ -19,9 +19,9 @@ enum class EmptyRow {
 // The keys that one draw drops. The shapes block and cross draw seeds on the grid of patches; each
 // seed drops the cells around it.
 enum class DropShape {
-  plain,  // the key itself
-  block,  // the window x window square around a seed; a seed counts only if its window fits (the paper's window is 3)
-  cross   // all rows and columns within window / 2 of a seed (the paper's window is 1)
+  plain,  // a draw drops one key
+  block,  // the window x window square around a seed, or nothing if this square leaves the grid (paper: window 3)
+  cross   // all rows and columns within window / 2 of a seed (paper: window 1)
 };
 
 // The rows that share a mask.

@@ -1,5 +1,5 @@
 // Errors and checks. Every message reads "[op] expected ..., got ..."; if a scope is open (core/scope.h), a second line
-// says where the error happened.
+// names the module, the phase and the step.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ void check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
     fail(fmt::format(message, std::forward<Args>(args)...));
 }
 
-// Checks for bugs in Plumb: like check(), but the message calls it an internal error and asks for a report.
+// Checks for bugs in Plumb: like check(), but the message begins with "internal error" and asks for a report.
 template <class... Args>
 void internal_check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
   if (!ok) [[unlikely]]

@@ -176,7 +176,7 @@ void Heap::trim() noexcept {
 
 HeapBlock* Heap::take_record() noexcept { return std::exchange(spare_, spare_->next); }
 
-// Joins `block` with its next neighbour. Neither may be in a free list.
+// Joins `block` with its next neighbour. Neither block may be in a free list.
 void Heap::swallow_next(HeapBlock* block) noexcept {
   HeapBlock* const gone = block->after;
   block->bytes += gone->bytes;

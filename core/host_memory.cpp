@@ -63,7 +63,7 @@ class HostMemory : public Memory {
 
 }  // namespace
 
-// Never destroyed, because storages with static lifetime may outlive any static object.
+// The object is never destroyed, because storages with static lifetime may outlive any static object.
 Memory& host_memory() {
   static HostMemory& memory = *new HostMemory;
   return memory;

@@ -9,7 +9,8 @@
 
 namespace plumb::detail {
 
-// The bytes of an operand: an array, a struct of arrays, or a list of updates. 0 for operands without arrays.
+// The bytes of an operand: an array, a struct of arrays, or a list of updates. The result is 0 for operands without
+// arrays.
 inline double bytes_of(const Array& a) {
   return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0;
 }
@@ -71,7 +72,8 @@ struct Bytes<&Kernels::attention_backward> {
 
 inline double elements(const Array& a) { return static_cast<double>(a.numel()); }
 
-// The floating-point operations in a call of the kernel `entry`, a member of Kernels; 0 unless it is a matrix product.
+// The floating-point operations in a call of the kernel `entry`, a member of Kernels; 0 unless the kernel computes a
+// matrix product.
 template <auto entry>
 struct Operations {
   template <class... Args>

@@ -11,9 +11,8 @@ namespace plumb {
 
 // Counts of the work that a device was given since the process began.
 struct Traffic {
-  std::uint64_t launches = 0;  // kernel launches
-  std::uint64_t bytes =
-      0;  // bytes of the arrays in launches and in copies within the device; every array counts in full
+  std::uint64_t launches = 0;      // kernel launches
+  std::uint64_t bytes = 0;         // bytes of the whole arrays in launches and in copies within the device
   std::uint64_t through_host = 0;  // calls of kernels that the device does not have: the arrays go to the host and back
   std::uint64_t uploads = 0;       // copies from the host
   std::uint64_t downloads = 0;     // copies to the host
@@ -42,16 +41,16 @@ class Memory {
  public:
   // The unit in which memory is supplied. The sizes of a heap's regions are multiples of this unit. If regions are
   // supplied in pieces, their addresses are multiples of this unit too.
-  static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
+  static constexpr std::size_t chunk = std::size_t{2} << 20;  // size in bytes
 
   virtual ~Memory() = default;
-  // The size in bytes of a region, unless a larger one is requested; a multiple of `chunk`.
+  // The size in bytes of a region, unless a larger region is requested; a multiple of `chunk`.
   virtual std::size_t usual_region() const = 0;
   // Reserves a region without memory. Returns null if there is not enough address space.
   virtual std::byte* reserve(std::size_t bytes) = 0;
   // Gives back a whole region. Waits for the calls that use the region.
   virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;
-  // Supplies chunks with memory. Throws std::bad_alloc if the system has no more.
+  // Supplies chunks with memory. Throws std::bad_alloc if the system has no more memory.
   virtual void supply(std::byte* chunks, std::size_t bytes) = 0;
   // Takes the memory of chunks back; the contents of the chunks are lost. Waits for the calls that use the chunks.
   virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;

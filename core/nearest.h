@@ -8,7 +8,7 @@
 namespace plumb {
 
 // The number of letters that must be inserted, deleted, replaced or swapped with their neighbour to turn one word into
-// the other (optimal string alignment). Upper and lower case count as equal, and so do '-' and '_'.
+// the other (optimal string alignment). Upper and lower case count as equal; '-' and '_' count as equal too.
 int edit_distance(std::string_view a, std::string_view b);
 
 // Returns the candidate nearest to `word`. If several candidates are equally near, returns the first of them. If no

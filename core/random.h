@@ -10,7 +10,7 @@
 //   drop-path:                   a = global_sample, b = branch; draw 0
 //   DropHead:                    a = global_sample, b = head / 8; draw head % 8
 //   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8
-//     Init uses the words as two normal or four uniform numbers, see below.
+//     Init uses the words as two normal or four uniform numbers.
 // An entry is dropped if its draw < round(65536 p). The layout and the numbers of the purposes are frozen: the CUDA
 // kernels compute the same draws.
 #pragma once

@@ -106,7 +106,7 @@ class Cache {
   std::uint64_t allocations_ = 0, allocated_ = 0;
 };
 
-// Never destroyed, because storages with static lifetime may outlive any static object.
+// The caches are never destroyed, because storages with static lifetime may outlive any static object.
 Cache& cache_of(Device device) {
   static Cache& host = *new Cache(host_memory());
   if (in_host_memory(device)) return host;

@@ -39,7 +39,7 @@ Result run(bool checkpointed, bool create_graph) {
 TEST_CASE("checkpointed gradients equal plain ones, including dropout and DropKey") {
   const Result plain = run(false, false), again = run(true, false);
   CHECK(plain.loss == again.loss);
-  CHECK(plain.dx == again.dx);                        // bit for bit
+  CHECK(plain.dx == again.dx);                        // equal bit for bit
   CHECK(relative_error(again.dw, plain.dw) < 1e-14);  // dw is the sum of two contributions, added in another order
   CHECK(relative_error(again.dscale, plain.dscale) < 1e-14);
 }

@@ -139,7 +139,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and join int
   for (int i = 0; i < 1000; ++i) pieces.push_back(heap.allocate(64 * kib));
   for (std::size_t i = 0; i < 1000; i += 2) heap.release(pieces[i]);
   for (std::size_t i = 1; i < 1000; i += 2) heap.release(pieces[i]);
-  heap.release(heap.allocate(64 * mib));  // everything has joined into one block again
+  heap.release(heap.allocate(64 * mib));  // all blocks have joined into one block again
   CHECK(heap.system_allocations() == before);
   CHECK(heap.reserved() == 64 * mib);
 }
@@ -236,7 +236,7 @@ TEST_CASE("a heap reserves small regions if address space is limited") {
   REQUIRE(setrlimit(RLIMIT_AS, &some) == 0);
   Heap heap(host_memory());
   std::vector<HeapBlock*> blocks;
-  for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // each takes a region of 32 MiB
+  for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // each block takes a region of 32 MiB
   HeapBlock* const large = heap.allocate(100 * mib);                      // larger than the usual region
   REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
   for (HeapBlock* b : blocks) {

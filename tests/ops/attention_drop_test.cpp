@@ -145,7 +145,7 @@ TEST_CASE("DropKey is a dropout mask followed by renormalisation of the row: val
 }
 
 TEST_CASE("rows that lose every key follow the policy for empty rows with every shape") {
-  constexpr std::int64_t keys = 12;  // only the grid
+  constexpr std::int64_t keys = 12;  // the keys are the cells of the grid
   each_form([](AttentionOptions o) {
     o.grid = {3, 4};
     o.drop_key = o.drop_shape == DropShape::plain   ? 0.97

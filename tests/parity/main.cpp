@@ -24,7 +24,7 @@ struct Target {
   Defaults defaults;
   Precision products;
   double limit, gradient_limit;  // largest allowed errors of outputs and of gradients
-  double training_limit;         // limit for the losses of a training case, whose rounding grows from step to step
+  double training_limit;         // limit for losses of a training case, because rounding errors grow from step to step
   // Errors of small tensors are relative to at least this share of the largest gradient of the case.
   double floor_share;
   // An ill-conditioned case may have an error of cost_factor times the cost of rounding, if
