@@ -83,8 +83,8 @@ struct AttentionCall {
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;
 
-  // The index of the last key that query n sees: the last query sees all M keys, the query before it M - 1 keys. -1
-  // means that the query sees no key.
+  // The index of the last key that query n sees: the last query sees all M keys, the query before the last sees M - 1
+  // keys. -1 means that the query sees no key.
   std::int64_t last_key(std::int64_t n) const {
     return causal ? std::max<std::int64_t>(n + keys - queries, -1) : keys - 1;
   }
