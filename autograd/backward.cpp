@@ -17,7 +17,7 @@ enum class Graph { keep, consume, record };
 
 using NodeSet = std::unordered_set<const Node*>;
 
-// Returns the nodes on the ways from `root` to `targets`, through which gradients reach the targets. The search does
+// Returns the nodes on the paths from `root` to `targets`, through which gradients reach the targets. The search does
 // not go beyond `stops`.
 NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
   std::vector<const Node*> found{root.get()};

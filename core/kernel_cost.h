@@ -25,9 +25,8 @@ inline double bytes_of(const LinearGradients& d) {
   return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) +
          bytes_of(d.dbeta) + bytes_of(d.dgate);
 }
-inline double bytes_of(const AdamWUpdate& u) {
-  return 7 * bytes_of(u.parameter);
-}  // an update reads four arrays and writes three
+// An update reads four arrays and writes three.
+inline double bytes_of(const AdamWUpdate& u) { return 7 * bytes_of(u.parameter); }
 inline double bytes_of(const SgdUpdate& u) { return 3 * bytes_of(u.parameter) + 2 * bytes_of(u.velocity); }
 inline double bytes_of(const AdagradUpdate& u) { return 5 * bytes_of(u.parameter); }
 inline double bytes_of(const EmaUpdate& u) { return 3 * bytes_of(u.average); }
