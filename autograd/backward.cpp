@@ -1,4 +1,4 @@
-// The walk through the graph behind backward() and grad().
+// The walk through the graph that backward() and grad() use.
 #include "autograd/backward.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ enum class Graph { keep, consume, record };
 
 using NodeSet = std::unordered_set<const Node*>;
 
-// Returns the nodes at or behind `root` through which a gradient reaches one of `targets`. The
-// search does not go beyond `stops`.
+// Returns the nodes on the paths from `root` to `targets`, through which gradients reach the targets. The search does
+// not go beyond `stops`.
 NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
   std::vector<const Node*> found{root.get()};
   NodeSet seen{root.get()};
@@ -41,11 +41,11 @@ NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, co
 Tensor fitted(const Node& node, std::size_t i, const Tensor& gradient) {
   const Node::Input& input = node.inputs[i];
   check(gradient.dtype() == input.dtype && gradient.device() == input.device,
-        "[{}] expected a backward function whose gradient {} is {} on {} like its input, got {} on {}", node.op, i,
+        "[{}] expected gradient {} of the backward function to be {} on {} like its input, got {} on {}", node.op, i,
         name(input.dtype), name(input.device), name(gradient.dtype()), name(gradient.device()));
   check(broadcasts_to(input.shape, gradient.shape()),
-        "[{}] expected a backward function whose gradient {} has the shape {} of its input, or one that it broadcasts "
-        "to, got {}",
+        "[{}] expected gradient {} of the backward function to have the shape {} of its input, or a shape that the "
+        "input broadcasts to, got {}",
         node.op, i, input.shape, gradient.shape());
   return gradient.shape() == input.shape ? gradient : sum_to(gradient, input.shape);
 }
@@ -67,8 +67,8 @@ struct Reached {
   std::shared_ptr<Node> node;
   Tensor gradient;
 };
-// The reached nodes by sequence number. The gradient of the newest is complete: every node that depends on it is newer
-// and was processed before.
+// The reached nodes by sequence number. The gradient of the newest node is complete, because every node that depends on
+// the newest node was processed before.
 using Pending = std::map<std::uint64_t, Reached>;
 
 // Passes the gradient of a node through its hooks; a defined result of a hook replaces the gradient.
@@ -97,8 +97,8 @@ struct Taking {
 };
 thread_local Taking taking;
 
-// Walks from `root` to the variables, or to `targets` if they are given. Returns the gradients
-// of those found, newest first.
+// Walks from `root` to `targets`, or to all variables if `targets` is null. Returns the gradients of the targets or
+// variables that the walk found, newest first.
 std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets,
                                const NodeSet& stops, Graph graph) {
   const PhaseScope phase("backward");
@@ -117,7 +117,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   while (!pending.empty()) {
     auto [node, gradient] = std::move(pending.extract(std::prev(pending.end())).mapped());
     const PathScope path(node->path);
-    // The hooks of a stop run in the walk that the stop belongs to.
+    // The hooks of a stop do not run here, because the walk of the outer graph runs them.
     if (!node->hooks.empty() && !stops.contains(node.get()))
       gradient = hooked(*node, std::move(gradient), graph == Graph::record);
     const bool is_variable = node->inputs.empty() && !node->backward;
@@ -144,7 +144,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     }
     gradient = Tensor();
     check(gradients.size() == node->inputs.size(),
-          "[{}] expected a backward function that returns as many gradients as the op has inputs, {}, got {}", node->op,
+          "[{}] expected {} gradients from the backward function, one for each input of the op, got {}", node->op,
           node->inputs.size(), gradients.size());
     if (graph == Graph::consume) {
       node->backward = nullptr;
@@ -166,7 +166,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   return found;
 }
 
-// The reason why a result has no graph, as far as it can be known.
+// The likely reason why a result has no graph.
 const char* why_constant(const std::shared_ptr<Node>& node) {
   if (node) return "a frozen parameter";
   if (!grad_enabled()) return "a constant: ops are not recorded while a NoGrad lives";
@@ -210,7 +210,8 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
   NodeSet targets;
   for (const Tensor& x : xs) {
     check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}{}",
-          x.node() ? "a frozen parameter" : "a constant", describe(x), x.node() ? "" : ": variable(x) makes one of it");
+          x.node() ? "a frozen parameter" : "a constant", describe(x),
+          x.node() ? "" : ": make a variable with variable(x)");
     targets.insert(x.node().get());
   }
   check(y.requires_grad(),

@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-// The gradients of a scalar with respect to every variable that it depends on. It is a value that can be added and
-// scaled; a gradient is looked up by its variable or by the name of its parameter.
+// The gradients of a scalar with respect to every variable that it depends on. Gradients can be added and scaled. A
+// gradient is looked up by its variable or by the name of its parameter.
 class Gradients {
  public:
   // One variable and its gradient.
@@ -19,36 +19,36 @@ class Gradients {
     const std::string& name() const;  // the name of the parameter; empty if the variable is not a parameter
   };
 
-  Gradients() = default;  // no gradients: the start of a sum
+  Gradients() = default;  // no gradients, as the start of a sum
   // The gradients of `loss`, which must have one element. Throws Error if an entry has no variable, or if a gradient
   // differs from its variable in shape, dtype or device.
   Gradients(const Tensor& loss, std::vector<Entry> entries);
 
   // The value of the differentiated scalar, and the norm of all gradients: the square root of the sum of their squares.
-  // The first call waits for the value.
+  // The first call of each function waits for the result.
   double loss() const;
   double norm() const;
-  // loss() and norm() as arrays of one element on the gradients' device, for kernels; they do not wait. squared_norm()
-  // is the square of norm() in f64, and is computed by the first call. loss_array() throws Error if there is no loss,
-  // squared_norm() if there are no gradients.
+  // loss() and norm() as arrays of one element on the gradients' device, for kernels. loss_array() and squared_norm()
+  // do not wait. squared_norm() is the square of norm() in f64, and is computed by the first call. If there is no loss,
+  // loss_array() throws Error. If there are no gradients, squared_norm() throws Error.
   Array loss_array() const;
   const Array& squared_norm() const;
   // All gradients, in the order in which their variables were made.
   const std::vector<Entry>& entries() const { return entries_; }
 
-  // The gradient of a variable; undefined if there is none.
+  // The gradient of a variable. If the variable has no gradient, the result is undefined.
   Tensor find(const Tensor& variable) const;
-  // The gradient of a parameter. Throws Error if no parameter has this name, with the nearest name, or if several have
-  // it, as with two models.
+  // The gradient of a parameter. Throws Error if no parameter has this name; the message has the nearest name. Throws
+  // Error if several parameters have this name, as with two models.
   const Tensor& operator[](const std::string& parameter_name) const;
 
-  // Adds and scales gradients, as if the losses, including loss(), had been added and scaled before the backward pass.
-  // This computes a large batch in small parts:
+  // Adds and scales gradients. The result is the same as if the losses had been added and scaled before the backward
+  // pass; loss() is added and scaled too. A program can compute a large batch in small parts:
   //   Gradients g;
   //   for (const auto& [images, labels] : parts) g += backward(cross_entropy(model(images), labels));
   //   optimizer.step(g / parts.size());
-  // Gradients are matched by variable. A gradient that only one summand has is in the sum unchanged. Throws Error for a
-  // factor that is not finite.
+  // Gradients are matched by variable. If only one summand has a gradient for a variable, the sum has this gradient.
+  // Throws Error for a factor that is not finite.
   Gradients& operator+=(Gradients other);
   Gradients& operator*=(double factor);
 
@@ -67,7 +67,7 @@ class Gradients {
   mutable Array squared_norm_;
 };
 
-// Sums and multiples of gradients, as above.
+// Sums and multiples of gradients, as by += and *=.
 inline Gradients operator+(Gradients a, Gradients b) { return std::move(a += std::move(b)); }
 inline Gradients operator*(Gradients g, double factor) { return std::move(g *= factor); }
 inline Gradients operator*(double factor, Gradients g) { return std::move(g *= factor); }
@@ -84,22 +84,22 @@ inline Gradients operator/(Gradients g, double divisor) { return std::move(g *= 
 
 // Options of grad().
 struct GradOptions {
-  bool create_graph = false;  // record the gradient, so that it can be differentiated
+  bool create_graph = false;  // whether to record the gradient, so that it can be differentiated
   // The gradient of a later result with respect to y, of y's shape; required unless y has one element.
   Tensor cotangent = {};
 };
 
-// The gradient of y with respect to x, or to each of xs: variables or intermediate tensors. It is zero for an x that y
-// does not depend on. Throws Error if x requires no gradient, if y depends on no variable at all (such as the result of
-// an earlier grad() without create_graph), or if the cotangent does not fit y.
+// The gradient of y with respect to x, or to each of xs: variables or intermediate tensors. If y does not depend on x,
+// the gradient is zero. Throws Error if x requires no gradient, if y depends on no variable at all (such as the result
+// of an earlier grad() without create_graph), or if the cotangent does not fit y.
 [[nodiscard("grad() only returns the gradient: keep the result")]] Tensor grad(const Tensor& y, const Tensor& x,
                                                                                const GradOptions& options = {});
 [[nodiscard("grad() only returns the gradients: keep the result")]] Tensors grad(const Tensor& y, const Tensors& xs,
                                                                                  const GradOptions& options = {});
 
 namespace detail {
-// The gradients of y with respect to `targets`, without going beyond them. Each target must have its own node. An
-// undefined result means that y does not depend on the target.
+// The gradients of y with respect to `targets`. The walk through the graph stops at the targets. Each target must have
+// a node that no other target has. An undefined result means that y does not depend on the target.
 Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& targets, bool create_graph);
 }  // namespace detail
 

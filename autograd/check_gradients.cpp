@@ -97,7 +97,7 @@ double check_leaves(const Function& f, const Tensors& leaves, const CheckGradien
   double worst = check_scalar(scalar, leaves, 1, o);
   if (o.order < 2) return worst;
 
-  // The sum over all inputs of <gradient, random>. Its gradients are second-order derivatives of f.
+  // The sum over all inputs of <gradient, random>. The gradients of this sum are second-order derivatives of f.
   const Function directional = [&](const Tensors& in) {
     const Tensors gradients = gradients_of(scalar(in), in, true);
     Tensor total = zeros({}, {in[0].dtype(), in[0].device()});

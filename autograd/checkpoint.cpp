@@ -62,7 +62,8 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
 
   const auto again = [f = std::move(f), saved = std::move(saved), count = inputs.size(), state = ForwardState()](
                          const Tensor& dy, bool create_graph) {
-    // Inputs in the list get new nodes. f uses captured tensors directly, and the walk stops at them.
+    // The tensors of `inputs` get new nodes. f uses captured tensors directly, and the walk through the graph stops at
+    // these tensors.
     Tensors arguments, targets;
     Tensor y_again;
     {

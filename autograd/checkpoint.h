@@ -15,7 +15,7 @@ namespace plumb {
 Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs);
 
 namespace detail {
-// Called by an op that is not recorded: notes the tensors of the graph that it used, for checkpoint().
+// Notes the tensors of the graph that an op used, for checkpoint(). An op that is not recorded calls this function.
 void note_inputs(const Tensors& inputs);
 }  // namespace detail
 

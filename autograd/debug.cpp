@@ -27,7 +27,8 @@ AnomalyMode::AnomalyMode() : value_(anomaly(), true) {}
 bool all_finite(const Array& a) {
   if (!is_real(a.dtype())) return true;
   if (std::isfinite(sum_of_squares(a))) return true;
-  const std::vector<double> values = to_vector(a);  // needed because the squares of large f64 values overflow
+  // An infinite sum of squares does not decide, because the squares of large f64 values overflow.
+  const std::vector<double> values = to_vector(a);
   return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
 }
 
@@ -57,7 +58,8 @@ void check_finite(const char* op, const Array& y) {
                    std::isnan(values[first]) ? "nan"
                    : values[first] > 0       ? "inf"
                                              : "-inf",
-                   first, bad < values.size() ? fmt::format(", finite ones lie in {:.3g}..{:.3g}", low, high) : ""));
+                   first,
+                   bad < values.size() ? fmt::format(", finite elements lie in {:.3g}..{:.3g}", low, high) : ""));
 }
 
 }  // namespace detail

@@ -5,28 +5,29 @@
 
 namespace plumb {
 
-// While an AnomalyMode lives, every op on this thread checks its result in the forward and the backward pass. It throws
-// Error for a result that is not finite:
-//   [log] made 3 of 4096 elements non-finite (first: nan at 17), finite ones lie in -2.3..0.7
+// While an AnomalyMode lives, every op on this thread checks its result in the forward and the backward pass. An op
+// throws Error for a result that is not finite:
+//   [log] made 3 of 4096 elements non-finite (first: nan at 17), finite elements lie in -2.3..0.7
 //          in ViT.blocks.3.attn, forward, step 120
 // The cost is one pass over each result.
 class AnomalyMode {
  public:
-  [[nodiscard("results are checked while it lives; name it: AnomalyMode guard;")]] AnomalyMode();
+  [[nodiscard("an AnomalyMode checks results only while it lives; name it: AnomalyMode guard;")]] AnomalyMode();
 
  private:
   ScopedValue<bool> value_;
 };
 
-// Whether every element is finite. True for integers. Waits for the array.
+// Whether every element is finite; true for integers. Waits for the array.
 bool all_finite(const Array& a);
 
 namespace detail {
-// Pauses the checks while a backward function runs: only its result is checked, under the name of its op,
-// and not each step inside it.
+// Pauses the checks while a backward function runs. The steps inside the backward function are not checked; its result
+// is checked under the name of the op.
 class PauseAnomalyMode {
  public:
-  [[nodiscard("checks are paused while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();
+  [[nodiscard(
+      "a PauseAnomalyMode has an effect only while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();
 
  private:
   ScopedValue<bool> value_;

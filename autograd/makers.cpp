@@ -9,8 +9,8 @@
 namespace plumb {
 namespace {
 
-// Appends the numbers of `list` to `values` and checks its extents against those of the first lists. `path` is the
-// position of the list, such as "[1][0]".
+// Appends the numbers of `list` to `values` and checks the extents of `list` against those of the first lists. `path`
+// is the position of the list, such as "[1][0]".
 template <class T>
 void flatten_into(const NestedList<T>& list, const std::string& path, std::size_t depth, const char* op,
                   const std::vector<std::int64_t>& extents, std::vector<T>& values) {
@@ -168,7 +168,7 @@ Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t
   return drawn(shape, where, [&](std::uint64_t i) { return low + (high - low) * uniform_draw(key, i); });
 }
 
-// Sorts the numbers by 64-bit draws, each of two 32-bit words. Of equal draws, the smaller number comes first.
+// Sorts the numbers by 64-bit draws, each of two 32-bit words. If draws are equal, the smaller number comes first.
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device) {
   check(n >= 0, "[random_permutation] expected a number of at least 0, got {}", n);
   const std::uint64_t key = random_key(seed, name);

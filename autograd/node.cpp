@@ -18,8 +18,9 @@ bool& enabled() {
   return e;
 }
 
-// The contents of a destroyed node. Freeing them may destroy further nodes. These pass their contents to the outermost
-// destructor of the thread, so that a chain of any length is freed without recursion.
+// The contents of a destroyed node. Freeing these contents may destroy further nodes. The destructors of further nodes
+// pass their contents to the outermost destructor of the thread, so that a chain of any length is freed without
+// recursion.
 struct Remains {
   std::vector<Node::Input> inputs;
   Backward backward, differentiable_backward;

@@ -1,4 +1,4 @@
-// The nodes of the graph, and record(), which adds an op to it. For authors of ops.
+// The nodes of the graph, and record(), which adds an op to it. This header is for authors of ops.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-// A tensor that is kept for the backward pass. Reading it throws Error if its buffer was
-// changed in place in the meantime.
+// A tensor that is kept for the backward pass. If the buffer of the tensor was changed in place, reading the tensor
+// throws Error.
 class Saved {
  public:
   explicit Saved(const Tensor& tensor) : tensor_(tensor), version_(tensor.defined() ? tensor.array().version() : 0) {}
@@ -34,15 +34,15 @@ class Saved {
   std::uint32_t version_;
 };
 
-// A backward function: returns the gradient of each input, given the gradient dy of the output y. An undefined
-// gradient counts as zero. Each gradient has the dtype and device of its input, and the shape of the input or one that
-// the input broadcasts to, such as the shape of y; the engine sums it to the shape of the input. The engine throws
-// Error for any other gradient.
+// A backward function: returns the gradient of each input, given the gradient dy of the output y. An undefined gradient
+// counts as zero. Each gradient has the dtype and device of its input, and the shape of the input or a shape that the
+// input broadcasts to, such as the shape of y. The engine sums each gradient to the shape of the input. The engine
+// throws Error for any other gradient.
 using Backward = std::function<Tensors(const Tensor& dy, const Tensor& y)>;
 
 // An op that was recorded in the graph, or a variable. A variable has no backward function.
 struct Node {
-  // An input of the op, as far as the backward pass needs it.
+  // The properties of an input of the op that the backward pass needs.
   struct Input {
     std::shared_ptr<Node> node;  // null for a constant
     Shape shape;
@@ -63,16 +63,16 @@ struct Node {
   Device device;
   std::vector<Input> inputs;
   Backward backward;                 // computes gradients; may use fused kernels
-  Backward differentiable_backward;  // the same in recorded ops; null if `backward` can be used for that
+  Backward differentiable_backward;  // computes gradients in recorded ops; null if `backward` consists of recorded ops
   Array output;                      // kept only if a backward function reads y
-  std::uint32_t output_version = 0;  // version of its buffer when the op was recorded
+  std::uint32_t output_version = 0;  // version of the output's buffer when the op was recorded
   bool consumed = false;             // whether backward(Tensor&&) has freed the backward function
   bool frozen = false;               // whether a variable counts as a constant now: Parameter::frozen (nn/module.h)
   std::string name;                  // name of the parameter, if the node is a parameter
   std::map<int, std::function<Tensor(const Tensor&)>> hooks;
 };
 
-// The number of nodes in the process; 0 once every tensor is gone.
+// The number of nodes in the process; 0 when no tensor is left.
 std::int64_t live_nodes();
 
 namespace detail {
@@ -85,16 +85,17 @@ void keep_output(Node& node, const Array& y);
 // In anomaly mode, throws Error if an element of y is not finite.
 void check_finite(const char* op, const Array& y);
 // Returns the elements of `numbers` (i64) on the host, for an op that checks them. Outside anomaly mode, returns an
-// undefined array if they are on a GPU: there the kernels turn invalid numbers into NaN, and no check waits for them.
+// undefined array if the numbers are on a GPU: the GPU's kernels give NaN for an invalid number, so that no check has
+// to wait.
 Array numbers_to_check(const Array& numbers);
-// Lets the backward function of a fused op save a pass over memory. Returns the sum of the gradients that input i
-// has received from other ops so far, if no other tensor uses its buffer; else an undefined array. The caller must
-// add its gradient to this array in place and return it as the gradient of input i. Always undefined while a graph
-// of the gradient is recorded.
+// Lets the backward function of a fused op save a pass over memory. Returns the sum of the gradients that input i has
+// received from other ops so far, if no other tensor uses its buffer; else an undefined array. The caller must add its
+// gradient to this array in place and return it as the gradient of input i. The result is always undefined while a
+// graph of the gradient is recorded.
 Array take_gradient(std::size_t i);
 
-// A backward function takes (dy), or (dy, y) if it reads the output. Only in the second case is the
-// output kept, and only its data.
+// A backward function takes (dy), or (dy, y) if it reads the output. The node keeps the data of the output only in the
+// second case.
 template <class F>
 inline constexpr bool reads_output = std::is_invocable_v<F, const Tensor&, const Tensor&>;
 template <class F>
@@ -107,8 +108,8 @@ Backward adapt(F f) {
 }  // namespace detail
 
 // Records y = op(inputs) in the graph if an input requires a gradient and recording is on, and returns y as a tensor.
-// The backward function must be written in tensor ops, so that it can be differentiated again. It must capture inputs
-// as Saved and must not capture the output.
+// The backward function must be written in tensor ops, so that it can be differentiated again. The backward function
+// must capture inputs as Saved and must not capture the output.
 template <class F>
 Tensor record(const char* op, const Array& y, const Tensors& inputs, F backward) {
   detail::check_finite(op, y);
@@ -131,8 +132,8 @@ Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast 
   return result;
 }
 
-// Returns the differentiable backward function of a fused op, made from its composed definition: it computes y =
-// composed(inputs) again from primitives and differentiates that. Keeps the inputs.
+// Returns the differentiable backward function of a fused op, made from its composed definition. The backward function
+// keeps the inputs, computes y = composed(inputs) again from primitives, and differentiates this y.
 Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// NumPy's .npy files: write a tensor for Python, or read an array from Python.
+// Writes tensors to NumPy's .npy files, and reads arrays from such files.
 #pragma once
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // The ops on tensors. This file has products, convolution, layers of networks, attention and the definitions of fused
-// ops; the other families are in ops/elementwise.h, ops/reductions.h, ops/movement.h and ops/losses.h.
+// ops; the other ops are in ops/elementwise.h, ops/reductions.h, ops/movement.h and ops/losses.h.
 //
 // Every op checks its operands and throws Error "[op] expected ..., got ..." for a wrong shape, dtype or device. Unless
-// a comment says otherwise, operands are f32 or f64, and those of one call share dtype and device. Every op has
+// a comment says otherwise, operands are f32 or f64, and the operands of one call share dtype and device. Every op has
 // derivatives of any order. Elementwise ops broadcast by NumPy's rules. Negative axes count from the end.
 // docs/pytorch_to_plumb.md lists the PyTorch names of the ops.
 #pragma once
@@ -24,7 +24,7 @@ namespace plumb {
 
 // Matrix product over the last two axes: a [.., M, K], b [.., K, N] -> [.., M, N]. transpose_a and transpose_b first
 // transpose the last two axes of an operand. Leading axes broadcast. Either operand may be a vector [K], which cannot
-// be transposed; the result then has no axis for it.
+// be transposed; the result then has no axis for the vector.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 // Inner product of two vectors: [N], [N] -> [], the sum of a_i b_i.
 Tensor dot(const Tensor& a, const Tensor& b);
@@ -33,17 +33,18 @@ Tensor outer(const Tensor& a, const Tensor& b);
 // Sum of products in index notation, one letter for each axis: einsum("bhid,bhjd->bhij", q, k). Letters that are
 // missing in the result are summed over. Without "->", the result has the letters that occur once, in alphabetical
 // order. A letter stands for one extent (1 does not broadcast) and occurs at most once in each operand. Spaces are
-// ignored. Throws Error for "...". Computed as one matmul() with permutations around it.
+// ignored. Throws Error for "...". The computation is one matmul(), with permutations before and after.
 Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b);
 // Linear layer: x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N].
 //
 // While a PrecisionScope is set to bf16 (core/precision.h), linear layers of f32 operands round the operands of the
-// product to bf16. The result is f32. With `bf16_result` it is bf16, for use by an op that takes bf16: the linear
-// layers here (as x), attention_qkv() and cast(). Outside a bf16 scope, `bf16_result` has no effect unless x is bf16.
+// product to bf16. The result is f32. With `bf16_result`, the result is bf16, for use by an op that takes bf16: the
+// linear layers here (as x), attention_qkv() and cast(). Outside a bf16 scope, `bf16_result` has no effect unless x is
+// bf16.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, bool bf16_result = false);
 
 // The functions below fuse a linear layer with its neighbours in one pass over the rows, so that intermediate results
-// are neither written nor kept. Each equals the composition in its comment, up to rounding.
+// are neither written nor kept. Each function equals the composition in its comment, up to rounding.
 
 // The parameters of a layer norm over the last axis: weight [K], bias [K], and eps as in layer_norm().
 struct NormParameters {
@@ -86,8 +87,8 @@ struct BatchStatistics {
 BatchStatistics batch_statistics(const Tensor& x);
 // Batch norm (Ioffe, Szegedy 2015) of x [B, C, H, W]: weight (x - mean) / sqrt(variance + eps) + bias; weight and bias
 // [C]. The first function uses the statistics of this batch, and gradients flow through them (training). The second
-// uses the given statistics (evaluation). eps as in layer_norm(). Composed of other ops: keeps about four arrays of the
-// size of x for the backward pass.
+// function uses the given statistics (evaluation). The smallest eps is that of layer_norm(). The function is composed
+// of other ops, which keep about four arrays of the size of x for the backward pass.
 Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias,
                     double eps);
@@ -109,8 +110,8 @@ Tensor log_softmax(const Tensor& x, int axis = -1);
 
 // ---- norms (ops/layer_norm.cpp, ops/rms_norm.cpp, ops/dyt.cpp)
 
-// The smallest eps of a norm; a smaller one throws Error. With at least this eps, a row of zeros has a value and finite
-// gradients of first and second order, even in f32. With eps = 0 they would be NaN.
+// The smallest eps of a norm; a smaller eps throws Error. With at least this eps, a row of zeros has a value and finite
+// gradients of first and second order, even in f32. With eps = 0, the gradients would be NaN.
 inline constexpr double least_eps = 1e-12;
 // Layer norm over the last axis of x [.., D]: weight (x - mean) / sqrt(var + eps) + bias; weight and bias [D]. The
 // variance is divided by D. A row of zeros becomes bias, and with u = weight dy its gradient is
@@ -133,12 +134,12 @@ struct AttentionOptions {
   EmptyRow empty = EmptyRow::keep_all;  // result for a query that lost every key
   Tensor keep = {};                     // mask u8 that broadcasts to [B, H, N, M]; 1 = key kept
   std::optional<double> scale = {};     // factor of the scores, at least 0; head_dim^-1/2 by default
-  // If true, query n sees only the keys 0 .. n + M - N, so that the last query sees all M. No mask is stored.
+  // Whether query n sees only the keys 0 .. n + M - N, so that the last query sees all M keys. No mask is stored.
   bool causal = false;
   // The form of DropKey (core/drop_key.h). The shapes block and cross require the grid of patches, which are the last
   // grid.cells() of the M keys.
   DropShape drop_shape = DropShape::plain;
-  std::int64_t drop_window = 0;  // 0: the default of the shape
+  std::int64_t drop_window = 0;  // extent of the window; 0 means the default of the shape
   DropSharing drop_sharing = DropSharing::per_entry;
   KeyGrid grid = {};
 };
@@ -159,12 +160,12 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 // Attention that mixes heads before and after the softmax (talking heads, Shazeer et al. 2020):
 //   A = softmax(mix(scale q k^T)), result mix(A) v
 // pre_weight and post_weight are [H, H], pre_bias and post_bias [H]. DropKey, the keep mask and the policy for empty
-// rows act on the mixed scores; dropout acts on the mixed probabilities. The draws are those of attention(). Under
-// EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result. pre_bias shifts
-// whole rows, which does not change the softmax: its gradient is 0.
+// rows act on the mixed scores; dropout acts on the mixed probabilities. The random draws are the same as in
+// attention(). Under EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result.
+// pre_bias shifts whole rows, which does not change the softmax: its gradient is 0.
 //
-// The op is not fused, because each entry needs all heads. It keeps several [B, H, N, M] arrays for the backward pass,
-// but no masks; derivatives of higher order keep masks too.
+// The op is not fused, because each entry needs all heads. The op keeps several [B, H, N, M] arrays for the backward
+// pass, but no masks; derivatives of higher order keep masks too.
 Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight,
                          const Tensor& pre_bias, const Tensor& post_weight, const Tensor& post_bias,
                          const AttentionOptions& options = {});
@@ -205,9 +206,9 @@ Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const T
 namespace detail {
 // Throws Error "[op] expected a tensor, got an undefined tensor (..)" if x is undefined.
 inline void check_defined(const char* op, const Tensor& x) { check(x.defined(), "[{}] {}", op, expected_a_tensor); }
-// Throws Error unless both are defined and share dtype and device.
+// Throws Error unless both tensors are defined and share dtype and device.
 void check_alike(const char* op, const Tensor& a, const Tensor& b);
-// Throws Error unless both are f32 or f64 and share dtype and device.
+// Throws Error unless both tensors are f32 or f64 and share dtype and device.
 void check_operands(const char* op, const Tensor& a, const Tensor& b);
 // Throws Error unless x is f32 or f64.
 void check_float(const char* op, const Tensor& x);

@@ -50,7 +50,7 @@ int eigenvalues_below(const std::vector<double>& diagonal, const std::vector<dou
 Ritz largest(const std::vector<double>& diagonal, const std::vector<double>& beside) {
   const std::size_t n = diagonal.size();
   double low = diagonal[0], high = diagonal[0];
-  for (std::size_t i = 0; i < n; ++i) {  // bounds by Gershgorin's discs
+  for (std::size_t i = 0; i < n; ++i) {  // bounds of the eigenvalues by Gershgorin's discs
     const double radius = (i > 0 ? std::abs(beside[i - 1]) : 0) + (i + 1 < n ? std::abs(beside[i]) : 0);
     low = std::min(low, diagonal[i] - radius);
     high = std::max(high, diagonal[i] + radius);
@@ -60,7 +60,8 @@ Ritz largest(const std::vector<double>& diagonal, const std::vector<double>& bes
     if (middle == low || middle == high) break;
     (eigenvalues_below(diagonal, beside, middle) == static_cast<int>(n) ? high : low) = middle;
   }
-  // Inverse iteration, shifted to just above the eigenvalue, where all pivots are negative: no rows must be exchanged.
+  // Inverse iteration with a shift just above the eigenvalue. With this shift all pivots are negative, so that no rows
+  // must be exchanged.
   const double scale = std::max({std::abs(low), std::abs(high), 1e-150}), shift = high + 1e-14 * scale;
   std::vector<double> v(n, 1), pivots(n);
   for (int pass = 0; pass < 4; ++pass) {
@@ -162,7 +163,8 @@ TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& produ
     check(std::isfinite(reach), "[top_eigenvalue] expected finite products, got one of norm {} at product {}", reach,
           alpha.size() + 1);
     alpha.push_back(dot(w, basis.back()).item());
-    // Orthogonalizing twice is enough (Kahan, Parlett). The first pass also subtracts the alpha and beta terms.
+    // Two passes of orthogonalization are enough (Kahan, Parlett). The first pass also subtracts the alpha and beta
+    // terms.
     for (int pass = 0; pass < 2; ++pass)
       for (const Tensors& q : basis) w = add(w, q, -dot(w, q).item());
     const double next = norm(w);

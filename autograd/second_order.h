@@ -13,7 +13,7 @@
 namespace plumb {
 
 // ---- vectors of tensors
-// Two vectors in one call must have the same shapes, dtypes and devices, else Error is thrown.
+// If two vectors in one call differ in shapes, dtypes or devices, the call throws Error.
 
 // The inner product of two vectors, as a scalar tensor: an op with derivatives of any order.
 // Throws Error for empty lists.
@@ -22,16 +22,17 @@ Tensor dot(const Tensors& a, const Tensors& b);
 Tensors scale(const Tensors& x, double factor);
 // Adds vectors: x + factor * y.
 Tensors add(const Tensors& x, const Tensors& y, double factor = 1);
-// The Euclidean norm of a vector; the sum of squares is f64. Waits for it. Throws Error for an empty list.
+// The Euclidean norm of a vector, with the sum of squares in f64. Waits for the result. Throws Error for an empty list.
 double norm(const Tensors& x);
-// A vector of standard normal numbers with the shapes, dtypes and devices of x. Tensor i is drawn as "name.i".
+// A vector of standard normal numbers with the shapes, dtypes and devices of x. The draws of tensor i depend on `seed`
+// and the text "NAME.i", where NAME is `name`.
 Tensors random_normal_like(const Tensors& x, std::uint64_t seed, std::string_view name);
 
 // ---- products with the Hessian H of a scalar
 
-// The product H v, for v like the parameters: the exact derivative of the gradient along v, computed by
-// differentiating the graph of the gradient (Pearlmutter 1994 describes this product). It is 0 where the gradient is
-// constant. The loss keeps its graph.
+// The product H v, for a v with the shapes of the parameters: the exact derivative of the gradient along v, computed by
+// differentiating the graph of the gradient (Pearlmutter 1994 describes this product). If the gradient is constant, the
+// product is 0. The loss keeps its graph.
 Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v);
 
 // Products H v for several v: the gradient and its graph are computed once and kept as long as the object lives.
@@ -66,9 +67,10 @@ struct TopEigenvalue {
 };
 
 // The largest eigenvalue of a symmetric linear map A, given by its products A v with vectors of the shapes of `like`.
-// It is not the largest in magnitude: of 2 and -3 it is 2. Lanczos (1950) with full reorthogonalization; keeps one
-// vector for each product. The value is at most the true one, up to rounding. If it has not converged after `products`,
-// the result is the estimate so far, with converged = false. Throws Error if a product is not finite.
+// If the eigenvalues are 2 and -3, the largest eigenvalue is 2, although -3 has the larger magnitude. The method is the
+// Lanczos iteration (1950) with full reorthogonalization, which keeps one vector for each product. The value is at most
+// the true eigenvalue, up to rounding. If the iteration has not converged after the allowed number of products, the
+// result is the estimate so far, with converged = false. Throws Error if a product is not finite.
 TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
                              const TopEigenvalueOptions& options = {});
 // The largest eigenvalue of the Hessian of a loss, called its sharpness.

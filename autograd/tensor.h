@@ -29,7 +29,7 @@ class [[nodiscard]] Handle {
     remove_ = std::exchange(other.remove_, nullptr);
     return *this;
   }
-  // Removes the hook now, if it is not removed yet.
+  // Removes the registration now. Further calls have no effect.
   void reset() {
     if (auto remove = std::exchange(remove_, nullptr)) remove();
   }
@@ -61,26 +61,26 @@ class Tensor {
   DType dtype() const { return array_.dtype(); }
   Device device() const { return array_.device(); }
 
-  // Whether gradients flow to this tensor: it is a variable that is not frozen, or it was computed from one
-  // while the graph was recorded.
+  // Whether gradients flow to this tensor: the tensor is a variable that is not frozen, or was computed from such a
+  // variable while the graph was recorded.
   bool requires_grad() const;
   // The node of this tensor in the graph; null for a constant.
   const std::shared_ptr<Node>& node() const { return node_; }
   // A constant with the same data: shares the buffer and has no node.
   Tensor detach() const { return Tensor(array_); }
-  // x[i, ..], without the first axis. A negative i counts from the end. Gradients flow through it.
-  // Throws Error if i is out of range.
+  // x[i, ..], without the first axis. A negative i counts from the end. Gradients flow through the op. Throws Error if
+  // i is out of range.
   Tensor operator[](std::int64_t i) const;
 
-  // The only element, as a double. Waits for it. Throws Error if the tensor is undefined or
-  // has not exactly one element.
+  // The only element, as a double. Waits for the element. Throws Error if the tensor is undefined or does not have
+  // exactly one element.
   double item() const { return plumb::item(array_); }
-  // All elements, row-major, as doubles. Waits for them. Throws Error if the tensor is undefined.
+  // All elements, row-major, as doubles. Waits for the elements. Throws Error if the tensor is undefined.
   std::vector<double> values() const { return to_vector(array_); }
 
   // Calls `hook` in each backward pass with the complete gradient of this tensor. If the hook returns a defined tensor,
-  // it replaces the gradient and must have its shape, dtype and device. The hook is removed when the handle is
-  // destroyed. Throws Error if the tensor requires no gradient or the hook is empty.
+  // this tensor replaces the gradient and must have the gradient's shape, dtype and device. The hook is removed when
+  // the handle is destroyed. Throws Error if the tensor requires no gradient or the hook is empty.
   [[nodiscard("destroying the handle removes the hook: keep the handle")]] Handle on_gradient(
       std::function<Tensor(const Tensor& gradient)> hook) const;
 
@@ -90,7 +90,7 @@ class Tensor {
 };
 
 // The text that fmt prints for a tensor: dtype, shape, device unless it is cpu, and values with four digits. If there
-// are more than 200 elements, an axis of more than six shows only its first and last three.
+// are more than 200 elements, an axis of more than six elements shows only its first three and last three elements.
 //   fmt::print("{}\n", t);
 //   f32 [2, 3]
 //   [[1, 0.5, -2],
@@ -99,20 +99,20 @@ std::string to_string(const Tensor& t);
 // A description for messages: "f32 [2, 3]", with the device unless it is cpu; "an undefined tensor".
 std::string describe(const Tensor& x);
 
-// Makes a leaf of the graph, which backward() computes a gradient for. The tensor shares the buffer of `value`, so
+// Makes a leaf of the graph, for which backward() computes a gradient. The tensor shares the buffer of `value`, so
 // updating that array in place changes the variable. Throws Error unless `value` is f32 or f64.
 Tensor variable(const Array& value);
 inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 
 // ---- constants (makers.cpp)
-// Unless a dtype or device is given, they are those of defaults() (core/array.h).
+// Without an argument for dtype and device, the functions use those of defaults() (core/array.h).
 
-// A tensor of this shape whose elements are all `value`, 0 or 1.
+// A tensor of this shape whose elements are all `value` (full), 0 (zeros) or 1 (ones).
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
-// A tensor with the shape, dtype and device of `x` whose elements are all `value`, 0 or 1.
-// Throws Error if x is undefined.
+// A tensor with the shape, dtype and device of `x` whose elements are all `value` (full_like), 0 (zeros_like) or 1
+// (ones_like). Throws Error if x is undefined.
 Tensor full_like(const Tensor& x, double value);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
@@ -124,14 +124,14 @@ Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Dev
 // An arithmetic type N that can stand for a T in a list: any number for a floating T, only integers for an integral T.
 template <class N, class T>
 concept NumberOf = std::is_arithmetic_v<N> &&(std::is_integral_v<N> || std::is_floating_point_v<T>);
-// A number, or a list of such lists: {{1, 2}, {3, 4}}.
+// A number, or a list of NestedLists: {{1, 2}, {3, 4}}.
 template <class T>
 class NestedList {
  public:
   template <NumberOf<T> N>
   NestedList(N number) : number_(static_cast<T>(number)), is_list_(false) {}  // NOLINT(google-explicit-constructor)
   NestedList(std::initializer_list<NestedList> items) : items_(items) {}      // NOLINT(google-explicit-constructor)
-  // The items of a list (null if this is a number), and the number.
+  // The items of a list (null if the NestedList is a number), and the number.
   const std::vector<NestedList>* items() const { return is_list_ ? &items_ : nullptr; }
   T number() const { return number_; }
 
@@ -141,11 +141,11 @@ class NestedList {
   bool is_list_ = true;
 };
 // A tensor from nested lists: tensor({{1, 2}, {3, 4}}) has shape [2, 2], and tensor(5.0) is a scalar. Throws Error if
-// lists at the same depth differ in length; the message says where.
+// lists at the same depth differ in length; the message names the position.
 Tensor tensor(const NestedList<double>& values);
 Tensor integers(const NestedList<std::int64_t>& values);
-// A tensor from nested lists with the given dtype and device. (These are templates, so that the second argument of
-// tensor({2}, {}) is a shape.)
+// A tensor from nested lists with the given dtype and device. (The functions are templates, so that the second argument
+// of tensor({2}, {}) is a shape.)
 template <std::same_as<Defaults> D>
 Tensor tensor(const NestedList<double>& values, D where) {
   const DefaultsScope scope(where);
@@ -177,8 +177,8 @@ Tensor arange(std::integral auto begin, std::integral auto end, std::integral au
               Device device = defaults().device) {
   return detail::arange_integers(begin, end, step, device);
 }
-// `count` numbers at equal distances from first to last, including both. If count is 1, the number is `first`. Throws
-// Error for a negative count.
+// `count` numbers at equal distances from first to last, including both ends. If count is 1, the number is `first`.
+// Throws Error for a negative count.
 Tensor linspace(double first, double last, std::int64_t count, Defaults where = defaults());
 // The matrix [rows, columns] (or [rows, rows]) with 1 on the diagonal and 0 elsewhere.
 Tensor eye(std::int64_t rows, std::int64_t columns, Defaults where = defaults());
@@ -191,17 +191,17 @@ Tensor one_hot(const Tensor& index, std::int64_t classes, DType dtype = defaults
 // takes shape, dtype and device of `x`.
 Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where = defaults());
 Tensor random_normal_like(const Tensor& x, std::uint64_t seed, std::string_view name);
-// Uniform numbers in [low, high), drawn in the same way. Rounding to the dtype may give `high` itself. Throws Error
-// unless the bounds are finite and low <= high.
+// Uniform numbers in [low, high), drawn from (seed, name, element) only. Rounding to the dtype may give `high` itself.
+// Throws Error unless the bounds are finite and low <= high.
 Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::string_view name,
                       Defaults where = defaults());
-// A random permutation of 0 .. n - 1, i64 [n], drawn in the same way.
+// A random permutation of 0 .. n - 1, i64 [n], drawn from (seed, name) only.
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device = defaults().device);
 
 // While a NoGrad lives, ops on this thread are not recorded in the graph.
 class NoGrad {
  public:
-  [[nodiscard("ops are not recorded while it lives; name it: NoGrad guard;")]] NoGrad();
+  [[nodiscard("a NoGrad has an effect only while it lives; name it: NoGrad guard;")]] NoGrad();
 
  private:
   ScopedValue<bool> value_;
@@ -209,7 +209,7 @@ class NoGrad {
 // While an EnableGrad lives, ops on this thread are recorded, even inside a NoGrad.
 class EnableGrad {
  public:
-  [[nodiscard("ops are recorded while it lives; name it: EnableGrad guard;")]] EnableGrad();
+  [[nodiscard("an EnableGrad has an effect only while it lives; name it: EnableGrad guard;")]] EnableGrad();
 
  private:
   ScopedValue<bool> value_;

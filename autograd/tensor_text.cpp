@@ -7,10 +7,10 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t whole = 200;  // tensors of at most this many elements are shown in full
+constexpr std::int64_t whole = 200;  // largest number of elements of a tensor that is shown in full
 constexpr std::int64_t edge = 3;     // elements shown at each end of a shortened axis
 
-// Returns the indices of an axis that are shown; nullopt stands for the omitted ones.
+// Returns the indices of an axis that are shown; nullopt stands for the omitted indices.
 std::vector<std::optional<std::int64_t>> shown(std::int64_t extent, bool shorten) {
   std::vector<std::optional<std::int64_t>> indices;
   for (std::int64_t i = 0; i < extent; ++i) {

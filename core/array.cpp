@@ -36,11 +36,10 @@ Array::Array(const Shape& shape, DType dtype, Device device)
 
 void Array::refuse_read(DType as, const std::source_location& asked) const {
   check(defined(), "[array] expected an array to read with data<{}>(), got an undefined one", type_name(as));
-  check(
-      in_host_memory(device()),
-      "[array] expected an array in host memory, got one on {} in {} ({}:{}): ask for values() or item(), or on_host()",
-      name(device()), asked.function_name(),
-      std::string_view(asked.file_name()).substr(std::string_view(asked.file_name()).rfind('/') + 1), asked.line());
+  check(in_host_memory(device()),
+        "[array] expected an array in host memory, got one on {} in {} ({}:{}): use values(), item() or on_host()",
+        name(device()), asked.function_name(),
+        std::string_view(asked.file_name()).substr(std::string_view(asked.file_name()).rfind('/') + 1), asked.line());
   fail(fmt::format("[array] expected the elements of an {} array to be read with data<{}>(), got data<{}>()",
                    name(dtype_), type_name(dtype_), type_name(as)));
 }
@@ -147,7 +146,7 @@ void copy_into(const Array& from, const Array& to) {
   void* const target = Out(to).mutable_address();
   const bool from_host = in_host_memory(from.device()), to_host = in_host_memory(to.device());
   if (from.shares_buffer_with(to)) {
-    // They already hold the same bytes.
+    // The two arrays already hold the same bytes.
   } else if (from_host == to_host) {
     memory_of(to.device()).copy(from.address(), target, bytes);
   } else if (from_host) {

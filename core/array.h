@@ -1,5 +1,5 @@
 // Array: a dense, row-major block of elements of one dtype on one device. An Array has no graph; Tensor
-// (autograd/tensor.h) adds one.
+// (autograd/tensor.h) adds a graph.
 #pragma once
 
 #include <initializer_list>
@@ -19,8 +19,8 @@ namespace plumb {
 struct HostValues;
 
 // A handle to a block of elements: copies share the buffer. There are no strided views. reshaped() shares the buffer;
-// every other operation that moves elements is a kernel. Therefore every kernel gets contiguous memory and does not
-// have to check for it.
+// every other operation that moves elements is a kernel. Therefore every kernel gets contiguous memory, without a
+// check.
 class Array {
  public:
   Array() = default;                                      // no buffer: defined() returns false
@@ -28,8 +28,8 @@ class Array {
 
   // Whether the array has a buffer.
   bool defined() const { return storage_ != nullptr; }
-  // The extents of the array; the extent of axis i (negative i counts from the end; Error if out of range); the number
-  // of elements; their type; and the device. An undefined array has dtype f32 and device cpu.
+  // The properties of the array. dim(i) is the extent of axis i; a negative i counts from the end, and an i out of
+  // range throws Error. numel() is the number of elements. An undefined array has dtype f32 and device cpu.
   const Shape& shape() const { return shape_; }
   std::int64_t dim(int i) const { return shape_[i]; }
   std::int64_t numel() const { return numel_; }
@@ -37,8 +37,8 @@ class Array {
   Device device() const { return storage_ ? storage_->device : Device::cpu; }
 
   // The elements of an array in host memory. Throws Error if the array is undefined, if T is not the C++ type of
-  // dtype(), or if the array is on a device; the last message names the calling function. Host code gets the elements
-  // of an array on a device with to_vector(), item() or on_host().
+  // dtype(), or if the array is on a device. The message about an array on a device names the calling function. Host
+  // code gets the elements of such an array with to_vector(), item() or on_host().
   template <class T>
   const T* data(std::source_location asked = std::source_location::current()) const {
     if (!storage_ || dtype_of<T> != dtype_ || !in_host_memory(storage_->device)) [[unlikely]]
@@ -51,23 +51,23 @@ class Array {
       refuse_read(dtype_, asked);
     return storage_->data;
   }
-  // The address of the elements in the memory of device(), which may not be host memory. For kernels and for Memory.
-  // The array must be defined.
+  // The address of the elements in the memory of device(), which may not be host memory. Kernels and Memory use this
+  // address. The array must be defined.
   const void* address() const { return storage_->data; }
   // The size of all elements in bytes.
   std::size_t size_in_bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
 
-  // An array with the same elements and another shape; shares the buffer. Throws Error if
-  // the number of elements differs.
+  // An array with the same elements and another shape, which shares the buffer. Throws Error if the number of elements
+  // differs.
   Array reshaped(const Shape& shape) const;
 
-  // The number of in-place changes that were recorded for the buffer. The backward pass compares it to detect that a
-  // saved array was changed. bump_version() records one change. The array must be defined.
+  // The number of in-place changes that were recorded for the buffer. The backward pass compares this number to detect
+  // that a saved array was changed. bump_version() records one change. The array must be defined.
   std::uint32_t version() const { return storage_->version; }
   void bump_version() const { ++storage_->version; }
-  // Whether both arrays use one buffer.
+  // Whether this array and `other` use the same buffer.
   bool shares_buffer_with(const Array& other) const { return storage_ == other.storage_; }
-  // Whether this handle is the only one of its buffer.
+  // Whether no other handle uses the buffer.
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
@@ -80,16 +80,16 @@ class Array {
   DType dtype_ = DType::f32;
 };
 
-// An array that is written: the result of a kernel, or a new array that host code fills. Code that changes an existing
+// An array for writing: the result of a kernel, or a new array that host code fills. Code that changes an existing
 // array in place must call bump_version() if the backward pass may have saved the array.
 class Out : public Array {
  public:
-  Out() = default;             // a result that is not wanted
+  Out() = default;             // a result that the kernel need not compute
   Out(Array& a) : Array(a) {}  // NOLINT(google-explicit-constructor): the parameter of kernels(y).fill(0, y) is an Out
   Out(Array&& a) : Array(std::move(a)) {}     // NOLINT(google-explicit-constructor)
-  explicit Out(const Array& a) : Array(a) {}  // explicit: the call must show that it writes to a const array
+  explicit Out(const Array& a) : Array(a) {}  // explicit, so that a write to a const array is visible at the call
 
-  // The elements for writing; the errors are those of data(), bytes() and address().
+  // The elements for writing. The errors are the same as for data(), bytes() and address().
   template <class T>
   T* mutable_data(std::source_location asked = std::source_location::current()) const {
     return const_cast<T*>(data<T>(asked));
@@ -100,7 +100,7 @@ class Out : public Array {
   void* mutable_address() const { return const_cast<void*>(address()); }
 };
 
-// The dtype and device of a new tensor if the call names neither, as in zeros({3}).
+// The dtype and the device of a new tensor, if the call does not name them, as in zeros({3}).
 struct Defaults {
   DType dtype = DType::f32;
   Device device = Device::cpu;
@@ -128,9 +128,9 @@ inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape
 // A new array with the dtype and device of `a` and the given shape; every element is `value`.
 Array full_like(const Array& a, const Shape& shape, double value);
 
-// A new array on `device` with these values in row-major order. The first function converts to f32, f64 or bf16 and
-// throws Error for another dtype; the others make f32, i64 and u8. Throws Error if the number of values differs from
-// the number of elements of `shape`.
+// A new array on `device` with these values in row-major order. The function for double values converts to f32, f64 or
+// bf16, and throws Error for another dtype. The other functions make arrays of f32, i64 and u8. Throws Error if the
+// number of values differs from the number of elements of `shape`.
 Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);
 Array array_from(std::span<const float> values, const Shape& shape, Device device);
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);
@@ -141,19 +141,20 @@ struct HostValues {
   Shape shape;
   DType dtype;
 };
-// New arrays with these values, in one shared buffer, so that one copy takes them all to the device.
+// New arrays with these values. All arrays share one buffer, so that one copy brings all values to the device.
 std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device);
 
 // All elements, row-major, converted to double from any dtype. Waits for the kernels that the array depends on. Throws
 // Error if `a` is undefined.
 std::vector<double> to_vector(const Array& a);
 // The only element of `a`, converted to double from any dtype. Waits for the kernels that `a` depends on. Throws Error
-// if `a` is undefined or has not exactly one element.
+// if `a` is undefined or does not have exactly one element.
 double item(const Array& a);
-// `a` itself if it is on `device`, else a copy there. A copy from a device to the host waits for the
-// kernels that `a` depends on.
+// `a` itself if `a` is on `device`, else a copy on `device`. A copy from a device to the host waits for the kernels
+// that `a` depends on.
 Array to_device(const Array& a, Device device);
-// `a` itself if it is undefined or in host memory, else a copy in host memory. For host code that reads elements.
+// `a` itself if `a` is undefined or in host memory, else a copy in host memory. Host code reads elements from the
+// result.
 inline Array on_host(const Array& a) { return in_host_memory(a.device()) ? a : to_device(a, Device::cpu); }
 // Whether two arrays hold the same bytes. Throws Error if their shapes or dtypes differ. Waits like to_device().
 bool same_bytes(const Array& a, const Array& b);

@@ -32,7 +32,7 @@ class Descriptor {
 
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
-  // Returns false if closing failed: some file systems report a full disk only here.
+  // Returns false if closing failed: some file systems report a full disk only when a file is closed.
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:

@@ -1,5 +1,5 @@
-// Reading files, and writing them so that a file is complete or absent: a crash, a full disk or kill -9 never leaves
-// half a file under its final name.
+// Functions that read files, and functions that write files completely or not at all: a crash, a full disk or kill -9
+// never leaves half a file under its final name.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,12 @@ namespace plumb {
 
 // Replaces the file at `path` by `content`: writes a temporary file in the same folder, syncs it to disk and renames
 // it. If `path` is a device or a pipe, which cannot be replaced by renaming, the content is written to it directly.
-// Throws Error with the path and the system's reason; then the old file is unchanged and no temporary file is left.
+// Throws Error with the path and the system's reason. If the temporary file cannot be written or renamed, the old file
+// stays unchanged and the temporary file is removed.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-// Syncs the folder of `path`, so that a renamed or new file in it survives a crash, as far as the file system supports
-// that. Throws Error with the path and the system's reason.
+// Syncs the folder of `path`, so that a renamed or new file in this folder survives a crash. Some network file systems
+// do not support this. Throws Error with the path and the system's reason.
 void sync_folder_of(const std::filesystem::path& path);
 
 // Returns the bytes of a file. Throws Error with the path and the system's reason.

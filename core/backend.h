@@ -8,9 +8,10 @@
 // undefined Out an unwanted result. Unless a kernel's comment says otherwise, all floating operands of a call have one
 // dtype, f32 or f64, and the kernel overwrites its result instead of adding to it.
 //
-// bf16 is a storage type between fused ops. A kernel takes it only where its comment says so; all other floating
-// operands of that call are then f32. Kernels read bf16 exactly, do no arithmetic in bf16, and round each result to
-// bf16 once, to the nearest, ties to even. The movement kernels, fill and cast accept bf16 like any dtype.
+// bf16 is a storage type between fused ops. A kernel takes bf16 operands only if the comment of the kernel names them;
+// all other floating operands of the call are then f32. Kernels read bf16 exactly, do no arithmetic in bf16, and round
+// each result to bf16 once, to the nearest, ties to even. The movement kernels, fill and cast accept bf16 like any
+// dtype.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +57,7 @@ enum class Reduce { sum, max };
 enum class Gelu { erf, tanh };
 
 // The layout of attention heads in a buffer: element (b, h, t, i) is at index offset + b*batch + h*head + t*token + i.
-// It describes both [B, H, T, hd] and the packed result of a qkv projection [B, T, 3, H, hd].
+// This layout describes both [B, H, T, hd] and the packed result of a qkv projection [B, T, 3, H, hd].
 template <class A>
 struct HeadsOf {
   A array;
@@ -75,15 +76,15 @@ struct AttentionDrop {
 struct AttentionCall {
   std::int64_t batch, heads, queries, keys, head_dim;
   double scale;           // factor of the scores; head_dim^-1/2 by default in attention()
-  Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all keys are kept
+  Array keep;             // u8 [B, H, N, M], 1 = key kept; all keys are kept if undefined
   bool causal = false;    // whether query n sees only the keys up to last_key(n)
   KeyMask drop_key;       // applied before the softmax, which renormalises the remaining keys
   AttentionDrop dropout;  // applied after the softmax; kept probabilities are multiplied by 1 / (1 - p)
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;
 
-  // The index of the last key that query n sees: the last query sees all M keys, the query before it M - 1 keys. -1
-  // means that the query sees no key.
+  // The index of the last key that query n sees: the last query sees all M keys, the query before the last sees M - 1
+  // keys. -1 means that the query sees no key.
   std::int64_t last_key(std::int64_t n) const {
     return causal ? std::max<std::int64_t>(n + keys - queries, -1) : keys - 1;
   }
@@ -109,39 +110,39 @@ struct Pool2dOptions {
   std::int64_t output(std::int64_t extent) const { return (extent + 2 * padding - kernel) / step() + 1; }
 };
 
-// The steps around the product of a linear layer, y = after(before(x) w^T + b). They are part of the call, so that one
-// pass over the rows computes everything.
+// The steps around the product of a linear layer, y = after(before(x) w^T + b). These steps are part of the call, so
+// that one pass over the rows computes everything.
 struct LinearCall {
-  // Before the product: layer norm over the last axis, if gamma is defined.
+  // If gamma is defined, a layer norm over the last axis precedes the product.
   Array gamma = {}, beta = {};
   double eps = 0;
   // After the product, with u = before(x) w^T + b: y = u, gelu(u), or skip + row_scale[sample] gate u.
   enum class After { nothing, gelu, residual } after = After::nothing;
   Gelu gelu = Gelu::erf;
   Array skip = {};       // [R, N]
-  Array gate = {};       // [1] or [N]; undefined: 1
-  Array row_scale = {};  // [B], one factor for each R / B rows; undefined: 1
-  // If bf16, the operands of the products are rounded to bf16, and sums stay f32. x, y, slope, dy and dx may then be
-  // bf16, with two exceptions that are f32: x if a norm precedes the product, and y and dy of a residual sum. Weights
-  // and their gradients are always f32.
+  Array gate = {};       // [1] or [N]; 1 if undefined
+  Array row_scale = {};  // [B], one factor for each R / B rows; 1 if undefined
+  // Precision::bf16 rounds the operands of the products to bf16 and keeps sums in f32. Then x, y, slope, dy and dx may
+  // be bf16, with two exceptions that are f32: x if a norm precedes the product, and y and dy of a residual sum.
+  // Weights and their gradients are always f32.
   Precision products = Precision::f32;
 };
 // Arrays that linear_forward writes for linear_backward: the mean and 1 / standard deviation of each row [R] if a norm
-// precedes the product, and slope = gelu'(u) [R, N]. If slope is undefined in the forward call, it is not written.
+// precedes the product, and slope = gelu'(u) [R, N]. linear_forward does not write an undefined slope.
 template <class A>
 struct LinearKeptOf {
   A mean = {}, rstd = {}, slope = {};
 };
 using LinearKept = LinearKeptOf<Array>;   // read by linear_backward
 using LinearKeptOut = LinearKeptOf<Out>;  // written by linear_forward
-// The gradients that linear_backward writes; an undefined one is not wanted. The gradient of `skip` is dy.
+// The gradients that linear_backward writes; an undefined gradient is not computed. The gradient of `skip` is dy.
 struct LinearGradients {
   Out dx = {};
   bool add_to_dx = false;  // whether the gradient is added to the contents of dx
   Out dw = {}, db = {}, dgamma = {}, dbeta = {}, dgate = {};
 };
 
-// The numbers of one AdamW or LAMB step.
+// The settings of one AdamW or LAMB step.
 struct AdamWStep {
   double lr, beta1, beta2, eps, weight_decay;
   double correction1, correction2;  // 1 - beta1^t and 1 - beta2^t
@@ -153,7 +154,7 @@ struct AdamWUpdate {
   Out parameter, moment1, moment2;
 };
 
-// The numbers of one SGD step.
+// The settings of one SGD step.
 struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
@@ -162,10 +163,10 @@ struct SgdStep {
 struct SgdUpdate {
   SgdStep step;
   Array gradient;
-  Out parameter, velocity;  // velocity undefined: no momentum
+  Out parameter, velocity;  // velocity is undefined without momentum
 };
 
-// The numbers of one Adagrad step.
+// The settings of one Adagrad step.
 struct AdagradStep {
   double lr, eps, weight_decay;
 };
@@ -182,13 +183,14 @@ struct EmaUpdate {
   Out average;
 };
 
-// Four numbers about a training step, computed where its loss and gradients are: an f64 array [4] in this order.
+// Four numbers about a training step. Kernels hold these numbers as an f64 array [4] in this order, on the device of
+// the loss and the gradients.
 struct StepState {
-  double scale = 1;    // factor of each gradient: clipping by the global norm
-  double goes_on = 1;  // 0 from the first step on whose loss or gradient norm is not finite
+  double scale = 1;    // factor of each gradient, which clips by the global norm
+  double goes_on = 1;  // 1, or 0 from the first step with a loss or gradient norm that is not finite
   double loss = 0, squared_norm = 0;
 
-  // Reads the numbers from an array in host memory. An undefined array gives the defaults: no clipping.
+  // Reads the numbers from an array in host memory. An undefined array gives the default values, which do not clip.
   static StepState of(const Array& state) {
     if (!state.defined()) return {};
     const double* const s = state.data<double>();
@@ -203,8 +205,8 @@ struct Kernels {
 #include "core/kernels.def"
 };
 
-// The tables, defined in backends/. Layers above core call kernels only through them. cuda_kernels() throws Error with
-// the text of why_no_cuda() if no device can be used.
+// The tables of the backends, defined in backends/. Layers above core call kernels only through these tables.
+// cuda_kernels() throws Error with the text of why_no_cuda() if no device can be used.
 const Kernels& reference_kernels();
 const Kernels& cpu_kernels();
 const Kernels& cuda_kernels();
@@ -214,7 +216,7 @@ inline const Kernels& kernels_of(Device device) {
   return device == Device::cpu ? cpu_kernels() : device == Device::reference ? reference_kernels() : cuda_kernels();
 }
 inline thread_local bool profiling = false;      // whether a Profile of this thread records (core/profile.h)
-const Kernels& profiled_kernels(Device device);  // the same kernels; each call is recorded
+const Kernels& profiled_kernels(Device device);  // the kernels of the device; each call is recorded
 }  // namespace detail
 
 // The kernels of a device, or of the device that `a` is on. While a Profile records, each call is timed.
@@ -229,20 +231,20 @@ inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 double sum_of_squares(std::span<const Array> arrays);
 inline double sum_of_squares(const Array& a) { return sum_of_squares(std::span(&a, 1)); }
 
-// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the
-// process may use; OMP_NUM_THREADS is ignored. No setting is needed for how these threads wait
-// (docs/numerics.md: "Threads that wait").
+// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the process may
+// use; OMP_NUM_THREADS is ignored. The threads wait for work without any setting (docs/numerics.md: "Threads that
+// wait").
 void set_num_threads(int n);
 int num_threads();
 // The same seed and number of threads always give the same bits. In strict mode, any number of threads gives the same
-// bits on CPUs with the same instruction set. The cost: some weight gradients use block sizes that are not optimal for
-// the number of threads.
+// bits on CPUs with the same instruction set. In strict mode, some weight gradients use block sizes that are not
+// optimal for the number of threads.
 void set_strict_determinism(bool on);
 bool strict_determinism();
-// How the cpu backend multiplies bf16 operands: with the CPU's bf16 instructions if they are faster than those for f32,
-// else with the f32 instructions. Both round the same way; only the order of sums differs. The choice comes from a
-// table of CPUs and is never timed, so that it is the same in every run. The environment variable ONEDNN_MAX_CPU_ISA,
-// which limits the instructions that oneDNN uses, is respected.
+// The instructions with which the cpu backend multiplies bf16 operands: the CPU's bf16 instructions if they are faster
+// than those for f32, else the f32 instructions. Both kinds of instructions round the same way; only the order of sums
+// differs. The choice comes from a table of CPUs and not from a measurement, so that the choice is the same in every
+// run. The environment variable ONEDNN_MAX_CPU_ISA, which limits the instructions that oneDNN uses, is respected.
 struct Bf16Products {
   const char* instructions;  // "AMX", "AVX-512 bf16" or "f32 instructions"
   bool faster_than_f32;

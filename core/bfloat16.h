@@ -1,5 +1,5 @@
-// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 bits of fraction). It is a storage type: values are
-// read exactly as f32 and rounded once when they are written; no arithmetic is done in bfloat16.
+// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 bits of fraction). bfloat16 is a storage type: values
+// are read exactly as f32 and rounded once when they are written; no arithmetic is done in bfloat16.
 #pragma once
 
 #include <bit>
@@ -8,13 +8,13 @@
 
 namespace plumb {
 
-// A 16-bit floating-point number. It converts to float exactly.
+// A 16-bit floating-point number, which converts to float exactly.
 struct bfloat16 {
   std::uint16_t bits;  // the bit pattern
 
   bfloat16() = default;
-  // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite one become infinite,
-  // denormals are kept, and a NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
+  // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite bfloat16 become
+  // infinite, denormals are kept, and a NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
   constexpr explicit bfloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
   // Rounds a double or an integer once, to the nearest value, ties to even.
   constexpr explicit bfloat16(double x) : bfloat16(to_odd(x)) {}
@@ -33,9 +33,9 @@ struct bfloat16 {
     if ((x & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(x >> 16 | 0x40);
     return static_cast<std::uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
   }
-  // Rounds a double to an f32 by round-to-odd: if x is not an f32, the result is the neighbour of x,
-  // towards 0 or away from 0, whose last bit is odd. Rounding that to bfloat16 gives the same as rounding x
-  // directly (Boldo, Melquiond 2008).
+  // Rounds a double to an f32 by round-to-odd: if x is not an f32, the result is the neighbour of x, towards 0 or away
+  // from 0, whose last bit is odd. Rounding the f32 to bfloat16 gives the same as rounding x directly (Boldo, Melquiond
+  // 2008).
   static constexpr float to_odd(double x) {
     const float nearest = static_cast<float>(x);
     const double back = nearest;

@@ -1,4 +1,4 @@
-// The devices: where an array is stored, and which kernels compute with it.
+// The devices. A device determines the memory of an array and the kernels that compute with the array.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-// reference: naive loops that define the meaning of every op. cpu: oneDNN and fused kernels. Both use host memory.
-// cuda: a GPU with its own memory.
+// reference: naive loops that define the meaning of every op. cpu: oneDNN and fused kernels. The devices `reference`
+// and `cpu` use host memory. cuda: a GPU with separate memory.
 enum class Device : std::uint8_t { reference, cpu, cuda };
 
 // The name of a device as options and messages show it: "reference", "cpu" or "cuda".

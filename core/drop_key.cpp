@@ -53,7 +53,7 @@ std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height,
   const std::int64_t reach = window / 2;
   std::vector<std::uint8_t> dropped(seeds.size(), 0);
   const auto drop = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
-                        std::int64_t right) {  // including both ends
+                        std::int64_t right) {  // the range includes both ends
     for (std::int64_t i = std::max<std::int64_t>(top, 0); i <= std::min(bottom, height - 1); ++i)
       for (std::int64_t j = std::max<std::int64_t>(left, 0); j <= std::min(right, width - 1); ++j)
         dropped[static_cast<std::size_t>(i * width + j)] = 1;

@@ -11,7 +11,7 @@ namespace plumb {
 
 // The result of attention for a query that lost every key to DropKey (an empty row).
 enum class EmptyRow {
-  keep_all,  // the row ignores DropKey's mask; if the keep mask leaves no key either, it ignores that mask too
+  keep_all,  // the row ignores DropKey's mask; if the keep mask leaves no key either, the row ignores both masks
   zero,      // output 0 and gradient 0
   paper      // uniform probabilities over all keys; the scores count as constants
 };
@@ -19,16 +19,16 @@ enum class EmptyRow {
 // The keys that one draw drops. The shapes block and cross draw seeds on the grid of patches; each
 // seed drops the cells around it.
 enum class DropShape {
-  plain,  // the key itself
-  block,  // the window x window square around a seed; a seed counts only if its window fits (the paper's window is 3)
-  cross   // all rows and columns within window / 2 of a seed (the paper's window is 1)
+  plain,  // a draw drops one key
+  block,  // the window x window square around a seed, or nothing if this square leaves the grid (paper: window 3)
+  cross   // all rows and columns within window / 2 of a seed (paper: window 1)
 };
 
 // The rows that share a mask.
 enum class DropSharing {
-  per_entry,  // none: one mask for each (batch, head, query), as in the paper
-  heads,      // all heads of a (batch, query)
-  column      // all queries of a (batch, head)
+  per_entry,  // one mask for each (batch, head, query), as in the paper
+  heads,      // one mask for all heads of a (batch, query)
+  column      // one mask for all queries of a (batch, head)
 };
 
 // The name of a value, as options take it.
@@ -39,14 +39,14 @@ const char* name(DropSharing sharing);
 const std::vector<std::string>& empty_row_names();
 const std::vector<std::string>& drop_shape_names();
 const std::vector<std::string>& drop_sharing_names();
-// The value with this name. Throws Error, listing the known names, if there is none.
+// The value with this name. If no value has this name, throws Error with the known names.
 EmptyRow empty_row_named(const std::string& name);
 DropShape drop_shape_named(const std::string& name);
 DropSharing drop_sharing_named(const std::string& name);
 
-// The grid of patches: the last height * width keys, row by row. Keys before them, such as a class
-// token, are not on the grid, and the shapes block and cross never drop them. 0 x 0 means that there is
-// no grid. Each side is below 65536.
+// The grid of patches: the last height * width keys, row by row. Keys before the grid, such as that of a class token,
+// are not on the grid, and the shapes block and cross never drop such keys. 0 x 0 means that there is no grid. Each
+// side is below 65536.
 struct KeyGrid {
   std::int64_t height = 0, width = 0;
   // The number of cells of the grid; 0 if there is no grid.
@@ -61,19 +61,18 @@ std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height,
 
 // The probability with which a cell becomes a seed, so that a key is dropped with probability `rate`:
 //   plain  rate
-//   block  1 - (1 - rate)^(1 / w^2), for the window w. Exact at any rate for a key that w^2 seeds can reach. Keys near
-//          the border lie in fewer windows and are dropped less often; nn::expected_drop_ratio gives the actual ratio.
-//          DropBlock's formula is the first-order approximation with a correction for the border. It drops too much
-//          where windows overlap, and it exceeds 1 at high rates.
-//   cross  1 - (1 - rate)^(1 / (w (height + width) - w^2)). Exact for w = 1; for other w, exact for a key at least w /
-//   2
-//          away from the border.
+//   block  1 - (1 - rate)^(1 / w^2), for the window w. The formula is exact at any rate for a key that w^2 seeds can
+//          reach. Keys near the border lie in fewer windows and are dropped less often; nn::expected_drop_ratio gives
+//          the actual ratio. DropBlock's formula is the first-order approximation with a correction for the border;
+//          DropBlock's formula drops too much if windows overlap, and exceeds 1 at high rates.
+//   cross  1 - (1 - rate)^(1 / (w (height + width) - w^2)). The formula is exact for w = 1. For other w, the formula is
+//          exact for a key whose distance to the border is at least w / 2.
 double drop_seed_rate(DropShape shape, double rate, KeyGrid grid, std::int64_t window);
 
 // The DropKey settings of an attention call. The rate is rounded to the 16 bits of a draw: a seed
 // rate below 2^-17 drops nothing.
 struct KeyMask {
-  std::uint32_t threshold = 0;   // round(65536 p), with p the rate of a key (plain) or of a seed; 0: no DropKey
+  std::uint32_t threshold = 0;   // round(65536 p), with p the rate of a key (plain) or of a seed; 0 means no DropKey
   std::uint64_t random_key = 0;  // random_key(seed, path)
   DropShape shape = DropShape::plain;
   DropSharing sharing = DropSharing::per_entry;
@@ -82,14 +81,14 @@ struct KeyMask {
 };
 
 // The settings for dropping a key with probability `rate` in [0, 1]. Window 0 means the default of the shape (block 3,
-// cross 1). If the rate is 0, the result is no DropKey and the other arguments are not checked. Otherwise throws Error
+// cross 1). If the rate is 0, the settings drop nothing and the other arguments are not checked. Otherwise throws Error
 // if the rate is out of range, or, for block and cross, if there is no grid, if the grid has more than `keys` cells, or
 // if the window is even or larger than the grid.
 KeyMask key_mask(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
                  std::int64_t keys, std::uint64_t random_key);
 
-// Sets dropped[j] to 1 if DropKey drops key j of the row (sample, head, query), else to 0. Draws are those of
-// core/random.h. `sample` counts from the start of the whole batch.
+// Sets dropped[j] to 1 if DropKey drops key j of the row (sample, head, query), else to 0. The random draws are
+// described in core/random.h. `sample` counts from the start of the whole batch.
 void drop_keys(const KeyMask& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
                std::int64_t query, std::span<std::uint8_t> dropped);
 

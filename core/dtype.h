@@ -32,11 +32,11 @@ inline std::size_t size_of(DType dtype) {
 
 // Whether ops compute in this type: f32 or f64.
 inline bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
-// Whether the type is f32, f64 or bf16. bf16 is only passed between fused ops; an op that takes bf16
-// says so, and cast() converts.
+// Whether the type is f32, f64 or bf16. Only fused ops pass bf16 to each other. If an op takes bf16, the comment of the
+// op mentions bf16. cast() converts to and from bf16.
 inline bool is_real(DType dtype) { return is_float(dtype) || dtype == DType::bf16; }
 
-// The DType of a C++ element type; any other type does not compile.
+// The DType of a C++ element type. For any other type, the call does not compile.
 template <class T>
 inline constexpr DType dtype_of = [] { static_assert(sizeof(T) == 0, "no DType for this type"); }();
 template <>

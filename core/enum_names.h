@@ -19,7 +19,7 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { names_of(value).front() } -> std::convertible_to<const char*>;
 };
 
-// The name of `value`, such as "mean". `value` must be one that the enum declares.
+// The name of `value`, such as "mean". The enum must declare `value`.
 template <NamedEnum E>
 constexpr const char* enum_name(E value) {
   return names_of(value)[static_cast<std::size_t>(value)];

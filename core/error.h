@@ -1,5 +1,5 @@
 // Errors and checks. Every message reads "[op] expected ..., got ..."; if a scope is open (core/scope.h), a second line
-// says where the error happened.
+// names the module, the phase and the step.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,13 +17,14 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& message) : std::runtime_error(message) {}
 };
 
-// A mistake on a command line or in a configuration: programs end with exit status 2 instead of 1.
+// A mistake on a command line or in a configuration. After this error, programs end with exit status 2 instead of 1.
 class UsageError : public Error {
  public:
   using Error::Error;
 };
 
-// Throws Error(message). If a scope is open, its module path, phase and step are appended.
+// Throws Error(message). If a scope is open, the message ends with the module path, the phase and the step of the
+// scope.
 [[noreturn]] void fail(const std::string& message);
 
 // Checks for the user's mistakes: throws Error unless `ok`. The message is formatted only on failure.
@@ -34,7 +35,7 @@ void check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
     fail(fmt::format(message, std::forward<Args>(args)...));
 }
 
-// Checks for bugs in Plumb: like check(), but the message calls it an internal error and asks for a report.
+// Checks for bugs in Plumb: like check(), but the message begins with "internal error" and asks for a report.
 template <class... Args>
 void internal_check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
   if (!ok) [[unlikely]]

@@ -10,7 +10,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t tight = std::size_t{32} << 20;  // bytes of a region if one of the usual size cannot be reserved
+// The bytes of a region if a region of the usual size cannot be reserved.
+constexpr std::size_t tight = std::size_t{32} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -57,8 +58,8 @@ std::size_t Heap::list_of(std::size_t bytes) {
   return shift * steps + (n >> shift);
 }
 
-// Returns the smallest free block that holds `bytes`, or nullptr. Of equal blocks it takes the one that was freed last,
-// which may still be in the CPU's caches.
+// Returns the smallest free block that holds `bytes`, or nullptr. If several blocks have this size, returns the block
+// that was freed last, which may still be in the CPU's caches.
 HeapBlock* Heap::best_fit(std::size_t bytes) const {
   for (std::size_t list = next_filled(list_of(bytes)); list < lists; list = next_filled(list + 1)) {
     HeapBlock* best = nullptr;
@@ -70,7 +71,7 @@ HeapBlock* Heap::best_fit(std::size_t bytes) const {
   return nullptr;
 }
 
-// Returns the first list that is not empty, starting at `list`, or `lists` if there is none.
+// Returns the first list at or after `list` that is not empty. If all these lists are empty, returns `lists`.
 std::size_t Heap::next_filled(std::size_t list) const {
   std::uint64_t ignored = (std::uint64_t{1} << (list % 64)) - 1;
   for (std::size_t word = list / 64; word < filled_.size(); ++word, ignored = 0) {
@@ -104,7 +105,7 @@ HeapBlock* Heap::add_region(std::size_t bytes) {
   return block;
 }
 
-// Takes memory from the system for those chunks of [data, data + bytes) that have none.
+// Takes memory from the system for the chunks of [data, data + bytes) that have no memory.
 void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(data - region.data);
   bool taken = false;
@@ -120,7 +121,8 @@ void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) 
 HeapBlock* Heap::allocate(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::ptrdiff_t>::max() - chunk) throw std::bad_alloc();
   bytes = round_up(std::max(bytes, granule), granule);
-  while (!spare_ || !spare_->next) {  // records for a new region and a split; after this only the system can refuse
+  // Makes the two records that a new region and a split need. After this loop, only a lack of memory can fail the call.
+  while (!spare_ || !spare_->next) {
     HeapBlock& record = records_.emplace_back();
     record.next = std::exchange(spare_, &record);
   }
@@ -174,7 +176,7 @@ void Heap::trim() noexcept {
 
 HeapBlock* Heap::take_record() noexcept { return std::exchange(spare_, spare_->next); }
 
-// Joins `block` with its next neighbour. Neither may be in a free list.
+// Joins `block` with its next neighbour. Neither block may be in a free list.
 void Heap::swallow_next(HeapBlock* block) noexcept {
   HeapBlock* const gone = block->after;
   block->bytes += gone->bytes;

@@ -1,5 +1,5 @@
-// A heap for buffers of any size that wastes little memory: it takes the best-fitting free block, splits it to the
-// requested size, and joins freed blocks with free neighbours.
+// A heap for buffers of any size. To waste little memory, the heap takes the best-fitting free block, splits this block
+// to the requested size, and joins freed blocks with free neighbours.
 #pragma once
 
 #include <array>
@@ -21,18 +21,18 @@ struct HeapBlock {
   std::size_t bytes = 0;      // a multiple of Heap::granule
   HeapRegion* region = nullptr;
   HeapBlock *before = nullptr, *after = nullptr;   // neighbours by address
-  HeapBlock *previous = nullptr, *next = nullptr;  // free blocks of about the same size
+  HeapBlock *previous = nullptr, *next = nullptr;  // neighbours in the list of free blocks of about the same size
   bool free = false;
 };
 
 // The heap reserves regions: address space far larger than its current use. A region gets memory in chunks of the size
-// of a huge page, each when a block in it is first allocated. The heap therefore grows without gaps by the missing
-// chunks only, and free chunks can go back to the system even if their neighbours are used. All bookkeeping lies
-// outside the blocks: a write past the end of a block corrupts the data of its neighbour but never the heap. The chosen
-// block depends only on the sequence of calls, not on addresses. Not thread-safe.
+// of a huge page. A chunk gets memory when the first block in the chunk is allocated. Therefore a growing heap has no
+// gaps and requests only the missing chunks, and free chunks can go back to the system even if their neighbours are
+// used. All bookkeeping lies outside the blocks: a write past the end of a block corrupts the data of its neighbour but
+// never the heap. The chosen block depends only on the sequence of calls, not on addresses. A heap is not thread-safe.
 class Heap {
  public:
-  // Block sizes are multiples of `granule`; memory comes from the system in multiples of `chunk`. Both are in bytes.
+  // Block sizes are multiples of `granule` bytes; memory comes from the system in multiples of `chunk` bytes.
   static constexpr std::size_t granule = 64, chunk = Memory::chunk;
 
   explicit Heap(Memory& memory);  // `memory` must outlive the heap

@@ -11,7 +11,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes of a region
+// The bytes of a region: `tight` if address space is limited, else `roomy`.
+constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;
 
 class HostMemory : public Memory {
  public:
@@ -62,7 +63,7 @@ class HostMemory : public Memory {
 
 }  // namespace
 
-// Never destroyed, because storages with static lifetime may outlive any static object.
+// The object is never destroyed, because storages with static lifetime may outlive any static object.
 Memory& host_memory() {
   static HostMemory& memory = *new HostMemory;
   return memory;

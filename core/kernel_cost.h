@@ -1,5 +1,5 @@
 // The cost of a kernel call, computed from its arguments: the bytes of the arrays that the kernel reads and writes,
-// each counted once, and the floating-point operations of matrix products. Profile uses it.
+// each counted once, and the floating-point operations of matrix products. Profile uses these numbers.
 #pragma once
 
 #include <span>
@@ -9,7 +9,8 @@
 
 namespace plumb::detail {
 
-// The bytes of an operand: an array, a struct of arrays, or a list of updates. 0 for operands without arrays.
+// The bytes of an operand: an array, a struct of arrays, or a list of updates. The result is 0 for operands without
+// arrays.
 inline double bytes_of(const Array& a) {
   return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0;
 }
@@ -24,7 +25,8 @@ inline double bytes_of(const LinearGradients& d) {
   return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) +
          bytes_of(d.dbeta) + bytes_of(d.dgate);
 }
-inline double bytes_of(const AdamWUpdate& u) { return 7 * bytes_of(u.parameter); }  // reads four arrays, writes three
+// An update reads four arrays and writes three.
+inline double bytes_of(const AdamWUpdate& u) { return 7 * bytes_of(u.parameter); }
 inline double bytes_of(const SgdUpdate& u) { return 3 * bytes_of(u.parameter) + 2 * bytes_of(u.velocity); }
 inline double bytes_of(const AdagradUpdate& u) { return 5 * bytes_of(u.parameter); }
 inline double bytes_of(const EmaUpdate& u) { return 3 * bytes_of(u.average); }
@@ -38,8 +40,8 @@ double bytes_of(std::span<const Update> updates) {
 template <class T>
 requires(!std::is_base_of_v<Array, T>) double bytes_of(const T&) { return 0; }
 
-// The bytes of the arrays in a call of the kernel `entry`, a member of Kernels. For attention the extents of the call
-// count, because its heads are only a part of their buffers.
+// The bytes of the arrays in a call of the kernel `entry`, a member of Kernels. For attention, the bytes follow from
+// the extents of the call, because heads may be only a part of a buffer.
 template <auto entry>
 struct Bytes {
   template <class... Args>
@@ -55,7 +57,8 @@ template <>
 struct Bytes<&Kernels::attention_forward> {
   static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&,
                    const Array& sums) {
-    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // of queries: q, out; of keys: k, v
+    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) +
+           bytes_of(c.keep);  // two arrays of queries (q, out), two of keys (k, v)
   }
 };
 template <>
@@ -64,13 +67,14 @@ struct Bytes<&Kernels::attention_backward> {
   static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums,
                    const Gradients&...) {
     return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) +
-           bytes_of(c.keep);  // of queries: dout, q, dq; of keys: k, v, dk, dv
+           bytes_of(c.keep);  // three arrays of queries (dout, q, dq), four of keys (k, v, dk, dv)
   }
 };
 
 inline double elements(const Array& a) { return static_cast<double>(a.numel()); }
 
-// The floating-point operations in a call of the kernel `entry`, a member of Kernels; 0 unless it is a matrix product.
+// The floating-point operations in a call of the kernel `entry`, a member of Kernels; 0 unless the kernel computes a
+// matrix product.
 template <auto entry>
 struct Operations {
   template <class... Args>

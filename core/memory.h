@@ -1,4 +1,4 @@
-// The memory of a device: reserving and supplying it, and copying bytes to and from it.
+// The interface to the memory of a device: reserves and supplies memory, and copies bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ namespace plumb {
 // Counts of the work that a device was given since the process began.
 struct Traffic {
   std::uint64_t launches = 0;      // kernel launches
-  std::uint64_t bytes = 0;         // bytes of the arrays of launches and of copies within the device, counted in full
-  std::uint64_t through_host = 0;  // calls without a kernel on the device: the arrays go to the host and back
+  std::uint64_t bytes = 0;         // bytes of the whole arrays in launches and in copies within the device
+  std::uint64_t through_host = 0;  // calls of kernels that the device does not have: the arrays go to the host and back
   std::uint64_t uploads = 0;       // copies from the host
   std::uint64_t downloads = 0;     // copies to the host
   std::uint64_t copies = 0;        // copies within the device
-  std::uint64_t synchronizations = 0;  // waits of the host for all work of the device; each download is one
+  std::uint64_t synchronizations = 0;  // waits of the host for all work of the device; each download counts as one wait
   std::uint64_t readbacks = 0;         // copies to the host that do not wait when they are requested (core/readback.h)
-  // How often the host waited for work of an earlier step while later work was under way: for a
-  // readback, or for space to upload.
+  // The number of times that the host waited for work of an earlier step while later work was under way. Such waits are
+  // for a readback, or for space to upload.
   std::uint64_t paced = 0;
 };
 
@@ -34,32 +34,32 @@ class Download {
   virtual const std::byte* bytes() = 0;
 };
 
-// The memory of a device. A heap (core/heap.h) reserves regions, address ranges far larger than its use, and supplies
-// their chunks with memory when they are first needed. (Under AddressSanitizer, where buffers are not reused, each
-// buffer is a region.) Copies and kernels happen in the order in which the device was given them.
+// The memory of a device. A heap (core/heap.h) reserves regions, which are address ranges far larger than the heap's
+// use, and supplies a chunk of a region with memory when the chunk is first needed. (Under AddressSanitizer, where
+// buffers are not reused, each buffer is a region.) The device executes copies and kernels in the order of the calls.
 class Memory {
  public:
-  // The unit in which memory is supplied. The sizes of a heap's regions are multiples of it. If regions are supplied in
-  // pieces, their addresses are multiples of it too.
-  static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
+  // The unit in which memory is supplied. The sizes of a heap's regions are multiples of this unit. If regions are
+  // supplied in pieces, their addresses are multiples of this unit too.
+  static constexpr std::size_t chunk = std::size_t{2} << 20;  // size in bytes
 
   virtual ~Memory() = default;
-  // The size in bytes of a region, unless a larger one is requested; a multiple of `chunk`.
+  // The size in bytes of a region, unless a larger region is requested; a multiple of `chunk`.
   virtual std::size_t usual_region() const = 0;
   // Reserves a region without memory. Returns null if there is not enough address space.
   virtual std::byte* reserve(std::size_t bytes) = 0;
-  // Gives back a whole region. Waits for the calls that use it.
+  // Gives back a whole region. Waits for the calls that use the region.
   virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;
-  // Supplies chunks with memory. Throws std::bad_alloc if the system has no more.
+  // Supplies chunks with memory. Throws std::bad_alloc if the system has no more memory.
   virtual void supply(std::byte* chunks, std::size_t bytes) = 0;
-  // Takes the memory of chunks back; their contents are lost. Waits for the calls that use it.
+  // Takes the memory of chunks back; the contents of the chunks are lost. Waits for the calls that use the chunks.
   virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;
 
   // Copies bytes from the host. `host` may be changed as soon as the function returns.
   virtual void upload(const void* host, void* device, std::size_t bytes) = 0;
   // Copies bytes to the host. Waits for the calls that the bytes depend on.
   virtual void download(const void* device, void* host, std::size_t bytes) = 0;
-  // Begins a copy to the host without waiting; at most most_at_once bytes.
+  // Begins a copy of at most most_at_once bytes to the host, without waiting.
   static constexpr std::size_t most_at_once = 256;
   virtual std::unique_ptr<Download> begin_download(const void* device, std::size_t bytes) = 0;
   // Copies bytes within this memory. The ranges must not overlap.

@@ -25,8 +25,8 @@ inline std::string some_of(const std::vector<std::string>& names) {
   return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
-// Returns the index of `wanted` in `names`. It is the value of the enum if `names` is in the order of its values.
-// Throws Error "[op] expected a, b or c, got ..." if `wanted` is not in the list.
+// Returns the index of `wanted` in `names`. If `names` is in the order of an enum's values, the index is the value of
+// the enum. Throws Error "[op] expected a, b or c, got ..." if `wanted` is not in the list.
 inline std::size_t index_of_name(const char* op, const std::vector<std::string>& names, const std::string& wanted) {
   const auto found = std::ranges::find(names, wanted);
   check(found != names.end(), "[{}] expected {}, got \"{}\"", op, alternatives(names), wanted);

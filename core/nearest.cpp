@@ -1,4 +1,4 @@
-// The edit distance of names, and suggestions for mistyped ones.
+// The edit distance of names, and suggestions for mistyped names.
 #include "core/nearest.h"
 
 #include <fmt/ranges.h>

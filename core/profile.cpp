@@ -1,4 +1,4 @@
-// The recorder of Profile: a table of kernels that time each call.
+// The recorder of Profile: a table of kernels, each of which times its calls.
 #include "core/profile.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::int64_t now() {
 }  // namespace
 
 struct ProfileRecorder {
-  // Makes room for an event and starts the clock. record() must not throw, because a destructor calls it.
+  // Reserves memory for an event and returns the start time. record() must not throw, because a destructor calls it.
   static std::int64_t start() {
     std::vector<Profile::Event>& events = current->events_;
     if (events.size() == events.capacity()) events.reserve(std::max<std::size_t>(4096, 2 * events.size()));

@@ -1,4 +1,5 @@
-// Profile: measures where a program spends its time. It records every kernel call with its module, phase and step.
+// Profile: measures the time of the parts of a program. A Profile records every kernel call with its module, phase and
+// step.
 //
 //   {
 //     Profile profile;
@@ -16,45 +17,46 @@
 
 namespace plumb {
 
-// Records the kernel calls of the thread that made it, until stop() or its end. A thread can have one recording profile
-// at a time. Without a profile nothing is measured and nothing slows down. On a GPU, each kernel is waited for, so that
-// it has its own time; these waits are not counted in traffic().
+// Records the kernel calls of the thread that made the Profile, until stop() or the destructor. A thread can have one
+// recording profile at a time. Without a profile nothing is measured and nothing slows down. On a GPU, a recording
+// profile waits for each kernel to measure the kernel's time; traffic() does not count these waits.
 class Profile {
  public:
   // One kernel call.
   struct Event {
-    const char* kernel;       // its name in core/kernels.def
+    const char* kernel;       // name of the kernel in core/kernels.def
     Path path;                // the module that called the kernel
     const char* phase;        // "forward", "forward (checkpoint)", "backward", "optimizer" or ""
     std::uint32_t step;       // the step of the RandomScope
-    std::int64_t start, end;  // in ns since the profile began
+    std::int64_t start, end;  // start and end in ns since the profile began
     double operations;        // floating-point operations of matrix products; 0 for other kernels
     double bytes;             // bytes of the arrays that the kernel read and wrote
     double allocated;         // bytes taken from the allocator since the previous event
   };
 
   // Starts the recording. Throws Error if another profile of this thread is recording.
-  [[nodiscard("kernel calls are recorded only while it lives; name it: Profile profile;")]] Profile();
+  [[nodiscard("a Profile records kernel calls only while it lives; name it: Profile profile;")]] Profile();
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
   // The recorded calls, in order.
   const std::vector<Event>& events() const { return events_; }
-  // The work that the device of the kernels was given, from the beginning to stop() or to now.
+  // The device's launches, copies and waits from construction to stop(), or to now.
   Traffic traffic() const;
-  // Ends the recording, like the destructor, so that later work is not recorded. May be called again.
+  // Ends the recording, like the destructor, so that later work is not recorded. stop() may be called several times.
   void stop();
   // The time in ns from construction to stop(), or to now.
   std::int64_t duration() const;
 
-  // A table for people, at most 120 columns wide: the time by kernel and by module (numbers in paths become *, as in
-  // "ViT.blocks.*.attn.qkv"), in ms for each phase ("other" is time outside all phases, such as that of the loss), the
-  // share of duration(), GFLOP/s of matrix products, GB/s, MB taken from the allocator, and the time outside kernels.
-  // For a GPU also the launches, copies and waits of a step, and the bytes that its launches read and write.
+  // A table as text, at most 120 columns wide. The table has a row for each kernel and each module; numbers in paths
+  // become *, as in "ViT.blocks.*.attn.qkv". A row has the time in ms for each phase ("other" is time outside all
+  // phases, such as that of the loss), the share of duration(), GFLOP/s of matrix products, GB/s, and MB taken from the
+  // allocator. Further lines give the time outside kernels and, for a GPU, the launches, copies and waits of a step and
+  // the bytes that its launches read and write.
   std::string table() const;
-  // A trace in Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds). It can be
-  // opened in chrome://tracing or Perfetto.
+  // A trace in Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds).
+  // chrome://tracing and Perfetto open such traces.
   std::string chrome_trace() const;
 
  private:

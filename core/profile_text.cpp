@@ -50,7 +50,7 @@ std::string without_numbers(const Path& path) {
   return result;
 }
 
-constexpr std::size_t name_width = 36;  // a row has 120 columns
+constexpr std::size_t name_width = 36;  // characters of the name column; a row has 120
 
 std::string header(const char* title) {
   return fmt::format("{:<{}} {:>7} {:>9} {:>7} {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}\n", title, name_width, "calls",
@@ -58,13 +58,13 @@ std::string header(const char* title) {
 }
 
 // A row of the table. A number that rounds to zero is left blank. A name that is too long loses its beginning, because
-// its end distinguishes it better.
+// the ends of names differ more.
 std::string row(const std::string& name, const Sum& s, double total_ms) {
   const auto number = [](double value, int digits) {
     const std::string text = fmt::format("{:.{}f}", value, digits);
     return text.find_first_not_of("0.") == std::string::npos ? "" : text;
   };
-  const double per_second = s.ms > 0 ? 1e-6 / s.ms : 0;  // in units of 10^9 per second
+  const double per_second = s.ms > 0 ? 1e-6 / s.ms : 0;  // factor from a count to 10^9 counts per second
   std::string text = fmt::format(
       "{:<{}} {:>7} {:>9.3f} {:>5.1f} % {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}",
       name.size() > name_width ? "..." + name.substr(name.size() - name_width + 3) : name, name_width,
@@ -89,7 +89,7 @@ std::string steps_of(const std::vector<Profile::Event>& events) {
                                  : fmt::format("steps {} to {}", first.step, last.step);
 }
 
-// A line about a device other than the host: "cuda, a step: 132 launches, ...".
+// A line about a device other than the host: "cuda, per step: 132 launches, ...".
 std::string text_of(const Traffic& t, Device device, std::int64_t steps) {
   const auto a_step = [&](std::uint64_t count) {
     return fmt::format("{:.4g}", static_cast<double>(count) / static_cast<double>(steps));

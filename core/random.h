@@ -1,17 +1,16 @@
 // Random numbers as functions, not as a stream: every draw is Philox-4x32-10 of a key and a counter.
 //
-// The key (64 bits) is a hash of the run's seed and the path of the module or parameter. Adding a module therefore
-// changes no other draw. The counter (4 words) is (step, purpose, a, b). One call gives 128 bits, used as eight 16-bit
-// draws (draw i is the i-th half word, low half first) or as four 32-bit words.
+// The key (64 bits) is a hash of the seed and the path of the module or parameter. Adding a module therefore changes no
+// other draw. The counter (4 words) is (step, purpose, a, b). One call gives 128 bits, used as eight 16-bit draws (draw
+// i is the i-th half word, low half first) or as four 32-bit words.
 //   DropKey, attention dropout:  a = global_sample * heads + head,  b = query << 16 | key / 8; draw key % 8
 //     A mask shared by heads uses head = 0; a mask shared by queries uses query = 0. For DropKey's shapes block and
 //     cross, the draw of key keys - H W + i W + j says whether cell (i, j) of the patch grid [H, W] is a seed; its
 //     threshold is that of the seed rate (core/drop_key.h).
 //   drop-path:                   a = global_sample, b = branch; draw 0
 //   DropHead:                    a = global_sample, b = head / 8; draw head % 8
-//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8. Init uses the
-//   words
-//     as two normal or four uniform numbers, see below.
+//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8
+//     Init uses the words as two normal or four uniform numbers.
 // An entry is dropped if its draw < round(65536 p). The layout and the numbers of the purposes are frozen: the CUDA
 // kernels compute the same draws.
 #pragma once
@@ -95,9 +94,9 @@ constexpr Draw element_draw(std::uint64_t key, std::uint32_t step, Purpose purpo
 // Turns a word of a draw into a uniform number in [0, 1); its 32 bits are exact in double.
 constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
 
-// Standard normal numbers for initial values, by the Box-Muller transform (purpose init): element i uses
-// the words 2 (i % 2) and 2 (i % 2) + 1 of block i / 2. `attempt` selects further numbers for the same element, as
-// truncated draws need them; it takes the place of the step, which is otherwise 0.
+// Standard normal numbers for initial values, by the Box-Muller transform (purpose init): element i uses the words
+// 2 (i % 2) and 2 (i % 2) + 1 of block i / 2. `attempt` selects further numbers for the same element, which truncated
+// draws need. In the counter, `attempt` takes the place of the step, which is otherwise 0.
 double normal_draw(std::uint64_t key, std::uint64_t element, std::uint32_t attempt = 0);
 // Fills `values` with the normal draws of elements 0, 1, 2, ...
 void normal_draws(std::uint64_t key, std::span<double> values);

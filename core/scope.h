@@ -1,5 +1,5 @@
-// The current position of a thread in the program: module path, phase and step. Error messages quote it, and random
-// draws depend on it.
+// The current position of a thread in the program: module path, phase and step. Error messages quote this position, and
+// random draws depend on it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct RandomState {
 const Path& current_path();
 const RandomState& random_state();
 // The random state for an op that draws. Throws Error if no RandomScope is open, because then every step would draw the
-// same numbers. `otherwise` ends the message: it says how to avoid draws.
+// same numbers. The text `otherwise` ends the message; this text explains how to avoid draws.
 const RandomState& random_state_for(const char* op, const char* otherwise = "or call eval() on the model");
 // The phase of this thread, such as "forward", "forward (checkpoint)" or "backward"; "" outside all phases.
 const char* current_phase();
@@ -49,7 +49,7 @@ class PhaseScope {
   ScopedValue<const char*> value_;
 };
 
-// Sets the seed and the step of random draws until the scope ends. Training opens one for each step:
+// Sets the seed and the step of random draws until the scope ends. Training opens a scope for each step:
 //   RandomScope scope({.seed = seed, .step = step});
 class RandomScope {
  public:

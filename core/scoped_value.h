@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-// Gives a variable another value until the scope ends, then restores the old one.
+// Gives a variable another value until the scope ends, then restores the old value.
 template <class T>
 class ScopedValue {
  public:

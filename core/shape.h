@@ -50,8 +50,8 @@ class Shape {
   int rank_ = 0;
 };
 
-// The shape that both broadcast to by NumPy's rules. Throws Error "[op] expected shapes that
-// broadcast together, got ..."
+// The shape to which both shapes broadcast by NumPy's rules. Throws Error "[op] expected shapes that broadcast
+// together, got ..."
 Shape broadcast(const Shape& a, const Shape& b, const char* op);
 // Whether an array of shape `from` broadcasts to `to` by NumPy's rules.
 bool broadcasts_to(const Shape& from, const Shape& to);

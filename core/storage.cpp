@@ -48,7 +48,7 @@ class System {
 
 using Pool = std::conditional_t<buffers_are_reused, Heap, System>;
 
-constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
+constexpr std::size_t large_from = std::size_t{64} << 10;  // smallest size in bytes of a large buffer
 
 // Tests set this environment variable to fill fresh buffers with NaN, so that a kernel that
 // reads unwritten memory fails.
@@ -106,7 +106,7 @@ class Cache {
   std::uint64_t allocations_ = 0, allocated_ = 0;
 };
 
-// Never destroyed, because storages with static lifetime may outlive any static object.
+// The caches are never destroyed, because storages with static lifetime may outlive any static object.
 Cache& cache_of(Device device) {
   static Cache& host = *new Cache(host_memory());
   if (in_host_memory(device)) return host;

@@ -12,10 +12,10 @@ namespace plumb {
 struct HeapBlock;
 
 // 64-byte aligned, uninitialised memory of a device. `version` counts in-place changes, so that the backward pass can
-// detect that a saved value was changed. The constructor throws std::bad_alloc if there is no memory.
+// detect that a saved value was changed. The constructor throws std::bad_alloc if the device has not enough memory.
 struct Storage {
   explicit Storage(std::size_t size, Device device = Device::cpu);
-  // A part of the bytes of `whole`, which stay alive as long as the part does.
+  // A part of the bytes of `whole`. The bytes stay alive as long as this part.
   Storage(std::shared_ptr<Storage> whole, std::size_t begin, std::size_t size);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -31,7 +31,7 @@ struct Storage {
   std::shared_ptr<Storage> whole_;
 };
 
-// Whether freed memory is reused without asking the system. Not under AddressSanitizer, which puts
+// Whether freed memory is reused without a request to the system. The value is false under AddressSanitizer, which puts
 // red zones around every buffer.
 #if defined(__SANITIZE_ADDRESS__)
 #define PLUMB_ADDRESS_SANITIZER
@@ -53,12 +53,12 @@ struct MemoryStats {
   std::size_t peak;                  // highest in_use since the last reset_peak_memory()
   std::size_t reserved;              // bytes taken from the system, in use or cached
   std::uint64_t allocations;         // storages made since the process began
-  std::uint64_t allocated;           // total bytes of these storages
+  std::uint64_t allocated;           // total bytes of all storages made since the process began
   std::uint64_t system_allocations;  // allocations that took memory from the system
 };
 // The memory use of a device now.
 MemoryStats memory_stats(Device device = Device::cpu);
-// Sets the peak of a device to its present use.
+// Sets the peak of a device to the memory that is in use now.
 void reset_peak_memory(Device device = Device::cpu);
 // Gives cached memory back to the system: the huge pages that hold no live storage.
 void release_cached_memory(Device device = Device::cpu);

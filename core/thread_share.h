@@ -7,14 +7,14 @@ namespace cpu {
 class ThreadPool;
 }
 
-// While a ThreadShare lives, kernels called from the thread that made it run on `threads` threads that are not
-// shared with other callers (the calling thread is one of them). num_threads() in that thread then returns
-// `threads`, at least 1. Without a share, all callers share num_threads() threads; a caller that finds them busy
-// computes its loops without help. Shares nest.
+// While a ThreadShare lives, kernels called from the thread that made it run on `threads` threads that are not shared
+// with other callers; the calling thread is one of these threads. num_threads() in that thread then returns `threads`,
+// at least 1. Without a share, all callers share num_threads() threads; a caller that finds them busy computes its
+// loops without help. Shares nest.
 class ThreadShare {
  public:
   [[nodiscard(
-      "the thread has its share only while it lives; name it: ThreadShare share(threads);")]] explicit ThreadShare(int threads);
+      "a ThreadShare has an effect only while it lives; name it: ThreadShare share(threads);")]] explicit ThreadShare(int threads);
   ~ThreadShare();
   ThreadShare(const ThreadShare&) = delete;
   ThreadShare& operator=(const ThreadShare&) = delete;

@@ -1,7 +1,7 @@
-// Does the gradient of a gate that starts at zero point anywhere, or is it noise? This program takes several batches
-// through a fresh ReZero network and measures (mean gradient)^2 / mean of (gradient^2) over the gates. This share is 1
-// if all batches agree, and about 1 / batches if the gradients are only noise. It also measures the norms of the
-// gradients of the gates and of the branches; the latter are 0 at this start.
+// Is the gradient of a gate with initial value 0 a signal, or only noise? This program takes several batches through a
+// fresh ReZero network and measures (mean gradient)^2 / mean of (gradient^2) over the gates. This share is 1 if all
+// batches agree, and about 1 / batches if the gradients are only noise. The program also measures the norms of the
+// gradients of the gates and of the branches. The gradients of the branches are 0 at initialisation.
 #include <plumb/plumb.h>
 
 #include <map>
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
                            nn::ViTOptions options = run.vit({.depth = 6, .gate = "rezero"});
                            options.pool = nn::Pool::token;
                            nn::ViT model(options);
-                           std::map<std::string, double> means;  // of the gradient, by the name of the gate
+                           std::map<std::string, double> means;  // mean gradients by gate
                            double gates = 0, branches = 0;       // mean squared norms of the gradients
                            const auto batches = static_cast<double>(run.steps());
                            for (const lab::Batch& batch : run.batches()) {

@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
   return lab::experiment(
       argc, argv, {.name = "own_loop", .summary = "Layer-wise learning rates and early stopping."}, [](lab::Run& run) {
         nn::ViT model(run.vit({.depth = 6}));
-        // The last block has the full learning rate, each earlier one 0.8 of the next, and the embedding the lowest.
+        // The last block has the full learning rate. Each earlier block has 0.8 of the next block's learning rate, and
+        // the embedding has the lowest learning rate.
         for (std::size_t i = 0; i < 6; ++i)
           model.stack().blocks()[i]->each_parameter(
               [&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });

@@ -1,5 +1,5 @@
-// A custom op, written outside the library. A plain loop computes its value. Ops compute its derivative, so it can be
-// differentiated any number of times.
+// A custom op, written outside the library. A plain loop computes the value of the op. Ops compute the derivative, so
+// that the op can be differentiated any number of times.
 #include <plumb/plumb.h>
 
 #include <cmath>

@@ -20,12 +20,12 @@ int main() {
   };
   nn::save_weights(vit(10, 1), "vit.safetensors", nn::timm_vit());  // under timm's names
 
-  // Load the whole model. If a name is missing or a shape differs, the error lists each of them.
+  // Load the whole model. If a name is missing or a shape differs, the error lists each difference.
   nn::ViT model = vit(10, 2);
   nn::load_weights(model, "vit.safetensors", nn::timm_vit());
 
-  // Load for fine-tuning: leave out the head, because it has another size; it keeps its initial values. The loop also
-  // removes the prefix "model." that some files put before each name.
+  // Load for fine-tuning: leave out the head, because the head has another size and keeps its initial values. The loop
+  // also removes the prefix "model." that some files put before each name.
   nn::ViT tuned = vit(3, 4);
   nn::NamedTensors given;
   for (const auto& [name, value] : nn::read_safetensors("vit.safetensors").tensors)

@@ -21,7 +21,7 @@ void check_index_along(const char* op, const Tensor& x, int axis, const Tensor& 
 
 Tensor taken(const Tensor& x, const Tensor& index, int axis);
 
-// Adds the elements of source to zeros of this shape.
+// Returns zeros of this shape to which the elements of source are added.
 Tensor scattered(const Tensor& source, const Tensor& index, int axis, const Shape& shape) {
   Array y = full_like(source.array(), shape, 0);
   kernels(y).scatter_add_along(source.array(), index.array(), axis, y);

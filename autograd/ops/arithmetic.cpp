@@ -190,7 +190,7 @@ Tensor pow(const Tensor& x, const Tensor& y) {
     }
     if (y.requires_grad()) {
       const Tensor flat =
-          equal(maximum(abs(x.get().detach()), -y.get().detach()), 0);  // where x is 0 and y is at least 0
+          equal(maximum(abs(x.get().detach()), -y.get().detach()), 0);  // 1 if x is 0 and y is at least 0
       const Tensor base = where(flat, 1, x);
       d_exponent = dy * (pow(base, y) * log(base));
     }
@@ -200,7 +200,8 @@ Tensor pow(const Tensor& x, const Tensor& y) {
 
 namespace {
 
-// The share of the gradient that an operand gets: 1 if it was chosen, 1/2 if both are equal, and 1 if one is NaN.
+// The share of the gradient that an operand gets: 1 if the operand was chosen, 1/2 if both operands are equal, and 1 if
+// an operand is NaN.
 Tensor chosen(const Tensor& not_chosen, const Tensor& equal_ones, DType dtype) {
   return 1 - cast(not_chosen, dtype) - 0.5 * cast(equal_ones, dtype);
 }

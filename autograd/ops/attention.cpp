@@ -108,9 +108,9 @@ namespace {
 
 using detail::make_call;
 
-// The backward pass in ops that are recorded. With P = softmax(scale q k^T) under the call's masks and A =
-// dropped(P): dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of
-// the forward pass is not needed.
+// The backward pass, written in ops that are recorded. With P = softmax(scale q k^T) under the call's masks and A =
+// dropped(P): dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of the
+// forward pass is not needed.
 Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const Tensor& dy, const Tensor& q,
                           const Tensor& k, const Tensor& v) {
   const Tensor scaled = q * call.scale, p = detail::masked_softmax(call, keep, matmul(scaled, k, false, true));
@@ -153,7 +153,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   return record_fused(
       op, y, {q, k, v},
       [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call, sums](const Tensor& dy) {
-        keep.get();  // throws if the mask was changed: the call may share its buffer
+        keep.get();  // throws if the mask was changed; the call may share the mask's buffer
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
         kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()),
                                        heads_of(v.array()), sums, heads_of(Out(dq)), heads_of(Out(dk)),

@@ -16,13 +16,13 @@ AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const 
 // The masks that kernels draw, as arrays: the kept keys (after the policy for empty rows), the multipliers of
 // probabilities (undefined without dropout), and the rows that the policy `paper` makes uniform.
 struct Masks {
-  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]
+  Tensor keep, multiplier, uniform_rows;  // keep u8 [B,H,N,M], multiplier [B,H,N,M], uniform_rows u8 [B,H,N,1]
 };
 Masks draw_masks(const AttentionCall& call, const Tensor& like);
 
 // Softmax of scores [B, H, N, M] over the keys that the call keeps, with its policy for empty rows; `keep` is the mask
-// that the call was made from. masked_softmax_backward() is its backward pass as an op, for its result p. dropped()
-// applies dropout to probabilities. Kernels draw the masks and do not store them.
+// that the call was made from. masked_softmax_backward() is the backward pass of masked_softmax() as an op; p is the
+// result of masked_softmax(). dropped() applies dropout to probabilities. Kernels draw the masks and do not store them.
 Tensor masked_softmax(const AttentionCall& call, const Tensor& keep, const Tensor& scores);
 Tensor masked_softmax_backward(const AttentionCall& call, const Tensor& dp, const Tensor& p);
 Tensor dropped(const AttentionCall& call, const Tensor& p);

@@ -28,7 +28,7 @@ Tensor detail::masked_softmax(const AttentionCall& given, const Tensor& keep, co
   return record_fused(
       "attention_softmax", p, {scores},
       [call, keep = Saved(keep)](const Tensor& dp, const Tensor& result) {
-        keep.get();  // throws if the mask was changed: the call may share its buffer
+        keep.get();  // throws if the mask was changed; the call may share the mask's buffer
         const Out dx = empty_like(result.array());
         kernels(dx).attention_softmax_backward(call, dp.array(), result.array(), dx);
         return Tensors{Tensor(dx)};

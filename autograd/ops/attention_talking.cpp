@@ -1,6 +1,6 @@
-// Talking heads (Shazeer et al. 2020), as in CaiT: S = scale q k^T, S'_i = sum_j P_ij S_j + p_i, A = softmax(S'),
-// A'_i = sum_j R_ij A_j + r_i, then dropout, then A' v. Each entry needs all heads, so a kernel that loops over keys
-// cannot fuse the op. It consists of matrix products, and of a softmax and a dropout whose masks are not stored.
+// Talking heads (Shazeer et al. 2020), as in CaiT: S = scale q k^T, S'_i = sum_j P_ij S_j + p_i, A = softmax(S'), A'_i
+// = sum_j R_ij A_j + r_i, then dropout, then A' v. Each entry needs all heads, so a kernel that loops over keys cannot
+// fuse the op. The op consists of matrix products, and of a softmax and a dropout whose masks are not stored.
 #include "autograd/ops/attention_masks.h"
 
 namespace plumb {

@@ -1,4 +1,4 @@
-// Cross entropy: the mean over rows of -sum_c t_c log softmax(x)_c. Its gradient is (softmax(x) sum(t) - t) / rows.
+// Cross entropy: the mean over rows of -sum_c t_c log softmax(x)_c. The gradient is (softmax(x) sum(t) - t) / rows.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -62,7 +62,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target) {
   detail::check_logits("soft_cross_entropy", logits);
   detail::check_operands("soft_cross_entropy", logits, target);
-  check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target {} like the logits, got {}",
+  check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target of shape {} like the logits, got {}",
         logits.shape(), target.shape());
   check(!target.requires_grad(),
         "[soft_cross_entropy] expected a constant target, got one that requires a gradient; detach() it");

@@ -38,12 +38,13 @@ Tensor floor(const Tensor& x);  // derivative 0
 Tensor round(const Tensor& x);  // to the nearest integer, ties to even; derivative 0
 // Elementwise power: x^exponent.
 Tensor pow(const Tensor& x, double exponent);
-// Elementwise power: x^y. The derivative with respect to x is 0 where y is 0. The derivative with respect to y is 0
-// where x is 0 and y >= 0, and NaN where x < 0.
+// Elementwise power: x^y. The derivative with respect to x is 0 if y is 0. The derivative with respect to y is 0 if x
+// is 0 and y >= 0, and NaN if x < 0.
 Tensor pow(const Tensor& x, const Tensor& y);
 // Elementwise c / x.
 inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
-// The larger, or the smaller, of two operands; NaN if one is NaN. If both are equal, each gets half of the gradient.
+// The larger, or the smaller, of two operands; NaN if an operand is NaN. If both operands are equal, each operand gets
+// half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& x, double c);
@@ -57,9 +58,10 @@ Tensor cast(const Tensor& x, DType dtype);
 
 // ---- comparisons (compare.cpp)
 
-// A mask u8, as where() takes it: 1 where the comparison holds, else 0; without a gradient. Operands have the same
-// dtype, which may be any. Every comparison with NaN is false. A double is compared in the dtype of x; Error if that
-// cannot hold it. (There is no operator ==, which could be mistaken for a comparison of handles.)
+// A mask u8 for where(): 1 if the comparison of the elements holds, else 0. The mask has no gradient. Both operands
+// have the same dtype, which may be any. Every comparison with NaN is false. A double is compared in the dtype of x;
+// throws Error if this dtype cannot represent the double. (There is no operator ==, which could be mistaken for a
+// comparison of handles.)
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);
 Tensor less_equal(const Tensor& a, const Tensor& b);
@@ -82,18 +84,18 @@ inline Tensor operator>=(const Tensor& x, double c) { return greater_equal(x, c)
 Tensor isnan(const Tensor& x);
 Tensor isfinite(const Tensor& x);
 // Whether |a - b| <= absolute + relative |b| holds for all elements after broadcasting. Equal infinities are close. NaN
-// is close to NaN if `equal_nan`, else to nothing. Operands have the same dtype, which may be any, and may be on
-// different devices. Waits for both.
+// is close to NaN if `equal_nan`, else to nothing. Both operands have the same dtype, which may be any, and may be on
+// different devices. Waits for both operands.
 bool allclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8, bool equal_nan = false);
 
 // ---- selection (where.cpp)
 
-// Selects elementwise: a where the mask (u8) is not 0, else b. Each element's gradient flows only to the operand that
-// it comes from.
+// Selects elementwise: a where the mask (u8) is not 0, else b. The gradient of an element flows only to the selected
+// operand.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& mask, const Tensor& a, double b);
 Tensor where(const Tensor& mask, double a, const Tensor& b);
-// Selects between two numbers by a mask (u8): a constant in f32, f64 or bf16 on the device of the mask.
+// Selects between two numbers by a mask (u8). The result is a constant in f32, f64 or bf16 on the device of the mask.
 Tensor where(const Tensor& mask, double a, double b, DType dtype = defaults().dtype);
 // Replaces elements of x: value where the mask (u8) is not 0, else x.
 inline Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return where(mask, value, x); }

@@ -1,4 +1,4 @@
-// Residual sum y = skip + s[sample] g f; the gate g is a scalar, per channel or absent. Its gradients: dskip = dy, df =
+// Residual sum y = skip + s[sample] g f; the gate g is a scalar, per channel or absent. The gradients: dskip = dy, df =
 // s g dy, dg = sum of s dy f.
 #include "autograd/node.h"
 #include "autograd/ops.h"

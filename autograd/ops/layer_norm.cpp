@@ -1,5 +1,5 @@
 // Layer norm (Ba et al. 2016) over the last axis: y = weight h + bias, h = (x - mean) / sqrt(var + eps), with var
-// divided by D. Its gradients, with u = weight dy: dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps), dweight = sum dy
+// divided by D. The gradients, with u = weight dy: dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps), dweight = sum dy
 // h, dbias = sum dy.
 #include "autograd/node.h"
 #include "autograd/ops.h"

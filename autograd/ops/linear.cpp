@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-// The parts that are fused with the product; undefined ones are absent.
+// The parts that are fused with the product. An undefined tensor is an absent part.
 struct Around {
   NormParameters norm = {};
   std::optional<Gelu> gelu = {};
@@ -21,7 +21,7 @@ struct Around {
 Tensor as_f32(const Tensor& x) { return x.dtype() == DType::bf16 ? cast(x, DType::f32) : x; }
 
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (x.defined() && x.dtype() == DType::bf16) {  // the result of an earlier op in a bf16 run; weights stay f32
+  if (x.defined() && x.dtype() == DType::bf16) {  // x is the bf16 result of an earlier op; weights stay f32
     detail::check_float(op, weight);
     check(weight.dtype() == DType::f32 && weight.device() == x.device(),
           "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op, name(x.device()),
@@ -62,9 +62,9 @@ struct Kept {
 
 Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
 
-// The backward pass in ops that are recorded, in f32 and f64. With h = norm(x), u = h W^T + b and du the gradient of u:
-// dh = du W, dW = du^T h, db = sum du. The output of the branch is not needed. With s the row scale and G = (s dy)^T h:
-// dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
+// The backward pass in f32 and f64, written in ops that are recorded. With h = norm(x), u = h W^T + b and du the
+// gradient of u: dh = du W, dW = du^T h, db = sum du. The output of the branch is not needed. With s the row scale and
+// G = (s dy)^T h: dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
 Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
   const PrecisionScope exact(Precision::f32);
   const Tensor &x = kept.x, &weight = kept.weight, &bias = kept.bias, &gate = kept.gate, &row_scale = kept.row_scale;
@@ -106,7 +106,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   check_linear(op, x, weight, bias);
   const NormParameters& norm = around.norm;
   const Tensors inputs{x, weight, bias, norm.weight, norm.bias, around.skip, around.gate};
-  // f64 is for checking gradients, so it is never rounded to bf16.
+  // Operands in f64 serve to check gradients, so they are never rounded to bf16.
   const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16),
              bf16_result = bf16 && around.bf16_result;
   Array y(x.shape().with(-1, weight.dim(0)), bf16_result ? DType::bf16 : weight.dtype(), x.device());
@@ -147,7 +147,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   const bool junction = around.skip.defined();
   const auto backward = [kept, junction](const Tensor& dy) {
     for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale})
-      s->get();  // throws if one was changed: the call reads them
+      s->get();  // throws if the tensor was changed; the call reads the tensor's buffer
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
     LinearGradients g;
     if (kept->x.requires_grad()) {
@@ -166,8 +166,8 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   };
   const auto differentiable = [kept, junction](const Tensor& dy) {
     if (kept->call.products == Precision::f32) return recorded_backward(*kept, junction, dy);
-    // In bf16: the derivatives of the composed definition. Its value does not matter, only its gradient dy, so zeros
-    // replace the skip, which is not kept.
+    // For products in bf16, these are the derivatives of the composed definition. The derivatives depend on dy and not
+    // on the skip, so zeros replace the skip, which is not kept.
     const auto whole = [&](const Tensors& in) {
       return composed({{in[3], in[4], kept->eps},
                        kept->gelu,

@@ -1,5 +1,5 @@
 // Losses, each a scalar. Predictions and targets are floating and have the same shape; nothing broadcasts. Unless a
-// comment says otherwise, gradients flow to both.
+// comment says otherwise, gradients flow to the prediction and the target.
 #pragma once
 
 #include "autograd/tensor.h"
@@ -9,8 +9,9 @@ namespace plumb {
 // ---- classification (cross_entropy.cpp, argmax.cpp)
 
 // The mean cross entropy of the rows of logits [.., C] with labels i64 [..]. With smoothing s, the target of a row is
-// (1 - s) onehot + s / C. A label out of range throws Error on the host. On cuda, it makes the loss NaN, because a
-// check would have to wait for the labels; in anomaly mode (autograd/debug.h), it throws Error there too.
+// (1 - s) onehot + s / C. A label out of range throws Error on the host. On cuda, such a label makes the loss NaN,
+// because a check would have to wait for the labels; in anomaly mode (autograd/debug.h), such a label throws Error on
+// cuda too.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
 // The mean cross entropy of the rows of logits with a target of probabilities, both [.., C].
 // The target must be a constant.
@@ -21,7 +22,8 @@ double accuracy(const Tensor& logits, const Tensor& labels);
 
 // ---- regression and probabilities (losses.cpp)
 
-// The mean of d^2 over all elements, with d = prediction - target. Throws Error if there is no element, here and below.
+// The mean of d^2 over all elements, with d = prediction - target. All losses of this section throw Error if there is
+// no element.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target);
 // The mean of |d|; the derivative is 0 at d = 0.
 Tensor l1_loss(const Tensor& prediction, const Tensor& target);

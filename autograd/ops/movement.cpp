@@ -1,4 +1,4 @@
-// Primitives that move elements. The gradient of each one is another of them.
+// Primitives that move elements. The gradient of each primitive is another primitive of this file.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-// Returns a tensor of `value`s in which x[.., begin : begin + length, ..] is `part`.
+// Returns a tensor whose slice [.., begin : begin + length, ..] is `part` and whose other elements are `value`.
 Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begin, double value = 0) {
   Array y = full_like(part.array(), shape, value);
   kernels(y).assign_slice(part.array(), axis, begin, y);
@@ -19,7 +19,7 @@ Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begi
 
 Tensor rows_at(const Tensor& x, const Tensor& index);
 
-// Adds the rows to zeros of this shape, at index[i..].
+// Returns zeros of this shape to which row i.. is added at index[i..].
 Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
   Array y = full_like(rows.array(), shape, 0);
   kernels(y).scatter_add(rows.array(), index.array(), y);
@@ -141,7 +141,7 @@ Tensor stack(const Tensors& parts, int axis) {
   check(!parts.empty(), "[stack] expected at least one tensor, got none");
   detail::check_defined("stack", parts[0]);
   const Shape& shape = parts[0].shape();
-  const int place = detail::checked_axis("stack", shape.appended(1), axis);  // an axis of the result
+  const int place = detail::checked_axis("stack", shape.appended(1), axis);  // counts the axes of the result
   std::vector<std::int64_t> dims(shape.begin(), shape.end());
   dims.insert(dims.begin() + place, 1);
   Tensors rows;
@@ -184,7 +184,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
 Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, double value) {
   detail::check_defined("pad", x);
   check(static_cast<int>(widths.size()) == x.shape().rank(),
-        "[pad] expected a pair of widths for each axis of {}, got {}", x.shape(), widths.size());
+        "[pad] expected a pair of widths for each axis of {}, got {} pairs", x.shape(), widths.size());
   Tensor y = x;
   for (int axis = 0; axis < x.shape().rank(); ++axis) {
     const auto [before, after] = widths[static_cast<std::size_t>(axis)];
@@ -210,7 +210,7 @@ Tensor embedding(const Tensor& index, const Tensor& weight) {
   return rows_at(weight, index);
 }
 
-// Gathers rows of x with the axis moved to the front, then moves the axes of index to its place.
+// Gathers rows of x with `axis` moved to the front, then moves the axes of `index` to the place of `axis`.
 Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
   detail::check_defined("index_select", x);
   axis = detail::checked_axis("index_select", x.shape(), axis);

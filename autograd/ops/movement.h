@@ -1,4 +1,4 @@
-// Ops that move elements: shapes, parts, and elements chosen by index. They take any dtype unless a comment says
+// Ops that move elements: shapes, parts, and elements chosen by index. These ops take any dtype, unless a comment says
 // floating. The gradient of each op is another op of this file.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace plumb {
 
 // Gives x another shape; shares the buffer. Throws Error if the number of elements differs.
 Tensor reshape(const Tensor& x, const Shape& shape);
-// Gives x another shape; one extent may be -1, which stands for the extent that the others
-// leave: reshape(x, {batch, -1}).
+// Gives x another shape; one extent may be -1, which stands for the extent that follows from the number of elements:
+// reshape(x, {batch, -1}).
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
 // Reorders axes: axis i of the result is axis axes[i] of x.
 Tensor permute(const Tensor& x, const Axes& axes);
@@ -41,7 +41,7 @@ Tensor stack(const Tensors& parts, int axis = 0);
 Tensors unbind(const Tensor& x, int axis = 0);
 // `count` slices of equal extent along the axis. Throws Error if `count` does not divide the extent.
 Tensors chunk(const Tensor& x, std::int64_t count, int axis);
-// Slices of extent `size` along the axis; the last one may be smaller.
+// Slices of extent `size` along the axis; the last slice may be smaller.
 Tensors split(const Tensor& x, std::int64_t size, int axis = 0);
 // Slices of these extents along the axis. Throws Error if their sum is not the extent of the axis.
 Tensors split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
@@ -60,35 +60,35 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);
 Tensor flip(const Tensor& x, const Axes& axes = {});
 // Shifts x along the axis: x[i] moves to index i + shift. An element that passes the end continues at the start.
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);
-// Copies x [.., M, N], floating, with 0 above (tril) or below (triu) a diagonal, which starts at column `diagonal`. A
+// Copies a floating x [.., M, N], with 0 above (tril) or below (triu) a diagonal, which starts at column `diagonal`. A
 // negative `diagonal` starts at row -diagonal.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 // For a vector [N], the matrix with the vector on the given diagonal and 0 elsewhere. For a matrix, the vector of its
-// given diagonal. Floating.
+// given diagonal. x must be floating.
 Tensor diag(const Tensor& x, std::int64_t diagonal = 0);
 // The sum of the diagonal of a matrix.
 Tensor trace(const Tensor& x);
-// A copy of x in a new buffer; gradients flow through it.
+// A copy of x in a new buffer; gradients flow through the copy.
 Tensor clone(const Tensor& x);
 
 // ---- elements chosen by index (movement.cpp, along_axis.cpp)
 // Indices are i64 in 0 .. extent - 1 and constants. An index out of range throws Error on the host. On cuda, a check
-// would have to wait for the indices. There the element becomes NaN (-1 for integers) or is not added; only anomaly
-// mode (autograd/debug.h) throws Error. Indices may repeat: gradients are added in the order of the indices, so that
-// results are the same in every run.
+// would have to wait for the indices. Therefore, on cuda, the element becomes NaN (-1 for integers) or is not added;
+// only anomaly mode (autograd/debug.h) throws Error. Indices may repeat: gradients are added in the order of the
+// indices, so that results are the same in every run.
 
 // The rows of x [V, ..] at index [..] -> [index.., ..].
 Tensor gather(const Tensor& x, const Tensor& index);
 // The elements of x at `index` along the axis: x[.., index, ..]. index has any number of axes, which replace `axis`.
 Tensor index_select(const Tensor& x, int axis, const Tensor& index);
-// The rows of weight [V, D] at index [..] -> [.., D]. Floating.
+// The rows of weight [V, D] at index [..] -> [.., D]. weight must be floating.
 Tensor embedding(const Tensor& index, const Tensor& weight);
 // y[.., k, ..] = x[.., index[.., k, ..], ..] along the axis (np.take_along_axis, torch.gather). index has the extents
 // of x, except along the axis.
 Tensor take_along_axis(const Tensor& x, const Tensor& index, int axis);
 // x with source[.., k, ..] added at position index[.., k, ..] of the axis, in the order of k. index and source have the
-// same shape: that of x, except along the axis. Floating.
+// same shape: that of x, except along the axis. x must be floating.
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
 
 }  // namespace plumb

@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 // Returns the first `count` indices (i64) of each row along the axis in ascending or descending order. NaN is larger
-// than all numbers; of equal elements the smaller index comes first.
+// than all numbers. If elements are equal, the smaller index comes first.
 Tensor first_in_order(const char* op, const Tensor& x, int axis, std::int64_t count, bool descending) {
   std::int64_t inner = 1;  // distance of neighbours on the axis
   for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-// Returns the shape of x in which the given axes (all if none are given) have extent 1, or are removed.
+// Returns the shape of x in which the given axes have extent 1, or are removed. Empty `axes` mean all axes.
 Shape reduced_shape(const char* op, const Shape& x, const Axes& axes, bool keep_axes) {
   std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), axes.empty());
   for (int axis : axes) {
@@ -150,7 +150,7 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {
   const Tensor u = x.detach();
   const Tensor y =
       record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
-        const Tensor none = equal(result, 0);  // where x is 0, its derivatives of any order are 0
+        const Tensor none = equal(result, 0);  // if x is 0, the derivatives of any order are 0
         return Tensors{where(none, zeros_like(result), dy / where(none, ones_like(result), result)) * x};
       });
   return keep_axes ? y : reshape(y, flat);

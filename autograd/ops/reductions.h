@@ -24,13 +24,14 @@ Tensor prod(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 // Error if there is no element.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// Variance in two passes: the sum of squared distances from the mean, divided by n - correction. 0 is NumPy's
-// default and what norms use; 1 gives the unbiased estimate, PyTorch's default. Throws Error unless correction < n.
+// Variance in two passes: the sum of squared distances from the mean, divided by n - correction. A correction of 0 is
+// NumPy's default, which norms use too. A correction of 1, PyTorch's default, gives the unbiased estimate. Throws Error
+// unless correction < n.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-// Standard deviation: sqrt(var(..)) with the same default correction; the derivative is 0 where it is 0. (It is not
-// called `std`, because that is the namespace of the standard library.)
+// Standard deviation: sqrt(var(..)) with the same default correction; if the deviation is 0, its derivative is 0. (The
+// function is not called `std`, which is the namespace of the standard library.)
 Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-// Euclidean norm: the square root of the sum of squares. The derivative is 0 where it is 0.
+// Euclidean norm: the square root of the sum of squares. If the norm is 0, its derivative is 0.
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 // log(sum(exp(x))), computed without overflow. If all elements are -infinity, the result is
 // -infinity and its derivatives are 0.
@@ -41,7 +42,7 @@ Tensor any(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 // Sums x to `shape`: undoes a broadcast from `shape` to the shape of x.
 Tensor sum_to(const Tensor& x, const Shape& shape);
-// Repeats x along axes of extent 1 and new leading axes, so that it gets this shape.
+// Repeats x along axes of extent 1 and new leading axes, so that the result has this shape.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 
 // ---- along an axis (order.cpp, along_axis.cpp)
@@ -49,9 +50,9 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape);
 // Cumulative sum along the axis: y[k] = x[0] + .. + x[k], added in this order.
 Tensor cumsum(const Tensor& x, int axis);
 
-// The result of sorting a floating x. NaN counts as larger than any number; equal elements keep the order of
-// their indices. Indices are i64 and have no gradient; values have one. The indices are computed on the
-// host, so sorting waits for x.
+// The result of sorting a floating x. NaN counts as larger than any number; equal elements keep the order of their
+// indices. Indices are i64 and have no gradient; values have a gradient. The indices are computed on the host, so
+// sorting waits for x.
 struct Ordered {
   Tensor values, indices;  // values = take_along_axis(x, indices, axis)
 };
@@ -62,8 +63,9 @@ Ordered sort(const Tensor& x, int axis = -1, bool descending = false);
 Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
 // The indices of sort().
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
-// The index of the largest, or smallest, element along the axis: the first of equal elements, or the first NaN. i64,
-// without a gradient. Computed on the host, so it waits for x. Throws Error if the axis is empty.
+// The index of the largest, or smallest, element along the axis: the first of equal elements, or the first NaN. The
+// result is i64 and has no gradient. The function computes on the host, so it waits for x. Throws Error if the axis is
+// empty.
 Tensor argmax(const Tensor& x, int axis = -1, bool keep_axis = false);
 Tensor argmin(const Tensor& x, int axis = -1, bool keep_axis = false);
 

@@ -1,4 +1,4 @@
-// RMS norm (Zhang, Sennrich 2019) over the last axis: y = weight h, h = x / sqrt(mean(x^2) + eps). Its gradients, with
+// RMS norm (Zhang, Sennrich 2019) over the last axis: y = weight h, h = x / sqrt(mean(x^2) + eps). The gradients, with
 // u = weight dy: dx = (u - h mean(u h)) / sqrt(mean(x^2) + eps), dweight = sum dy h.
 #include "autograd/node.h"
 #include "autograd/ops.h"

@@ -1,5 +1,5 @@
 // The backward passes of fused ops as ops, for second derivatives: when a gradient is recorded, these ops are recorded.
-// Their own backward passes are fused too; third derivatives go through primitives.
+// The backward passes of these ops are fused too; third derivatives go through primitives.
 #pragma once
 
 #include "autograd/tensor.h"

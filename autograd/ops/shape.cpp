@@ -68,7 +68,7 @@ Tensor squeeze(const Tensor& x, const Axes& axes) {
 
 Tensor unsqueeze(const Tensor& x, int axis) {
   detail::check_defined("unsqueeze", x);
-  const int place = detail::checked_axis("unsqueeze", x.shape().appended(1), axis);  // an axis of the result
+  const int place = detail::checked_axis("unsqueeze", x.shape().appended(1), axis);  // counts the axes of the result
   std::vector<std::int64_t> dims(x.shape().begin(), x.shape().end());
   dims.insert(dims.begin() + place, 1);
   return reshape(x, Shape(dims));
@@ -135,13 +135,14 @@ Tensors split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis)
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats) {
   detail::check_defined("repeat", x);
   const auto rank = static_cast<std::size_t>(x.shape().rank());
-  check(repeats.size() >= rank, "[repeat] expected a number for each axis of {}, got {}", x.shape(), repeats.size());
+  check(repeats.size() >= rank, "[repeat] expected a repeat count for each axis of {}, got {} counts", x.shape(),
+        repeats.size());
   std::vector<std::int64_t> dims(repeats.size() - rank, 1);
   dims.insert(dims.end(), x.shape().begin(), x.shape().end());
   Tensor y = reshape(x, Shape(dims));
   for (std::size_t axis = 0; axis < repeats.size(); ++axis) {
     const std::int64_t count = repeats[axis];
-    check(count >= 0, "[repeat] expected numbers of at least 0, got {} for axis {}", count, axis);
+    check(count >= 0, "[repeat] expected repeat counts of at least 0, got {} for axis {}", count, axis);
     if (count == 1) continue;
     const Tensor parts = around(y, static_cast<int>(axis));
     const std::int64_t run = parts.dim(1) * parts.dim(2);
@@ -154,7 +155,7 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats) {
 Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis) {
   detail::check_defined("repeat_interleave", x);
   axis = detail::checked_axis("repeat_interleave", x.shape(), axis);
-  check(count >= 0, "[repeat_interleave] expected a number of at least 0, got {}", count);
+  check(count >= 0, "[repeat_interleave] expected a repeat count of at least 0, got {}", count);
   const Tensor parts = around(x, axis);
   const std::int64_t rows = parts.dim(0) * parts.dim(1), run = parts.dim(2);
   return reshape(broadcast_to(reshape(parts, Shape{rows, 1, run}), Shape{rows, count, run}),
@@ -188,7 +189,8 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) {
   return triangle("triu", x, [=](std::int64_t i, std::int64_t j) { return j - i >= diagonal; });
 }
 
-// Works on the square whose diagonal is the requested one: the rest of a matrix is cut off, or added as zeros.
+// Works on the square matrix that has the requested diagonal as its main diagonal. For a matrix x, the other rows and
+// columns are cut off. For a vector x, rows and columns of zeros are added.
 Tensor diag(const Tensor& x, std::int64_t diagonal) {
   detail::check_float("diag", x);
   check(x.shape().rank() == 1 || x.shape().rank() == 2, "[diag] expected a vector or a matrix, got {}", x.shape());

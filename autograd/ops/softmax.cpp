@@ -9,7 +9,7 @@ namespace {
 using Forward = void (*)(const Array&, const Out&);
 using BackwardKernel = void (*)(const Array&, const Array&, const Out&);
 
-// Applies a kernel along an axis. `differentiable` is the backward pass in ops that are recorded.
+// Applies a kernel along an axis. `differentiable` is the backward pass, written in ops that are recorded.
 Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward,
                     BackwardKernel Kernels::*backward, Tensor (*differentiable)(const Tensor& dy, const Tensor& y)) {
   detail::check_float(op, x);

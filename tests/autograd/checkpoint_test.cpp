@@ -25,7 +25,7 @@ Result run(bool checkpointed, bool create_graph) {
   const Defaults f64{DType::f64, Device::reference};
   const Tensor x = variable(random_normal({2, 5, 8}, 1, "x", f64)),
                w = variable(random_normal({24, 8}, 1, "w", f64) * 0.3), scale = variable(tensor({0.5}, {1}, f64));
-  const Tensor outer = scale * scale;  // a captured intermediate; w is used outside too
+  const Tensor outer = scale * scale;  // an intermediate tensor that is captured; w is used outside too
   const Tensor y =
       checkpointed ? checkpoint([&](const Tensors& in) { return part(in[0], w, outer); }, {x}) : part(x, w, outer);
   Tensor loss = sum(y * y) + sum(w * w) * 0.1;
@@ -39,8 +39,8 @@ Result run(bool checkpointed, bool create_graph) {
 TEST_CASE("checkpointed gradients equal plain ones, including dropout and DropKey") {
   const Result plain = run(false, false), again = run(true, false);
   CHECK(plain.loss == again.loss);
-  CHECK(plain.dx == again.dx);                        // bit for bit
-  CHECK(relative_error(again.dw, plain.dw) < 1e-14);  // two contributions, added in another order
+  CHECK(plain.dx == again.dx);                        // equal bit for bit
+  CHECK(relative_error(again.dw, plain.dw) < 1e-14);  // dw is the sum of two contributions, added in another order
   CHECK(relative_error(again.dscale, plain.dscale) < 1e-14);
 }
 

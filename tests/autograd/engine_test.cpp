@@ -57,7 +57,8 @@ TEST_CASE("derivatives can have any order") {
     derivatives.push_back(y.item());
     y = grad(y, x, {.create_graph = true});
   }
-  // Computed by hand with t = tanh 0.7, s = 1 - t^2: xt, t + xs, 2s - 2xts, -6ts - 2xs^2 + 4xt^2 s.
+  // The expected derivatives were computed by hand with t = tanh 0.7, s = 1 - t^2: xt, t + xs, 2s - 2xts, -6ts - 2xs^2
+  // + 4xt^2 s.
   const double v = 0.7, t = std::tanh(v), s = 1 - t * t;
   CHECK(derivatives[0] == Approx(v * t));
   CHECK(derivatives[1] == Approx(t + v * s));
@@ -173,7 +174,7 @@ TEST_CASE("anomaly mode names the first op that made a non-finite number, forwar
   CHECK_THAT(error_of([&] { exp(log(x)); }), contains("[log] made 1 of 3 elements non-finite (first:") &&
                                                  contains("at 1)") && contains("0..1.39") &&
                                                  contains("in ViT.blocks.3, forward, step 7"));
-  const Tensor y = sum(sqrt(x * x - 1.0));  // finite, but the slope at 0 is not
+  const Tensor y = sum(sqrt(x * x - 1.0));  // y is finite, but the derivative of the square root at 0 is infinite
   CHECK_THAT(error_of([&] { (void)grad(y, x); }), contains("[sqrt] made") && contains("backward"));
 }
 
@@ -271,7 +272,7 @@ TEST_CASE("check_gradients finds a wrong gradient of first or second order") {
                check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.001; }), {x});
              }),
              contains("[check_gradients] expected derivative") && contains("of order 1 for input 0 [5], element 0"));
-  // The value is right, but it is detached from the graph, so its derivative is missing.
+  // The value of the gradient is right, but the value is detached from the graph, so the second derivative is missing.
   CHECK_THAT(error_of([&] {
                check_gradients(
                    cube([](const Tensor& dy, const Tensor& v) { return dy * v.detach() * v.detach() * 3.0; }), {x},

@@ -41,7 +41,7 @@ TEST_CASE("a sum of gradients matches entries by variable and keeps entries that
   const Gradients first = backward(sum(a * a) + sum(c)), second = backward(sum(a * b)), both = first + second;
   CHECK(both.loss() == 10 + 11);
   REQUIRE(both.entries().size() == 3);
-  CHECK(both.entries()[0].name() == "a");  // in the order in which the variables were made
+  CHECK(both.entries()[0].name() == "a");  // entries have the order in which the variables were made
   CHECK(both.entries()[1].name() == "b");
   CHECK(both.entries()[2].name() == "c");
   CHECK(both["a"].values() == Values{2 + 3, 4 + 4});
@@ -75,7 +75,7 @@ TEST_CASE("a factor scales loss and entries but no shared buffers") {
 
 TEST_CASE("a buffer shared by two entries is scaled once") {
   const Tensor a = named("a", {1, 2}), b = named("b", {3, 4});
-  Gradients g = backward(sum(a + b));  // both get the same dy
+  Gradients g = backward(sum(a + b));  // a and b get the same dy
   g *= 2;
   CHECK(g["a"].values() == Values{2, 2});
   CHECK(g["b"].values() == Values{2, 2});

@@ -63,8 +63,8 @@ JacobianDraws drawn(Encoder kind, std::int64_t blocks) {
 
 TEST_CASE("the Jacobians of fresh encoders agree with those that ReZero's authors print") {
   // Published values (post, pre, rezero): 12 blocks 0.810, 10.242, 1.059; 128 blocks 0.000, 66.281, 2.142. Single draws
-  // of rezero have a standard deviation of 0.03 and 0.28. Those of post and pre vary by more than their mean, so the
-  // test only checks the size of the median.
+  // of rezero have a standard deviation of 0.03 and 0.28. Single draws of post and pre vary by more than their mean, so
+  // the test only checks the size of the median.
   CHECK(drawn(Encoder::rezero, 12).mean == Approx(1.06).margin(0.03));
   CHECK(drawn(Encoder::rezero, 128).mean == Approx(2.15).margin(0.35));
   const double post12 = drawn(Encoder::post, 12).median, pre12 = drawn(Encoder::pre, 12).median,

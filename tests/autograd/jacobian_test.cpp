@@ -49,7 +49,7 @@ TEST_CASE(
                x = random_normal({1, 24}, 0, "x", reference_f64);
   const auto f = [&](const Tensor& t) { return softmax(tanh(linear(t, weight))) * 10.0; };
   const double exact = mean_squared_singular_value(f, x).value;
-  double spread = 0;  // of (estimate - exact) / standard error over seeds; about 1
+  double spread = 0;  // mean over seeds of ((estimate - exact) / standard error)^2; about 1
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const JacobianMeasure estimate =
         mean_squared_singular_value(f, x, {.exact_limit = 15, .probes = 100, .seed = seed});

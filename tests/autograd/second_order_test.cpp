@@ -102,7 +102,7 @@ TEST_CASE("top_eigenvalue is the largest eigenvalue and not the largest in magni
     CHECK(top_eigenvalue(times(-a), {zeros({8}, where)}).value == Approx(7).epsilon(1e-3));
     CHECK(top_eigenvalue(times(zeros({8, 8}, where)), {zeros({8}, where)}).value == 0);
     CHECK(top_eigenvalue(times(eye(8, where) * -3), {zeros({8}, where)}).value ==
-          Approx(-3).epsilon(exact));  // one product is enough: all directions are alike
+          Approx(-3).epsilon(exact));  // one product is enough, because every vector is an eigenvector
     CHECK(top_eigenvalue(times(tensor({{-4}}, where)), {zeros({1}, where)}).value == -4);
   }
 }

@@ -24,7 +24,8 @@ std::size_t files_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-// While it lives, no file of this process can grow beyond `bytes`: write() then fails as on a full disk.
+// While a FileSizeLimit lives, no file of this process can grow beyond `bytes`, so that write() fails as on a full
+// disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

@@ -46,7 +46,7 @@ TEST_CASE("every bfloat16 survives the conversion to float and back") {
     const float x = bfloat16::from_bits(bits);
     if (is_nan(bits)) {
       REQUIRE(std::isnan(x));
-      REQUIRE(bfloat16(x).bits == (bits | 0x40));  // made quiet, otherwise the same
+      REQUIRE(bfloat16(x).bits == (bits | 0x40));  // the NaN is made quiet and otherwise unchanged
     } else {
       REQUIRE((std::isinf(x) ? (bits & 0x7fff) == 0x7f80 : static_cast<double>(x) == value_of(bits)));
       REQUIRE(bfloat16(x).bits == bits);
@@ -65,8 +65,8 @@ TEST_CASE("f32 and f64 round to the nearest bfloat16, ties to even") {
     }
     REQUIRE(bfloat16(x).bits == nearest_bits(x));
   }
-  // Between two neighbours: their middle, and the doubles next to it. Rounding these to f32
-  // first would give the middle.
+  // Tests the middle between two neighbours, and the doubles next to the middle. Rounding these doubles to f32 first
+  // would give the middle.
   for (unsigned bits = 0; bits < 0x7f80; bits += 1 + bits % 7) {
     const double middle = (value_of(bits) + value_of(bits + 1)) / 2;
     for (double x : {middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300), -middle,

@@ -67,7 +67,7 @@ TEST_CASE("a shared mask is the mask of head 0 or of query 0") {
 
 TEST_CASE("the shapes block and cross draw seeds on the grid and never drop other keys") {
   const KeyGrid grid{6, 7};
-  const std::int64_t keys = 45;  // three of them are not on the grid
+  const std::int64_t keys = 45;  // three keys are not on the grid
   for (const DropShape shape : {DropShape::block, DropShape::cross})
     for (double rate : {0.1, 0.6, 1.0}) {
       const KeyMask drop = key_mask(rate, shape, 3, DropSharing::per_entry, grid, keys, key);

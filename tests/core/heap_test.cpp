@@ -40,7 +40,7 @@ bool intact(const Live& l) {
   return true;
 }
 
-// Addresses without pages, like those of a GPU seen from the host: any access crashes. It
+// A memory whose addresses have no pages, like those of a GPU seen from the host: any access crashes. `Elsewhere`
 // counts the requests of a heap.
 class Elsewhere : public Memory {
  public:
@@ -123,7 +123,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and join int
       const auto it = live.lower_bound(std::next(live.begin(), static_cast<std::ptrdiff_t>(below(live.size())))->first);
       release(it);
     }
-    if (i % 1000 == 999) heap.trim();  // must not take memory away from live blocks
+    if (i % 1000 == 999) heap.trim();  // trim() must not take memory away from live blocks
   }
   while (!live.empty()) release(live.begin());
   CHECK(aligned);
@@ -139,7 +139,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and join int
   for (int i = 0; i < 1000; ++i) pieces.push_back(heap.allocate(64 * kib));
   for (std::size_t i = 0; i < 1000; i += 2) heap.release(pieces[i]);
   for (std::size_t i = 1; i < 1000; i += 2) heap.release(pieces[i]);
-  heap.release(heap.allocate(64 * mib));  // everything has joined into one block again
+  heap.release(heap.allocate(64 * mib));  // all blocks have joined into one block again
   CHECK(heap.system_allocations() == before);
   CHECK(heap.reserved() == 64 * mib);
 }
@@ -172,7 +172,7 @@ TEST_CASE("a heap grows by the missing chunks and gives back free chunks between
   Heap heap(host_memory());
   HeapBlock* const first = heap.allocate(3 * mib);
   CHECK(heap.reserved() == 4 * mib);
-  HeapBlock* const middle = heap.allocate(20 * mib);  // its first mebibyte already has memory
+  HeapBlock* const middle = heap.allocate(20 * mib);  // the first mebibyte of `middle` already has memory
   CHECK(heap.reserved() == 24 * mib);
   HeapBlock* const last = heap.allocate(1 * mib);
   CHECK(heap.reserved() == 24 * mib);
@@ -188,7 +188,7 @@ TEST_CASE("a heap grows by the missing chunks and gives back free chunks between
   CHECK(last->data[0] == std::byte{2});
   HeapBlock* const again = heap.allocate(20 * mib);
   CHECK(heap.reserved() == 24 * mib);
-  CHECK(again->data[10 * mib] == std::byte{0});  // fresh: the system had taken it back
+  CHECK(again->data[10 * mib] == std::byte{0});  // fresh memory: the system had taken the old memory back
   for (HeapBlock* b : {first, again, last}) heap.release(b);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("a heap reserves small regions if address space is limited") {
   REQUIRE(setrlimit(RLIMIT_AS, &some) == 0);
   Heap heap(host_memory());
   std::vector<HeapBlock*> blocks;
-  for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // each takes a region of 32 MiB
+  for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // each block takes a region of 32 MiB
   HeapBlock* const large = heap.allocate(100 * mib);                      // larger than the usual region
   REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
   for (HeapBlock* b : blocks) {

@@ -151,7 +151,7 @@ TEST_CASE("memory does not grow while patterns of different shapes alternate") {
   const MemoryStats end = memory_stats();
   CHECK(static_cast<double>(end.reserved - start.reserved) <
         1.05 * static_cast<double>(end.peak - start.in_use) + (4 << 20));
-  CHECK(end.reserved <= early + (8 << 20));  // most small storages exist by then
+  CHECK(end.reserved <= early + (8 << 20));  // most small storages already existed at `early`
 }
 
 #endif
@@ -163,7 +163,7 @@ TEST_CASE("devices that share a memory report the same memory use") {
   const Storage cpu(6400, Device::cpu);
   CHECK(reference.device == Device::reference);
   CHECK(memory_stats(Device::reference).in_use == before + 6400);
-  // Copies use this memory, in the order of the calls.
+  // The memory executes copies in the order of the calls.
   Memory& memory = memory_of(Device::cpu);
   const float values[] = {1, 2, 3};
   float back[3] = {};

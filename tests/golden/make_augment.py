@@ -20,7 +20,7 @@ spec = importlib.util.spec_from_file_location("auto_augment", os.path.join(path,
 timm = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(timm)
 
-OURS = {  # timm's list rand-m9-mstd0.5-inc1, in its order
+OURS = {  # timm's list rand-m9-mstd0.5-inc1, in timm's order
     "AutoContrast": "auto_contrast", "Equalize": "equalize", "Invert": "invert", "Rotate": "rotate",
     "PosterizeIncreasing": "posterize", "SolarizeIncreasing": "solarize", "SolarizeAdd": "solarize_add",
     "ColorIncreasing": "colour", "ContrastIncreasing": "contrast", "BrightnessIncreasing": "brightness",
@@ -53,9 +53,9 @@ for kind, image in (("colour", image_of(3, 20, 24, 1)), ("grey", image_of(1, 17,
     for name, ours in OURS.items():
         for level in (0, 3, 9, 10):
             if name == "PosterizeIncreasing" and level == 10:
-                continue  # posterizing to 0 bits: black in earlier versions of Pillow, refused by later ones
+                continue  # earlier versions of Pillow posterize to 0 bits as black, later versions refuse 0 bits
             for sign in (1, -1):
-                random.random = lambda: 0.25 if sign > 0 else 0.75  # timm inverts the sign above one half
+                random.random = lambda: 0.25 if sign > 0 else 0.75  # timm inverts the sign if the number is above one half
                 level_to_arg = timm.LEVEL_TO_ARG[name]
                 arguments = level_to_arg(level, {}) if level_to_arg else ()
                 for resample, word in ((Image.BILINEAR, "bilinear"), (Image.BICUBIC, "bicubic")):

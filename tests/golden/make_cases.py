@@ -21,7 +21,7 @@ DIM, HEADS, DEPTH, TOKENS, EPS = 4, 2, 3, 2, 1e-6
 
 
 class Weights:
-    """Parameters that are made when they are first used, with values that are not special (such as 0 or 1)."""
+    """Parameters that are made when they are first used. The values are random, not special values such as 0 or 1."""
 
     def __init__(self):
         self.values = {}
@@ -58,7 +58,7 @@ def forward(method, w, x, **settings):
         b = f"blocks.{i}."
         attn, ffn = lambda t, **kw: attention(w, b + "attn", t, **kw), lambda t, **kw: mlp(w, b + "mlp", t, **kw)
         n1, n2 = lambda t: norm(w, b + "norm1", t), lambda t: norm(w, b + "norm2", t)
-        if method in ("pre", "gpt2_init", "t_fixup_ln") or (method == "mix_ln" and i >= 1):  # ceil(3 / 4) = 1 block is post-norm
+        if method in ("pre", "gpt2_init", "t_fixup_ln") or (method == "mix_ln" and i >= 1):  # ceil(3 / 4) = 1 post-norm block
             x = x + attn(n1(x))
             x = x + ffn(n2(x))
         elif method in ("post", "mix_ln"):
@@ -224,7 +224,7 @@ def tables():
     ]
     key = dict(rate=0.2, blocks=3, constant=[0.2, 0.2, 0.2], decreasing=[0.2, 0.1, 0.0], increasing=[0.0, 0.1, 0.2], dec_open=[0.2, 0.4 / 3, 0.2 / 3])
     path = dict(rate=0.3, blocks=4, uniform=[0.3] * 4, linear=[0.0, 0.1, 0.2, 0.3])
-    # One seed is in the middle. The other is at the border: there a block does not fit, but a cross does.
+    # One seed is in the middle. The other seed is at the border, at which a cross fits but a block does not.
     mask = dict(height=3, width=4, window=3, seeds=[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]],
                 block=[[1, 1, 1, 0]] * 3, cross=[[1, 1, 1, 1]] * 3)
     stripe = dict(height=3, width=4, window=1, seeds=[[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]],

@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-GREY, RGB, PALETTE, GREY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6  # the colour types of PNG
+GREY, RGB, PALETTE, GREY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6  # PNG's numbers of these colour types
 KINDS = {  # all kinds of PNG except 16-bit grey, which Pillow clips to 255
     **{f"grey {bits}": (GREY, 1, bits) for bits in (1, 2, 4, 8)},
     **{f"rgb {bits}": (RGB, 3, bits) for bits in (8, 16)},
@@ -36,11 +36,11 @@ def drawn_png(colour_type, channels, bits, transparent=False, height=13, width=2
     """Returns a PNG file with the picture that tests/lab/data/png_test.cpp draws."""
     row = (width * channels * bits + 7) // 8
     pixels = some_pixels(height * row, 1)
-    colours = min(2**bits, 200)  # fewer than an 8-bit picture uses
+    colours = min(2**bits, 200)  # fewer colours than an 8-bit picture uses
     chunks = png_chunk(b"IHDR", b"".join(n.to_bytes(4, "big") for n in (width, height)) + bytes([bits, colour_type, 0, 0, 0]))
     if colour_type == PALETTE:
         chunks += png_chunk(b"PLTE", some_pixels(3 * colours, 2))
-    if transparent:  # the value of the first pixel, or one for each colour
+    if transparent:  # marks the value of the first pixel, or gives each colour of a palette an alpha value
         first = [pixels[2 * i] * 256 + pixels[2 * i + 1] if bits == 16 else pixels[i] >> (8 - bits) for i in range(channels)]
         chunks += png_chunk(b"tRNS", some_pixels(colours, 3) if colour_type == PALETTE else b"".join(v.to_bytes(2, "big") for v in first))
     lines = b"".join(b"\0" + pixels[y * row : (y + 1) * row] for y in range(height))

@@ -74,17 +74,17 @@ TEST_CASE("misuse: a hook that throws leaves the engine unchanged") {
 TEST_CASE("misuse: a custom op that returns too few or too many gradients") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(backward(sum(own_op(x, {}))),
-                "[own] expected a backward function that returns as many gradients as the op has inputs, 1, got 0");
-  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}), ones({2, 3})}))), "as the op has inputs, 1, got 2");
+                "[own] expected 1 gradients from the backward function, one for each input of the op, got 0");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}), ones({2, 3})}))), "one for each input of the op, got 2");
 }
 
 TEST_CASE("misuse: a custom op whose gradient has another shape or dtype or device") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(backward(sum(own_op(x, {ones({3, 2})}))),
-                "[own] expected a backward function whose gradient 0 has the shape [2, 3] of its input");
+                "[own] expected gradient 0 of the backward function to have the shape [2, 3] of its input");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({3})}))), "got [3]");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, f64)}))),
-                "[own] expected a backward function whose gradient 0 is f32 on cpu like its input, got f64");
+                "[own] expected gradient 0 of the backward function to be f32 on cpu like its input, got f64");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, reference)}))), "got f32 on reference");
 }
 
@@ -218,8 +218,9 @@ TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
                 "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no "
                 "variable() and no parameter that is "
                 "not frozen, or within NoGrad (if y is a result of grad(), set .create_graph = true there");
-  CHECK_REFUSED(grad(sum(x), ones({2})),
-                "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
+  CHECK_REFUSED(
+      grad(sum(x), ones({2})),
+      "[grad] expected tensors that require a gradient, got a constant f32 [2]: make a variable with variable(x)");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
 }
 

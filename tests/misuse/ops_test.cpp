@@ -449,12 +449,12 @@ TEST_CASE("misuse: split sizes that do not add up to the axis") {
   CHECK_REFUSED(split(matrix, 0), "[split] expected a size of at least 1, got 0");
 }
 TEST_CASE("misuse: widths and repeats that do not fit the axes or are negative") {
-  CHECK_REFUSED(pad(matrix, {{1, 1}}), "[pad] expected a pair of widths for each axis of [2, 3], got 1");
+  CHECK_REFUSED(pad(matrix, {{1, 1}}), "[pad] expected a pair of widths for each axis of [2, 3], got 1 pairs");
   CHECK_REFUSED(pad(matrix, {{0, 0}, {0, -1}}),
                 "[pad] expected widths of at least 0, got 0 and -1 for axis 1: use slice() to remove elements");
-  CHECK_REFUSED(repeat(matrix, {2}), "[repeat] expected a number for each axis of [2, 3], got 1");
-  CHECK_REFUSED(repeat(matrix, {2, -1}), "[repeat] expected numbers of at least 0, got -1 for axis 1");
-  CHECK_REFUSED(repeat_interleave(matrix, -1, 0), "[repeat_interleave] expected a number of at least 0, got -1");
+  CHECK_REFUSED(repeat(matrix, {2}), "[repeat] expected a repeat count for each axis of [2, 3], got 1 counts");
+  CHECK_REFUSED(repeat(matrix, {2, -1}), "[repeat] expected repeat counts of at least 0, got -1 for axis 1");
+  CHECK_REFUSED(repeat_interleave(matrix, -1, 0), "[repeat_interleave] expected a repeat count of at least 0, got -1");
 }
 TEST_CASE("misuse: tensors that are not matrices") {
   CHECK_REFUSED(tril(ones({3})), "[tril] expected matrices [.., M, N], got [3]");

@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::int64_t B = 2, H = 3, N = 6, E = 5, M = 31;  // keys: a class token and a grid of 5 x 6
+constexpr std::int64_t B = 2, H = 3, N = 6, E = 5, M = 31;  // the M keys are a class token and a grid of 5 x 6
 constexpr KeyGrid grid{5, 6};
 const RandomState state{.seed = 11, .step = 3, .first_sample = 40};
 const Path path = std::make_shared<const std::string>("blocks.0.attn");
@@ -41,7 +41,7 @@ Inputs inputs(Defaults where, std::int64_t keys = M) {
           random_normal({B, H, keys, E}, 1, "v", where)};
 }
 
-// Values v for which the output is the row of probabilities.
+// Returns a v for which each output row is the row of probabilities.
 Tensor identity(std::int64_t keys, Defaults where) {
   std::vector<double> one(static_cast<std::size_t>(keys * keys));
   for (std::int64_t i = 0; i < keys; ++i) one[static_cast<std::size_t>(i * keys + i)] = 1;
@@ -112,8 +112,9 @@ TEST_CASE("plain DropKey in attention drops the same keys as in earlier versions
     std::vector<double> one(400);
     for (std::size_t i = 0; i < 400; ++i) one[i] = i % 100 % 11 == 0;
     const std::vector<double> p = attention(q, k, tensor(one, {2, 2, 10, 10}, where), {.drop_key = 0.4}).values();
-    for (const auto& [row, expected] :
-         {std::pair<std::size_t, std::string>{0, rows[0]}, {6, rows[1]}, {15, rows[2]}}) {  // [sample, head, query]
+    for (const auto& [row, expected] : {std::pair<std::size_t, std::string>{0, rows[0]},
+                                        {6, rows[1]},
+                                        {15, rows[2]}}) {  // rows of [sample, head, query]
       std::string got;
       for (std::size_t j = 0; j < 10; ++j) got += p[row * 10 + j] == 0 ? '1' : '0';
       CHECK(got == expected);
@@ -144,7 +145,7 @@ TEST_CASE("DropKey is a dropout mask followed by renormalisation of the row: val
 }
 
 TEST_CASE("rows that lose every key follow the policy for empty rows with every shape") {
-  constexpr std::int64_t keys = 12;  // only the grid
+  constexpr std::int64_t keys = 12;  // the keys are the cells of the grid
   each_form([](AttentionOptions o) {
     o.grid = {3, 4};
     o.drop_key = o.drop_shape == DropShape::plain   ? 0.97
@@ -169,7 +170,7 @@ TEST_CASE("rows that lose every key follow the policy for empty rows with every 
           if (is_empty(i / keys) ? std::abs(p[i] - expected) > 1e-6 : (p[i] == 0) != (dropped[i] != 0))
             FAIL_CHECK("entry " << i << ": " << p[i]);
         }
-        // Except with keep_all, the scores of an empty row have no gradient.
+        // Except with keep_all, no gradient flows to the scores of an empty row.
         const Inputs x = inputs(where, keys);
         const Tensors g =
             value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});

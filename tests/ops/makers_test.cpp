@@ -26,7 +26,7 @@ TEST_CASE("nested lists become tensors of the same shape") {
   CHECK(tensor({{}, {}}).shape() == Shape{2, 0});
   CHECK(tensor({1, 2}, reference_f64).dtype() == DType::f64);
   CHECK(tensor({1, 2}, reference_f64).device() == Device::reference);
-  CHECK(tensor({2}, {}).shape() == Shape{});  // values and a shape
+  CHECK(tensor({2}, {}).shape() == Shape{});  // the arguments are values and a shape
   CHECK(integers({{1, 2}, {3, 4}}).dtype() == DType::i64);
   CHECK(integers({{1, 2}, {3, 4}}).values() == Values{1, 2, 3, 4});
   CHECK(integers({1, 2}, Device::reference).device() == Device::reference);

@@ -10,7 +10,7 @@ using namespace plumb::test;
 namespace {
 
 struct Inputs {
-  Tensor q, k, v, weight, bias;  // weight and bias for which mixing changes nothing
+  Tensor q, k, v, weight, bias;  // with this weight and bias, mixing changes nothing
 
   Inputs(std::int64_t B, std::int64_t H, std::int64_t N, std::int64_t M, std::int64_t E, Defaults where)
       : q(variable(random_normal({B, H, N, E}, 1, "q", where))),
@@ -23,7 +23,7 @@ struct Inputs {
   }
 };
 
-// Query 1 has no key, and query 0 has all keys but one.
+// Query 1 has no key, and query 0 has all keys except one.
 Tensor keep_mask(std::int64_t N, std::int64_t M, Device device) {
   std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M), 1);
   keep[0] = 0;

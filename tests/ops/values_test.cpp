@@ -93,7 +93,7 @@ TEST_CASE("values of sign, abs, clamp, min, var and norm") {
     CHECK(norm(row({3, 4}, where)).item() == 5);
     CHECK(norm(tensor({3, 4, 0, 0}, {2, 2}, where), {1}).values() == Values{5, 0});
   }
-  // The variance is computed in two passes, so a large mean does not cancel it.
+  // The variance is computed in two passes, so a large mean does not destroy the digits of the variance.
   CHECK(var(row({10000, 10001, 10002, 10003}, cpu_f32)).item() == 1.25);
 }
 
@@ -266,7 +266,8 @@ TEST_CASE("einsum: shapes, arbitrary letters, implied results, empty extents") {
   const Tensor a = tensor({{1, 2, 3}, {4, 5, 6}}), b = tensor({{1, 0}, {0, 1}, {2, 2}});
   CHECK(einsum("ij,jk->ik", a, b).values() == matmul(a, b).values());
   CHECK(einsum("ij, jk", a, b).values() == matmul(a, b).values());
-  CHECK(einsum("zj,ja", a, b).values() == transpose(matmul(a, b)).values());  // in alphabetical order: az
+  CHECK(einsum("zj,ja", a, b).values() ==
+        transpose(matmul(a, b)).values());  // the result has the letters in alphabetical order: az
   CHECK(einsum("ij,ij->", a, a).item() == 91);
   CHECK(einsum("ij,ij->ij", a, a).values() == (a * a).values());
   CHECK(einsum("i,j->ji", row({1, 2}), row({3, 4, 5})).values() == Values{3, 6, 4, 8, 5, 10});
@@ -307,7 +308,7 @@ TEST_CASE("pooling: windows, padding, ties, NaN") {
   }
 }
 
-TEST_CASE("losses agree with PyTorch") {  // expected values: torch 2, F.mse_loss and so on, for these numbers
+TEST_CASE("losses agree with PyTorch") {  // the values are results of torch 2 (F.mse_loss and so on)
   for (const Defaults where : everywhere) {
     const auto near = [](double value) { return Approx(value).epsilon(1e-6); };
     const Tensor x = tensor({{0.5, -1.5}, {2, 0}}, where), t = tensor({{0, 1}, {0.25, 0}}, where);

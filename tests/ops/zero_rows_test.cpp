@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Returns the input of the op, rounded to bf16 for the ops that take bf16.
+// Whether an op that takes bf16 gets its input as bf16 or unchanged.
 enum class Input { plain, bf16 };
 
 // An op whose first input has rows of zeros: all rows, or all but the last. For attention, the last sample is not zero.
@@ -21,8 +21,8 @@ struct ZeroCase {
   std::string name;
   std::vector<Shape> shapes;
   std::function<Tensor(const Tensors&, double eps, Input)> f;
-  // The expected value of f, and the expected gradient of its first input under the cotangent dy, if all
-  // rows of that input are zeros.
+  // If all rows of the first input are zeros: the expected value of f, and the expected gradient of the first input
+  // under the cotangent dy.
   std::function<Tensor(const Tensors&, double eps)> value;
   std::function<Tensor(const Tensors&, double eps, const Tensor& dy)> gradient;
 };
@@ -249,8 +249,8 @@ bool finite(const Tensor& x) {
   return true;
 }
 
-// Checks the value, the first-order gradients from the fused backward pass, the same gradients recorded,
-// and the second-order gradients.
+// Checks the value, the first-order gradients from the fused backward pass, the same gradients from a recorded backward
+// pass, and the second-order gradients.
 struct Results {
   Tensor value;
   Tensors plain, recorded, second;

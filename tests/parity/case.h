@@ -1,4 +1,4 @@
-// A reference case: a small problem with the answers of PyTorch or timm in f64, and the comparison of our answers.
+// A reference case: a small problem with the answers of PyTorch or timm in f64, and the comparison of Plumb's answers.
 //
 // Tensors of a case: in.* are inputs; param.* are parameters before the call; out.* are answers; cot.y is the gradient
 // fed into out.y (absent if out.loss is differentiated); grad.in.* and grad.param.* are gradients; step.N.* are the
@@ -38,11 +38,12 @@ Case read_case(const std::filesystem::path& file);
 // The errors of a case on one backend.
 struct Verdict {
   double output_error = 0, gradient_error = 0;  // NaN if an answer is NaN
-  double reported_error = 0;                    // of the tensors that are reported and not judged
-  std::vector<std::string> failures;            // tensors above the limit, or not computed; empty: passed
+  double reported_error = 0;                    // largest error of the tensors that are reported and not judged
+  std::vector<std::string>
+      failures;  // tensors with an error above the limit or without an answer; empty if the case passed
 };
 
-// Compares our answers to one case. Every out.* and grad.* of the case must be answered or reported exactly once.
+// Compares Plumb's answers to one case. Every out.* and grad.* of the case must be answered or reported exactly once.
 class Judge {
  public:
   Judge(const Case& c, double output_limit, double gradient_limit, double floor_share = 1e-3);
@@ -74,8 +75,8 @@ void run_training(const Case& c, Judge& judge);
 void run_optimizer(const Case& c, Judge& judge);
 void run_clip(const Case& c, Judge& judge);
 
-// Compares our factors, schedules, and block and cross masks with those of a tables.json. Returns
-// one line for each difference.
+// Compares Plumb's factors, schedules, and block and cross masks with those of a tables.json. Returns one line for each
+// difference.
 std::vector<std::string> check_tables(const nlohmann::json& tables);
 
 }  // namespace plumb::parity

@@ -18,19 +18,19 @@ using namespace plumb;
 using namespace plumb::parity;
 namespace fs = std::filesystem;
 
-// A backend and a precision, with its limits.
+// A backend and a precision, with the limits of errors.
 struct Target {
   const char* name;
   Defaults defaults;
   Precision products;
   double limit, gradient_limit;  // largest allowed errors of outputs and of gradients
-  double training_limit;         // limit for the losses of a training case, whose rounding grows from step to step
+  double training_limit;         // limit for losses of a training case, because rounding errors grow from step to step
   // Errors of small tensors are relative to at least this share of the largest gradient of the case.
   double floor_share;
   // An ill-conditioned case may have an error of cost_factor times the cost of rounding, if
   // that cost is below `hopeless`.
   double cost_factor, hopeless;
-  bool judges_hopeless;  // whether cases with a larger cost fail; else they are not judged
+  bool judges_hopeless;  // whether a case with a larger cost fails; else the case is not judged
 };
 // All targets; cuda is included if there is a device.
 const std::vector<Target>& targets() {
@@ -82,7 +82,7 @@ using WorstByKind = std::map<std::string, std::vector<Worst>>;
 struct Result {
   std::string columns = {};
   std::vector<std::string> failures = {}, notes = {};
-  bool unjudged = false;  // whether it passed, but one target could not be judged
+  bool unjudged = false;  // whether the case passed, but one target could not be judged
 };
 
 Verdict verdict_of(const Case& c, const Defaults& defaults, const Target& target, double output_limit,
@@ -120,7 +120,7 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
                        std::max(gradient_limit, target.cost_factor * rounding.gradient_error));
         result.notes.push_back(
             fmt::format("{}: ill-conditioned: rounding alone gives errors of {:.1e} in outputs and {:.1e} in "
-                        "gradients; the limit is {} times that",
+                        "gradients; the limit is {} times these errors",
                         target.name, rounding.output_error, rounding.gradient_error, target.cost_factor));
       }
     }

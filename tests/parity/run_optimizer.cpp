@@ -9,7 +9,7 @@
 namespace plumb::parity {
 namespace {
 
-// The parameters of the case. Those with weight decay have a role that decays.
+// The parameters of the case. The parameters with weight decay have a role that decays.
 struct Parameters : nn::Module {
   Parameters(const Case& c) : Module("Parameters") {
     for (const std::string& name : c.names("param.")) {
@@ -53,7 +53,7 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const nlohmann::json& s, const Par
   fail(fmt::format("expected a known optimizer, got \"{}\"", name));
 }
 
-// The gradients that the case gives, as those of sum(p * g).
+// The gradients g that the case gives, computed as the gradients of sum(p * g).
 Gradients gradients(const nn::NamedTensors& parameters, const Case& c, const std::string& prefix) {
   Tensor total;
   for (const auto& [name, p] : parameters) {
