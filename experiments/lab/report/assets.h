@@ -1,4 +1,4 @@
-// The style sheet and the script of reports. The build embeds page.css and page.js of this folder in the library
+// The style sheet and the script of reports. The build embeds page.css and page.js from this folder in the library
 // (plumb_embed in cmake/PlumbTargets.cmake).
 #pragma once
 
