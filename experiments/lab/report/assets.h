@@ -8,7 +8,7 @@ namespace plumb::lab {
 
 // The text of page.css.
 std::string_view page_css();
-// The text of page.js. It contains no less-than sign, so that each less-than sign in a report opens a tag.
+// The text of page.js. The script contains no less-than sign, so that each less-than sign in a report opens a tag.
 std::string_view page_js();
 
 }  // namespace plumb::lab

@@ -22,7 +22,7 @@ std::string page(const std::string& title, const std::string& body);
 std::string section(const std::string& title, const std::string& caption, const std::string& content);
 // A section with the table, charts and pictures of `own`. Empty if `own` has none of these.
 std::string section(const Section& own, Gallery& gallery);
-// A list of names and values. Both are plain text.
+// A list of names and values. Names and values are plain text.
 std::string facts(const NamedTexts& texts, const char* extra_class = "");
 // A table in a frame that scrolls sideways on a narrow page. `label` is plain text, `table` is HTML markup.
 std::string scroll_region(const std::string& label, const std::string& table);

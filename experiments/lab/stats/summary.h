@@ -17,7 +17,7 @@ struct Summary {
   std::optional<double> deviation = {};   // sample standard deviation, divisor n - 1
   std::optional<double> half_width = {};  // t(0.975, n - 1) deviation / sqrt(n)
 
-  // The ends of the interval. Both are the mean if there is no interval.
+  // The ends of the interval. If there is no interval, both ends are the mean.
   double low() const { return mean - half_width.value_or(0); }
   double high() const { return mean + half_width.value_or(0); }
 };

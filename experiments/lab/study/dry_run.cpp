@@ -73,7 +73,8 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   text += "data: " + data.text + "\n";
   if (steps == 0 || trials.empty()) return text;
 
-  // Measures the shallowest trial, and the deepest trial that can be measured quickly. Both use the threads of one job.
+  // Measures the shallowest trial, and the deepest trial that can be measured quickly. Both trials use the threads of
+  // one job.
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
   const auto shallow = std::ranges::min_element(trials, {}, depth_of);

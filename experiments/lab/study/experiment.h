@@ -14,7 +14,7 @@
 //     });
 //   }
 //
-// An experiment with further axes is a Study (study.h). Its body can have the same loop.
+// An experiment with further axes is a Study (study.h). The body of a study can have the same loop.
 #pragma once
 
 #include <functional>

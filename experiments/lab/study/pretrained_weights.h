@@ -24,8 +24,8 @@ class PretrainedWeights {
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // Supplies the number of heads of a ViT, and the method with its constants as in --gate. Both are used if the file
-  // does not have them. Must be called before card().
+  // Supplies the number of heads of a ViT, and the method with its constants as in --gate. A value is used only if the
+  // file does not have that value. Must be called before card().
   void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
   // The description of the model in the file. The first call reads the file.
   const nn::ModelCard& card();
