@@ -42,7 +42,7 @@ struct Bytes {
 
 std::uint32_t unmasked(std::uint32_t crc) { return std::rotl(crc - 0xa282ead8u, 15); }
 
-// The scalars of a file by step and tag. The first record of the file is its version.
+// The scalars of an event file by step and tag. The first record of the file has the version of the format.
 std::map<std::pair<std::uint64_t, std::string>, float> scalars_of(const std::string& file) {
   std::map<std::pair<std::uint64_t, std::string>, float> found;
   Bytes in{file};
