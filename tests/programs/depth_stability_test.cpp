@@ -471,8 +471,8 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
-  // All configurations for stages of class attention start from the same base. Networks in ablations are narrow and
-  // start from DeiT's weights, scaled to the width of the network.
+  // The program class_attention trains narrow networks. By default the program scales DeiT's weights to the width of
+  // the network, also in the stages of class attention, as --weight-init scaled_normal does.
   const std::string stages =
       program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
   REQUIRE(run(folder.path(), stages + "--out stages").status == 0);

@@ -73,8 +73,8 @@ class Nesting:
                     self.statement = ''
             elif c == '}':
                 kind = self.stack.pop() if self.stack else 'scope'
-                # The closing brace of a function body ends its statement. The braces of an initializer do not: the
-                # statement ends at the semicolon.
+                # A statement with a function body ends at the closing brace. A statement with an initializer ends
+                # at the semicolon.
                 if kind == 'body' and '(' in self.statement and '=' not in re.sub(r'operator\W+\(', '(', self.statement).split('(')[0]:
                     self.statement = ''
             elif c == ';':

@@ -82,7 +82,7 @@ TEST_CASE("differences of pairs have an interval and an order") {
   CHECK(d.low == Approx(-2 - 4.302653 / std::sqrt(3)).epsilon(1e-6));
   CHECK(d.high == Approx(-2 + 4.302653 / std::sqrt(3)).epsilon(1e-6));
   CHECK(pairs_needed(d) == 4);  // 2 > t(0.975, 3) / 2 = 1.59
-  // Two pairs decide nothing, however similar they are.
+  // Two pairs decide nothing, even if their differences are almost equal.
   const Difference two = compare({{1, 2}, {2, 3.0001}}, {{0, 1}}).at(0);
   CHECK((two.order == Order::undecided && std::isinf(two.low) && pairs_needed(two) == 3));
   const Difference more = compare({{1, 2, 3, 4}, {2, 4, 6, 6}}, {{0, 1}}).at(0);  // the differences are -1, -2, -3, -2

@@ -234,7 +234,7 @@ TEST_CASE("the learning rate is chosen by some of the seeds and only the other s
   REQUIRE(found.size() == 1);
   CHECK(found[0].standings[0].rate == 1e-2);
   CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
-  // A learning rate at which no choosing seed has ended is not chosen.
+  // A learning rate is not chosen if no trial of a choosing seed has ended at that rate.
   std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
   for (std::uint64_t seed = 0; seed < 4; ++seed)
     early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
