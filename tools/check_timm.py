@@ -89,8 +89,8 @@ def photos(folder, count=3):
 
 
 def compare_files(name, program, more):
-    """Compares a model of a published size with random weights. Compared are the logits for tensors, and the five most
-    probable classes for image files. Plumb and timm each read and resize the image files."""
+    """Compares a model of a published size with random weights. The comparison covers the logits for
+    tensors, and the five most probable classes for image files. Plumb and timm each read and resize the image files."""
     torch.manual_seed(1)
     model = timm.create_model(name, pretrained=False).eval()
     with torch.no_grad():

@@ -96,7 +96,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// Writes the pictures of one image as files NUMBER-NAME.png. Returns the HTML that shows the pictures.
+// Writes the pictures of one image as files NUMBER-NAME.png, and makes the HTML that shows the pictures.
 class Gallery {
  public:
   Gallery(fs::path out, const std::string& file, std::size_t number)

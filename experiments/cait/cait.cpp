@@ -25,7 +25,8 @@ using namespace plumb;
 
 namespace {
 
-// Number of steps between two logs of DropKey's statistics, which draw every mask again.
+// Number of steps between two logs of DropKey's statistics. The statistics are not logged at every step, because each
+// log draws every mask again.
 constexpr std::int64_t drop_logged_every = 10;
 
 // The initial values of the mixes between heads in stage 1.

@@ -1,7 +1,7 @@
 // Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after the softmax? The
 // program compares forms, rates, schedules over depth, and a last part of training without dropping. The program also
-// measures how peaked attention becomes. The paper predicts how peaked attention becomes from the gradient (its
-// Lagrange argument).
+// measures how peaked attention becomes. The paper predicts the peakedness of attention from the gradient (its Lagrange
+// argument).
 #include "experiments/drop_key/drop_key.h"
 
 #include <algorithm>

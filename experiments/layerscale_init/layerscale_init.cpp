@@ -106,7 +106,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
                   lab::not_higher("train_loss", {{"epsilon", 1e-4}}, {{"epsilon", 1e-5}}, 0.05)
                       .at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
     }
-    // The learning rate of the first step. Without warm-up it is the peak, otherwise the peak divided by the number of
+    // The learning rate of the first step: the peak if there is no warm-up, otherwise the peak divided by the number of
     // warm-up steps.
     const std::string adam = "Adam's first step is the learning rate, with the sign of the gradient";
     for (const std::int64_t steps : warmup.values())

@@ -38,7 +38,7 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
   if (best_lr(ours) != best_lr(theirs)) differ("best_lr", best_lr(ours) ? "on" : "off", best_lr(theirs) ? "on" : "off");
 }
 
-// The settings of `a`, with the axis values that only `b` has appended to them.
+// The settings of `a`, with the further axis values that only `b` has.
 std::string united(const StudyDescription& a, const StudyDescription& b) {
   Json settings = Json::parse(a.settings);
   const Json other = Json::parse(b.settings);

@@ -41,7 +41,7 @@ Tensors second_gradients(const std::function<Tensor(const Tensors&)>& f, const T
   Tensors leaves;
   for (const Tensor& x : inputs) leaves.push_back(variable(x));
   const Tensor y = f(leaves);
-  // The square is needed because a linear function has no second derivative.
+  // The square y * y gives linear functions a second derivative as well.
   const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") + y * y * 0.1);
   return hvp(loss, leaves, random_normal_like(leaves, 4, "direction"));
 }

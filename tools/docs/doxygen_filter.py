@@ -67,7 +67,7 @@ class Nesting:
                 elif ENUM.match(text):
                     self.stack.append('enum')
                 else:
-                    # Inner: the braces are inside an argument.
+                    # 'inner': the braces are inside an argument.
                     self.stack.append('body' if self.parentheses == 0 else 'inner')
                 if self.stack[-1] not in ('body', 'inner'):
                     self.statement = ''
@@ -158,7 +158,7 @@ def filtered(lines):
             file_is_described = True
             comment, trailing = [], None
             if shifted and not line.strip():
-                shifted = False  # line number that @file has replaced
+                shifted = False  # the @file line takes the place of this blank line
             else:
                 out.append(line)
             continue

@@ -109,7 +109,7 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
           if (std::isfinite(v)) row.singles.push_back(v);
       plot.rows.push_back(std::move(row));
     }
-    if (reaches_below && !any_below) plot.x.low = 0;  // all means are at least 0, although an interval reaches below 0
+    if (reaches_below && !any_below) plot.x.low = 0;  // no mean is below 0, so the axis starts at 0
     plots.push_back(std::move(plot));
   }
   std::ranges::reverse(plots);  // the deepest condition comes first

@@ -27,7 +27,7 @@ struct StudyResults {
   DataFacts data = {};
   // Settings of the study, and notes on the provenance of the results.
   NamedTexts settings = {}, notes = {};
-  std::vector<TrialResult> trials = {};    // one for each record, in the same order
+  std::vector<TrialResult> trials = {};    // one result for each record, in the same order
   std::vector<Condition> conditions = {};  // verdicts on the methods; empty without training losses
   std::vector<JudgedClaim> claims = {};    // the claims with their verdicts
   std::vector<Section> sections = {};      // sections that the study made

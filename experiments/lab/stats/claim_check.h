@@ -29,9 +29,9 @@ struct ClaimAxis {
 std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes,
                                            const std::vector<Point>& places);
 
-// Checks the claims when a trial has ended. Returns a message if the trial should have measured the value of a claim
-// and did not. The message is about the first such claim, and suggests the nearest name. Returns nothing if there is no
-// such claim, or if the trial did not end ok.
+// Checks the claims when a trial has ended. If a claim is about the trial, and the trial did not measure the value of
+// the claim, returns a message. The message is about the first such claim, and suggests the nearest name. Returns
+// nothing if there is no such claim, or if the trial did not end ok.
 std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, const Record& record);
 
 }  // namespace plumb::lab

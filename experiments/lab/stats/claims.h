@@ -26,12 +26,12 @@ struct Comparison {
   std::optional<double> constant = {};  // the value at `a` is compared with this constant, not with trials at `b`
   // Whether the comparison names a value on this axis.
   bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
-  // The same comparison, with a difference of at least `amount` (in units of the value). The comparison must come from
-  // lower() or higher(). The claim agrees if the whole interval of the difference is beyond the amount. The claim
+  // Returns this comparison with a difference of at least `amount` (in units of the value). The comparison must come
+  // from lower() or higher(). The claim agrees if the whole interval of the difference is beyond the amount. The claim
   // disagrees if the whole interval falls short of the amount. Throws Error if the amount is not above 0, or if the
   // comparison has a margin or a constant.
   Comparison by_at_least(double amount) const;
-  // The same comparison, restricted to trials at `place`.
+  // Returns this comparison, restricted to trials at `place`.
   Comparison at(Point place) const {
     Comparison c = *this;
     c.where = std::move(place);

@@ -41,7 +41,7 @@ class Bounds {
 struct Prior {
   // The parameters of Smyth's scaled inverse chi-squared distribution. The parameters are unknown if `degrees` is 0.
   double degrees = 0, variance = 0;
-  double pooled_degrees = 0, pooled_variance = 0;  // mean of the larger half of the variances
+  double pooled_degrees = 0, pooled_variance = 0;  // degrees and mean of the larger half of the variances
   double smallest = 0;                             // least variance that is used, because exact ties are no evidence
 };
 

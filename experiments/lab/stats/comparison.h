@@ -25,7 +25,7 @@ struct Difference {
   double low = 0, high = 0;
   double level = 0.05;    // significance level at which the pair of series was judged
   double deviation = 0;   // standard deviation of a single difference, as used for the verdict
-  bool by_signs = false;  // whether a trial diverged, so that the sign test decides
+  bool by_signs = false;  // whether a trial diverged; the sign test then decides
   // Numbers of pairs in which the first series is better or worse, and in which the trial of the first or the second
   // series diverged.
   std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0;

@@ -10,11 +10,11 @@
 
 namespace plumb::lab {
 
-// A reference level of a measured value. Charts of the value show it as a dashed line.
+// A reference level of a measured value. Charts of the value show the level as a dashed line.
 struct Reference {
-  std::string value;  // "val_accuracy"
+  std::string value;  // name of the value, such as "val_accuracy"
   double level;
-  std::string name;  // "chance, 10 %"
+  std::string name;  // name of the level, such as "chance, 10 %"
 };
 
 // Whether the name of a value is that of an accuracy, a fraction in 0..1: "accuracy", "val_accuracy".

@@ -28,8 +28,9 @@ bool has_training_losses(const std::vector<TrialResult>& trials);
 std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds);
 
 // The best learning rate of a method by its outcomes (comparison.h) at the choosing seeds. Rates with a finite loss are
-// better than rates without one. Among these, the smallest share of lost trials wins, then the lowest mean loss, then
-// the lowest rate. Throws Error if `by_rate` is empty.
+// better than rates without a finite loss. Among rates with a finite loss, the rate with the smallest share of lost
+// trials is the best. Further criteria are the lowest mean loss, then the lowest rate. Throws Error if `by_rate` is
+// empty.
 double best_rate(const std::map<double, Outcomes>& by_rate);
 
 // How the methods of a study are compared.
@@ -43,7 +44,7 @@ struct Judging {
   // Whether nothing is judged. In a search, the outcomes of trials decide which trials there are, so methods cannot be
   // compared.
   bool off = false;
-  std::vector<Reference> references = {};  // levels to compare values with
+  std::vector<Reference> references = {};  // reference levels of values
   std::optional<double> rate = {};         // the learning rate of all trials, if no axis has learning rates
 };
 // Sentences for tables and figures about the seeds that chose the learning rates. Empty if no seeds choose.
@@ -61,8 +62,8 @@ struct Standing {
   bool near_chance = false;
   // The smallest depth at which the method has outcomes at this learning rate.
   std::int64_t shallowest = 0;
-  // Whether the method is near chance at this depth and already did not train at a smaller one. Nothing then follows
-  // about the depth, so the method is not compared.
+  // Whether the method is near chance at this depth and already did not train at a smaller depth. The result then says
+  // nothing about the effect of depth, so the method is not compared.
   bool untested = false;
   std::optional<double> rate = {};  // the chosen learning rate; empty without Judging::choosing
 };

@@ -44,7 +44,7 @@ class Axis {
 
   // Sets the name of the axis. Without this call the name follows from the option: "depth" for "--depths".
   Axis named(const std::string& name) { return data_->name = name, *this; }
-  // Set bounds and names of the values, as for an option (cli/option.h).
+  // Functions that set bounds and names of the values, as for an option (cli/option.h).
   Axis at_least(double low) { return option().at_least(low), *this; }
   Axis above(double low) { return option().above(low), *this; }
   Axis at_most(double high) { return option().at_most(high), *this; }

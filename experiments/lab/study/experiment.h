@@ -37,7 +37,7 @@ struct ExperimentInfo {
   // values. Cli::by_rule marks derived values in --help.
   std::function<void(Cli&, StudyOptions&)> derive = {};
   // The measured values in the table at the end and on the progress line of a finished seed, in this order. If `show`
-  // is empty, both have the first eight values and the number of the other values.
+  // is empty, the first eight values and the number of the other values are shown.
   std::vector<std::string> show = {};
   std::function<void(const ImageSet&)> check = {};  // throws UsageError if the options do not suit the images
   // Whether the options of the ViT that Run::vit builds are added: --dim, --heads, --patch, --pool, ...

@@ -14,7 +14,7 @@ namespace plumb::lab {
 
 // The results of the ended trials of a sweep, with all verdicts and sections.
 StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder);
-// The display that the study defines. If the study defines none, the default display.
+// The display that the study defines, or the default display if the study defines none.
 Display display_of(const StudyDeclaration& study, const StudyResults& results);
 
 // `between`: trials may still follow. `last`: no trial follows, so the figures are written as well.

@@ -79,7 +79,7 @@ struct Images {
   Normalization normalization = {};
 };
 
-// The sorted names of the folders in `root`. If the folders are classes, these are the names of the classes.
+// The sorted names of the folders in `root`. If the folders are classes, their names are the names of the classes.
 std::vector<std::string> folders_in(const fs::path& root) {
   std::vector<std::string> names;
   if (fs::is_directory(root))

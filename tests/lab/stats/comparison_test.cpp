@@ -27,7 +27,7 @@ double student_3(std::mt19937_64& g) { return std::student_t_distribution<double
 double bimodal(std::mt19937_64& g) { return (std::bernoulli_distribution(0.5)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 double seldom(std::mt19937_64& g) { return (std::bernoulli_distribution(0.2)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 
-// Noise in which one value in ten is infinite, because its training diverged.
+// Noise in which one value in ten is infinite, as after a divergence.
 Noise diverging(const Noise& noise) {
   return [noise](std::mt19937_64& g) { return std::bernoulli_distribution(0.1)(g) ? inf : noise(g); };
 }

@@ -100,8 +100,8 @@ TEST_CASE("median survival has an interval by order statistics") {
   CHECK(of({41}, 1).median == 41);  // half of the trials have ended early
   CHECK_FALSE(of({10, 20, 30, 40, 50}, 0).has_interval);
   // The ends of the interval are order statistics. For n = 6 the ends are the smallest and the largest value, with
-  // probability 1 - 2 / 64 = 97 %. For n = 10 they are the second smallest and the second largest, with 98 %. For n =
-  // 20 they are the sixth from each end, with 96 % (a textbook's table).
+  // probability 1 - 2 / 64 = 97 %. For n = 10 the ends are the second smallest and the second largest value, with 98 %.
+  // For n = 20 the ends are the sixth smallest and the sixth largest value, with 96 % (a textbook's table).
   const Survival six = of({10, 20, 30, 40, 50, 60}, 0);
   CHECK((six.n == 6 && six.median == 30 && six.has_interval && six.low == 10 && six.high == 60));
   const Survival ten = of({10, 20, 30, 40, 50, 60}, 4);

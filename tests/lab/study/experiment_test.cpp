@@ -25,7 +25,7 @@ TEST_CASE("a training has diverged if a number is not finite or the loss stays a
   const double limit = 20;
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (int step = 0; step < 19; ++step) CHECK_FALSE(watch.observe(at++, limit + 0.1, 1));
-    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // a smaller loss starts the count again
+    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // a loss below the limit restarts the count
   }
   CHECK(watch.observe(at++, limit + 0.1, 1));
   CHECK(watch.reason([] { return Tensor(); }) == "loss above 20, 10 times chance (2), for 20 steps");
