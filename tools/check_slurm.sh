@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
-# Runs a sweep with --shard as a Slurm array and under mpirun, merges the shards, and compares the result with that of one
-# process.
+# Runs a sweep with --shard as a Slurm array and under mpirun, merges the shards, and compares with one process.
 # Usage: tools/check_slurm.sh
-# The script installs slurm-wlm and OpenMPI from Debian, and starts a cluster of one node on this machine during the
-# check. The script needs root, and programs built by ./test.sh. The tests do not run this script. docs/clusters.md shows
-# the commands.
+# Installs slurm-wlm and OpenMPI from Debian, and starts a cluster of one node on this machine during the check. Needs
+# root, and programs built by ./test.sh. The tests do not run this script; docs/clusters.md shows the commands.
 set -euo pipefail
 export LC_ALL=C
 case "${1-}" in '') ;; --help | -h) sed -n '2,5s/^# //p' "$0"; exit ;; *) echo "error: expected no argument or --help, got '$1'" >&2; exit 2 ;; esac

@@ -4,8 +4,8 @@
 #   --build DIR   an existing release build with CUDA and tests; without it the script builds Plumb first
 #   --out DIR     the folder for logs and results.tsv, which gets a line after each stage [build/gpu_check]
 #   --peer FILE   also measure this PyTorch program, which prints the time of the same training step as a line of JSON
-# Each stage has a time limit (nine minutes in total, without the build). If a stage fails or is unavailable, the next
-# stage runs. Prints a table at the end; the exit status is 1 if a stage failed. Does not change clocks or modes of the GPU.
+# Each stage has a time limit (nine minutes in total, without the build). After a failed or unavailable stage, the next
+# stage runs. Ends with a table. The exit status is 1 if a stage failed. Does not change clocks or modes of the GPU.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build= out=$root/build/gpu_check peer=

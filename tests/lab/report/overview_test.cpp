@@ -170,7 +170,7 @@ TEST_CASE("with several learning rates a column has two heads and only the large
   CHECK(plots[1].title == "Depth 48, lr 0.001");
 }
 
-TEST_CASE("a heat map never cuts a number and leaves all numbers out if one has no room") {
+TEST_CASE("a heat map never cuts a number and leaves all numbers out if one number does not fit") {
   HeatMap map{.id = "m", .rows = {"a"}};
   for (int i = 0; i < 4; ++i)
     map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});

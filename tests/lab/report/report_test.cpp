@@ -263,7 +263,7 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the terminal table says that one seed has no interval and has colours only on request") {
+TEST_CASE("the terminal table says that one seed has no interval and has colours only with the colour flag") {
   const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
   CHECK(text ==
         "gate   depth     lr  train loss  val acc  status\n"
