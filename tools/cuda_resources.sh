@@ -4,8 +4,8 @@
 # shared memory, and occupancy. The occupancy is the share of a multiprocessor's threads that blocks of 256 threads can
 # fill. Dynamic shared memory, which norms and attention use, is not counted in the occupancy.
 # Usage: tools/cuda_resources.sh [--update]      --update: write the results of this nvcc to the table
-# If there is no nvcc ($CUDACXX or on the PATH), the script prints a notice and succeeds. If the table has no rows for the
-# version of nvcc, the script only prints the results.
+# If there is no nvcc ($CUDACXX or on the PATH), the script prints a notice and succeeds. If the table has no rows for
+# the version of nvcc, the script only prints the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=backends/cuda/resources.csv

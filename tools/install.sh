@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the system packages that Plumb needs (Debian 12, Ubuntu 24.04 and newer).
-# Usage: tools/install.sh build|test      build: packages to build and run programs; test: also the packages of the tests
+# Usage: tools/install.sh build|test      build: packages to build and run programs; test: the tests' packages too
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libpng-dev libjpeg-dev libboost-math-dev)

@@ -4,8 +4,8 @@
 # The sweep runs two trials at a time, with a checkpoint every few tens of milliseconds. kill -9 hits the sweep at a
 # random moment, and every second time only after the first checkpoint. In the end results.csv (without times),
 # metrics.jsonl and layers.csv must equal those of the undisturbed sweep byte for byte. At least half of the kills must
-# hit a sweep with a checkpoint of an unfinished trial. --signal INT sends Ctrl-C instead, and expects exit status 130; the
-# networks are then wide enough for matrix products that a signal must not interrupt.
+# hit a sweep with a checkpoint of an unfinished trial. --signal INT sends Ctrl-C instead, and expects exit status 130;
+# the networks are then wide enough for matrix products that a signal must not interrupt.
 set -euo pipefail
 set -m  # needed because background processes otherwise ignore Ctrl-C until they install a handler
 export LC_ALL=C

@@ -105,7 +105,7 @@ TEST_CASE("event files hold the logged values and the final values of a trial") 
   CHECK(scalars.at({300, "final/train_loss"}) == 0.25f);
 }
 
-TEST_CASE("each trial has its own folder of event files that are rewritten only if `again` is set") {
+TEST_CASE("each trial has its own folder of event files that are rewritten only with the flag again") {
   const TemporaryFolder folder;
   const std::vector<Record> records{a_record()};
   write_event_files(folder.path(), records, false);
