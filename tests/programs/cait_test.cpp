@@ -180,8 +180,8 @@ TEST_CASE("print-config shows each constant with its source and can be read back
   CHECK_THAT(line_with(f.out, "beta2"), contains("0.999") && contains("PyTorch's default"));
   CHECK_THAT(line_with(f.out, "  mixup  "), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
   { std::ofstream(folder.path() / "c.json") << f.out; }
-  // The configuration file names its preset. Without --preset, values are compared with this preset instead of the default
-  // preset.
+  // The configuration file names its preset. Without --preset, values are compared with this preset instead of the
+  // default preset.
   const Finished again = run(folder.path(), cait + " --config c.json --print-config");
   CHECK_THAT(line_with(again.out, "\"dim\""), contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(again.out, "\"preset\""), contains("cait-paper-xxs36"));

@@ -148,7 +148,7 @@ TEST_CASE(
   const auto scores = nlohmann::json::parse(f.out);
   const ByHand expected = by_hand(*model, data.validation, lab::normalization_of(data.train));
   REQUIRE(data.validation.size() == 130);
-  REQUIRE(expected.confusion.size() > 15);  // otherwise the matrix would test little
+  REQUIRE(expected.confusion.size() > 15);  // a smaller confusion matrix would test little
   check_scores(scores, expected, 130);
   CHECK(nlohmann::json::parse(slurp(folder / "e/evaluation.json")) == scores);
 

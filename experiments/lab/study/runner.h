@@ -1,4 +1,4 @@
-// The program of a study.
+// The steps of a study program after its command line is read.
 #pragma once
 
 #include "experiments/lab/study/declaration.h"
