@@ -1,7 +1,8 @@
-// What tools/check_timm.sh needs of Plumb.
-//   weights_tool save MODEL FILE             writes a model with random weights under timm's names
-//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES
-//   to OUT; MODEL "any": what FILE says that it is of
+// Saves and loads models for tools/check_timm.sh.
+//   weights_tool save MODEL FILE                writes a model with random weights under timm's names
+//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE, and writes to OUT the "logits" of the "images" in the file
+//                                               IMAGES
+// If MODEL is "any" in "logits", the model is made from the description in FILE.
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -20,7 +21,7 @@ struct Model {
   nn::KeyMap map;
 };
 
-// One entry a model; tools/check_timm.py has the same in timm's terms.
+// One entry per model. tools/check_timm.py has the same models, built with timm.
 const std::map<std::string, std::function<Model()>> models{
     {"vit",
      [] {
@@ -48,7 +49,7 @@ const std::map<std::string, std::function<Model()>> models{
      }},
 };
 
-// Every parameter moved off its initial value, so that no term is hidden by a 0, a 1 or a small gate.
+// Moves every parameter off its initial value, so that no term is hidden by a 0, a 1 or a small gate.
 void shake(nn::Module& module) {
   module.each_parameter([](const std::string& name, nn::Parameter& p) {
     const Tensor moved = p.value.detach() + 0.2 * random_normal(p.value.shape(), 1, name);

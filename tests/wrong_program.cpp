@@ -1,4 +1,5 @@
-// Programs whose mistakes are outside of Study::run: the first argument says which. Run by tests/programs.
+// Programs whose mistakes are outside of Study::run. The first argument selects the mistake. tests/programs runs these
+// programs.
 #include <plumb/plumb.h>
 
 #include <cstdlib>
@@ -12,7 +13,8 @@ struct Plain : nn::Gate {
 };
 
 const bool at_namespace_scope = [] {
-  if (std::getenv("WRONG_AT_NAMESPACE_SCOPE")) nn::register_gate<Plain>("pre");  // a name that is taken
+  // "pre" is already the name of a method.
+  if (std::getenv("WRONG_AT_NAMESPACE_SCOPE")) nn::register_gate<Plain>("pre");
   return true;
 }();
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs a sweep with --shard as a Slurm array and under mpirun, merges the parts, and compares with one process.
+# Runs a sweep with --shard as a Slurm array and under mpirun, merges the shards, and compares with one process.
 # Usage: tools/check_slurm.sh
-# Installs slurm-wlm and OpenMPI from Debian and starts a cluster of one node on this machine during the check. Needs
-# root, and programs built by ./test.sh. Not part of the tests; docs/clusters.md shows the commands.
+# Installs slurm-wlm and OpenMPI from Debian, and starts a cluster of one node on this machine during the check. Needs
+# root, and programs built by ./test.sh. The tests do not run this script; docs/clusters.md shows the commands.
 set -euo pipefail
 export LC_ALL=C
 case "${1-}" in '') ;; --help | -h) sed -n '2,5s/^# //p' "$0"; exit ;; *) echo "error: expected no argument or --help, got '$1'" >&2; exit 2 ;; esac
@@ -25,7 +25,7 @@ stop() {
 }
 trap stop EXIT
 
-# munge authenticates the user who submits. The cluster has one node and no accounting.
+# munge authenticates the user who submits jobs. The cluster has one node and no accounting.
 mkdir -p /run/munge /var/log/munge /var/lib/munge
 chown munge: /run/munge /var/log/munge /var/lib/munge
 [ -s /etc/munge/munge.key ] || { dd if=/dev/urandom bs=1 count=1024 of=/etc/munge/munge.key status=none; chown munge: /etc/munge/munge.key; chmod 400 /etc/munge/munge.key; }

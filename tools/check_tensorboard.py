@@ -1,4 +1,4 @@
-"""Reads a run folder's event files with TensorBoard's reader, and compares them with metrics.jsonl and results.csv.
+"""Reads the event files of a study folder with TensorBoard's reader, and compares them with metrics.jsonl and results.csv.
 
 Usage: check_tensorboard.py RUN_FOLDER
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains two small trials with --tensorboard and reads the event files with TensorBoard's reader. Not part of ./test.sh,
-# because it installs tensorboard from PyPI.
+# Trains two small trials with --tensorboard and reads the event files with TensorBoard's reader. ./test.sh does not run
+# this script, because the script installs tensorboard from PyPI.
 # Usage: tools/check_tensorboard.sh [PYTHON]      PYTHON: a Python with tensorboard; by default a virtual environment is
 # created in build/tensorboard.
 set -euo pipefail

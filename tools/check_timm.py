@@ -16,13 +16,13 @@ from timm.models.vision_transformer import VisionTransformer
 
 programs, work = sys.argv[1:]
 tool = f"{programs}/weights_tool"
-TOLERANCE = 1e-5  # largest difference of logits, relative to the largest logit (f32)
+TOLERANCE = 1e-5  # largest allowed difference of logits, relative to the largest logit (f32)
 
 
 SHAPE = dict(img_size=32, patch_size=8, num_classes=10, embed_dim=48, depth=4, num_heads=4)
 
 
-# The models of tests/weights_tool.cpp, built with timm.
+# The models of tests/weights_tool.cpp, but built with timm.
 MODELS = {
     "vit": lambda: VisionTransformer(**SHAPE),
     "vit_layerscale": lambda: VisionTransformer(**SHAPE, init_values=1e-5),
@@ -89,8 +89,8 @@ def photos(folder, count=3):
 
 
 def compare_files(name, program, more):
-    """Compares a model of a published size with random weights: logits for tensors, and the five most probable classes
-    for image files, which each side reads and resizes itself."""
+    """Compares a model of a published size with random weights. The comparison covers the logits for
+    tensors, and the five most probable classes for image files. Plumb and timm each read and resize the image files."""
     torch.manual_seed(1)
     model = timm.create_model(name, pretrained=False).eval()
     with torch.no_grad():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Exchanges weights with timm in both directions and compares logits. Not part of ./test.sh, because it installs
-# torch and timm from PyPI.
+# Exchanges weights with timm in both directions and compares logits. ./test.sh does not run this
+# script, because the script installs torch and timm from PyPI.
 # Usage: tools/check_timm.sh [PYTHON]      PYTHON: a Python with torch, timm and safetensors; by default a virtual
 # environment is created in build/timm.
 set -euo pipefail

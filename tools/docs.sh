@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the documentation as a static site, build/docs/index.html: the Markdown pages, and the reference of the public
-# headers by Doxygen. Fails if a link leads nowhere, or if a public type or function has no comment.
-# Usage: tools/docs.sh        needs doxygen, python3-markdown and python3-pygments (tools/install.sh test installs them)
+# Builds the documentation as a static site, build/docs/index.html: the Markdown pages, and a Doxygen reference of the
+# public headers. Fails if a link has no target, or if a public type or function has no comment.
+# Usage: tools/docs.sh        needs doxygen, python3-markdown and python3-pygments (see tools/install.sh test)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || { sed -n 2,4p "$0" >&2; exit 2; }

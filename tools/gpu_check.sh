@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks the cuda backend on a machine with a GPU and measures its speed. Needs a checkout and no network.
+# Checks the cuda backend on a machine with a GPU and measures its speed. Needs a checkout, but no network.
 # Usage: tools/gpu_check.sh [--build DIR] [--out DIR] [--peer FILE]
 #   --build DIR   an existing release build with CUDA and tests; without it the script builds Plumb first
 #   --out DIR     the folder for logs and results.tsv, which gets a line after each stage [build/gpu_check]
 #   --peer FILE   also measure this PyTorch program, which prints the time of the same training step as a line of JSON
-# Each stage has a time limit (nine minutes in total, without the build). A failed or unavailable stage is recorded, and
-# the next stage begins. Ends with a table; exit status 1 if a stage failed. Does not change clocks or modes of the GPU.
+# Each stage has a time limit (nine minutes in total, without the build). After a failed or unavailable stage, the next
+# stage runs. Ends with a table. The exit status is 1 if a stage failed. Does not change clocks or modes of the GPU.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build= out=$root/build/gpu_check peer=
@@ -23,13 +23,13 @@ export REQUIRE_GPU=1
 status=0
 
 record() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$results"; }
-# stage NAME LIMIT COMMAND..: runs the command with a limit in seconds, writes its output to NAME.log and records the
-# last line as the note.
+# stage NAME LIMIT COMMAND..: runs the command with a time limit in seconds, writes its output to NAME.log, and records
+# the last line of the output as the note of the stage.
 stage() {
   local name=$1 limit=${PLUMB_GPU_CHECK_LIMIT:-$2} log=$out/$1.log began=$SECONDS code=0 result
   shift 2
   if ! command -v "$1" >/dev/null; then
-    if [[ $1 == "$build"/* ]]; then  # a program of Plumb
+    if [[ $1 == "$build"/* ]]; then  # the command is a program of Plumb
       record "$name" failed 0 "no $1"
       status=1
     else
@@ -58,7 +58,7 @@ stage ops 45 "$build/tests/ops_tests"
 stage training 50 "$build/tests/cuda_tests" "every*,CaiT*,talking heads*,a training step*,a block*,in bf16*,a step that*"
 stage studies 40 "$build/tests/cuda_tests" "a study*,a training that*,bin/*,examples*,the gate kit*"
 stage parity 20 "$build/bin/parity" "$root/tests/golden/cases"
-# CUDA's checkers, on tests that launch every kind of kernel once. Some machines do not permit them.
+# CUDA's checkers run tests that launch every kind of kernel once. Some machines do not permit these checkers.
 stage memcheck 30 compute-sanitizer --tool memcheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*,talking heads*"
 stage racecheck 40 compute-sanitizer --tool racecheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*,talking heads*"
 stage initcheck 25 compute-sanitizer --tool initcheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*,talking heads*"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the system packages that Plumb needs (Debian 12, Ubuntu 24.04 and newer).
-# Usage: tools/install.sh build|test      build: packages to build and run programs; test: also those of the tests
+# Usage: tools/install.sh build|test      build: packages to build and run programs; test: the tests' packages too
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libpng-dev libjpeg-dev libboost-math-dev)
@@ -26,7 +26,7 @@ missing=()
 for package in "${wanted[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
-# The tests open reports in a browser. If none can be installed, these tests are skipped.
+# The tests open reports in a browser. If no browser can be installed, these tests are skipped.
 browser=()
 if [ "$1" = test ] && ! command -v chromium chromium-browser google-chrome >/dev/null && [ ! -e build/.no-browser ]; then
   browser=(chromium fonts-dejavu-core)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Kills a sweep repeatedly, resumes it, and compares its results with those of an undisturbed sweep.
 # Usage: tools/kill_sweep.sh [N] [--bin DIR] [--signal KILL|INT]      N: number of kills [100]
-# The sweep runs two trials at a time, with a checkpoint every few tens of milliseconds. It gets a kill -9 at a random
-# moment after its start, every second time after its first checkpoint. In the end results.csv (without times),
+# The sweep runs two trials at a time, with a checkpoint every few tens of milliseconds. kill -9 hits the sweep at a
+# random moment, and every second time only after the first checkpoint. In the end results.csv (without times),
 # metrics.jsonl and layers.csv must equal those of the undisturbed sweep byte for byte. At least half of the kills must
 # hit a sweep with a checkpoint of an unfinished trial. --signal INT sends Ctrl-C instead, and expects exit status 130;
-# its networks are wide enough for matrix products that a signal must not interrupt.
+# the networks are then wide enough for matrix products that a signal must not interrupt.
 set -euo pipefail
-set -m  # otherwise background processes ignore Ctrl-C until they install a handler
+set -m  # needed because background processes otherwise ignore Ctrl-C until they install a handler
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
 kills=100 bin=$root/build/release/bin signal=KILL
@@ -32,27 +32,28 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 seeds=0..$(((kills + 9) / 10 + 1))
-# An array, not a function: a function in the background would run in a shell, and the kill would hit that shell.
+# The command is an array, not a function. A function in the background would run in a shell, and the kill would hit
+# that shell.
 sweep=("$program" --gates pre,layerscale --seeds "$seeds" "${size[@]}" --drop-key 0.1 --ema-decay 0.9 --jobs 2 --no-progress)
 
 begin=$(date +%s%N)
 "${sweep[@]}" --out whole >/dev/null 2>&1
 whole_ms=$((($(date +%s%N) - begin) / 1000000))
-# The kills are spread over about the time of the whole sweep, so that some work is left at the end.
+# The kills are spread over about the duration of the whole sweep, so that a part of the work is left at the end.
 longest_ms=$((2 * whole_ms / kills + 40))
 checkpoint() { [ -n "$(find killed/checkpoints -name '*.safetensors' ! -name '.*' 2>/dev/null | head -1)" ]; }
-# Whether the sweep has installed its handler of Ctrl-C. An earlier Ctrl-C ends the process by default.
+# Whether the sweep has installed its handler of Ctrl-C. A Ctrl-C before that moment ends the process by default.
 listens() { (($((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null || echo 0) & 2)) != 0)); }
 hit=0 done_early=0 stopped=0
 for ((i = 0; i < kills; ++i)); do
   "${sweep[@]}" --out killed --resume --checkpoint-every 0.0005 >log 2>&1 &
   pid=$!
-  # Wait until the sweep has begun; an earlier kill tests nothing.
+  # Wait until the sweep has begun, because an earlier kill tests nothing.
   for ((t = 0; t < 400; ++t)); do [ -e killed/run.json ] && break; sleep 0.01; done
   if [ "$signal" = INT ]; then
     for ((t = 0; t < 400; ++t)); do listens && break; sleep 0.01; done
   fi
-  # Every second kill waits for a checkpoint, even on a busy machine.
+  # Every second kill waits for a checkpoint, even if the machine is busy.
   if ((i % 2)); then
     for ((t = 0; t < 400; ++t)); do checkpoint && break; sleep 0.01; done
     sleep "0.0$((RANDOM % 30 + 10))"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Copies the example programs into the Markdown pages. A page has a line <!-- examples/NAME.cpp --> and a ```cpp block on
-# the next line; the block is replaced by that file. Pages: README.md and every .md file below docs/.
+# Copies the example programs into the Markdown pages. A page has a line <!-- examples/NAME.cpp --> and a ```cpp block
+# on the next line. The script replaces the block with that file. The pages are README.md and all .md files below docs/.
 # Usage: tools/readme_snippets.sh [--check]      --check changes nothing and fails if a block differs from its file
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the library against oneDNN 3.x from PyPI (headers and library) and runs the tests that use it.
-# Usage: tools/test_onednn3.sh      Works in build/onednn3.
+# Builds the library against oneDNN 3.x from PyPI (headers and library) and runs the tests that use oneDNN.
+# All files are written to build/onednn3.
+# Usage: tools/test_onednn3.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/install.sh test

@@ -1,5 +1,5 @@
-// Draws the attention of a trained ViT or CaiT: each head of chosen blocks, the rollout through all blocks, and the
-// attention of the class.
+// Draws the attention of a trained ViT or CaiT. The pictures show each head of chosen blocks, the rollout through all
+// blocks, and the attention of the class token.
 #include "experiments/attention_maps/attention_maps.h"
 
 #include <fmt/ranges.h>
@@ -49,7 +49,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.section("Images");
   cli.option("--image", &o.image, "A PNG or JPEG file, or a folder of them").value_name("FILE");
   std::vector<std::string> in_memory = lab::data_set_names();
-  std::erase(in_memory, "image-folder");  // --image accepts folders
+  std::erase(in_memory, "image-folder");  // left out because --image accepts folders
   cli.option("--data", &o.data, "Instead of --image: a data set, of which validation images are drawn")
       .one_of("data set", in_memory);
   cli.option("--data-dir", &o.data_dir, "The folder that contains the data set's files").value_name("DIR");
@@ -83,7 +83,7 @@ void declare(Options& o, lab::Cli& cli) {
   });
 }
 
-// "blocks.3.attn" becomes "block 3", "blocks_token_only.1.attn" becomes "class attention 1".
+// Names a module for people: "blocks.3.attn" becomes "block 3", "blocks_token_only.1.attn" becomes "class attention 1".
 std::string title_of(const std::string& path) {
   const std::size_t dot = path.find('.');
   const std::string number = path.substr(dot + 1, path.find('.', dot + 1) - dot - 1);
@@ -96,7 +96,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// Writes the pictures of one image as files NUMBER-NAME.png, and the HTML that shows them.
+// Writes the pictures of one image as files NUMBER-NAME.png, and makes the HTML that shows the pictures.
 class Gallery {
  public:
   Gallery(fs::path out, const std::string& file, std::size_t number)
@@ -156,7 +156,7 @@ void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, 
 struct Images {
   lab::ImageSet set = {};
   std::vector<std::int64_t> numbers = {};
-  std::vector<std::string> names = {};  // of the images in `numbers`
+  std::vector<std::string> names = {};  // names of the images in `numbers`
 };
 
 Images images_of(const Options& o, const nn::ModelCard& card) {

@@ -1,4 +1,4 @@
-// Trains a CaiT on any data set: a published configuration, or its architecture at another size.
+// Trains a CaiT on any data set. The CaiT has a published configuration, or the same architecture at another size.
 #include "experiments/cait/cait.h"
 
 #include <algorithm>
@@ -25,18 +25,20 @@ using namespace plumb;
 
 namespace {
 
-constexpr std::int64_t drop_logged_every = 10;  // in steps; the statistics draw every mask again
+// Number of steps between two logs of DropKey's statistics. The statistics are not logged at every step, because each
+// log draws every mask again.
+constexpr std::int64_t drop_logged_every = 10;
 
 // The initial values of the mixes between heads in stage 1.
 enum class TalkingHeads {
-  cait,      // random, as published
-  identity,  // no mixing at the start
+  cait,      // random initial values, as published
+  identity,  // identity matrices, which do not mix at the start
   none       // attention without mixes
 };
 constexpr auto names_of(TalkingHeads) { return std::array{"cait", "identity", "none"}; }
 
 struct Options {
-  nn::CaitPreset preset;  // the published constants; values of options do not change it
+  nn::CaitPreset preset;  // the published constants; options do not change them
   std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, patch = 0;
   double mlp_ratio = 0, norm_eps = 0, init = 0, ema_decay = 0;
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
@@ -105,7 +107,7 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
 
 bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
 
-// Takes the sizes from the file of --weights.
+// Takes the sizes of the network from the file of --weights.
 void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
   const auto* there = std::get_if<nn::CaiTOptions>(&o.weights.card().options);
   lab::usage_check(there, "{} is a ViT; use build/release/bin/vit", o.weights.path());
@@ -128,7 +130,7 @@ void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
 
 void supply(Options& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
 
-// Sets the constants that the published recipe computes from the size and the length of the training.
+// Sets the constants that the published recipe computes from the size of the network and the length of the training.
 void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
   supply(o, cli);
   const bool init_is_of_gate = lab::take_init_of_gate(cli, o.gate, o.depth, o.init);
@@ -258,7 +260,8 @@ KeyGrid grid_of(const Options& o, const lab::ImageSet& images) {
   return {images.height / o.patch, images.height / o.patch};
 }
 
-// Describes DropKey for these images; "none" without DropKey. Throws UsageError if its shape does not fit the images.
+// Describes DropKey for these images; "none" without DropKey. Throws UsageError if the shape of the DropKey mask does
+// not fit the images.
 std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
   const KeyGrid grid = grid_of(o, images);
   std::string text = o.drop.describe_key(grid.height * grid.width, grid);
@@ -296,7 +299,7 @@ nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
   return model;
 }
 
-// A linear warm-up from lr_start to lr, then a cosine decay to lr_end.
+// The learning rate: a linear warm-up from lr_start to lr, then a cosine decay to lr_end.
 nn::LearningRate schedule(const Options& o, std::int64_t warmup, std::int64_t steps) {
   const double peak = o.lr, start = std::min(o.lr_start, peak), end = std::min(o.lr_end, peak);
   return nn::LearningRate([=, shape = nn::cosine(1, steps - warmup)](std::int64_t s) {
@@ -305,7 +308,7 @@ nn::LearningRate schedule(const Options& o, std::int64_t warmup, std::int64_t st
   });
 }
 
-// DropKey's statistics of the current step: means over the attention layers of stage 1.
+// DropKey's statistics of the current step, as means over the attention layers of stage 1.
 lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   const std::int64_t side = model.options().image / model.options().patch;
   double ratio = 0, empty = 0;

@@ -1,4 +1,4 @@
-// Trains a CaiT as published or at another size; evaluates trained weights or continues their training
+// Trains a CaiT as published or at another size. Also evaluates trained weights or continues their training
 // (docs/weights.md).
 #pragma once
 

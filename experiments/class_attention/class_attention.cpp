@@ -1,6 +1,6 @@
-// Where should the class token enter (Touvron et al. 2021, CaiT, section 3)? The designs insert it at the start, insert
-// it before a later block, use a separate stage of class attention that reads the patches (N:K), or use the mean of the
-// patches.
+// Where should the class token enter (Touvron et al. 2021, CaiT, section 3)? Four designs are compared. The class token
+// is present from the first block, or is inserted before a later block, or enters in a separate stage of class
+// attention that reads the patches (N:K). The fourth design has no class token and uses the mean of the patches.
 #include "experiments/class_attention/class_attention.h"
 
 #include <charconv>
@@ -18,8 +18,8 @@ using namespace plumb;
 
 namespace {
 
-// A design: "token", "mean", "insert-8" (before block 8 of --depth), or "12:2" (12 blocks of self-attention, then 2 of
-// class attention).
+// A design. "token" has a class token from the first block; "mean" uses the mean of the patches. "insert-8" inserts the
+// class token before block 8 of --depth. "12:2" has 12 blocks of self-attention, then 2 blocks of class attention.
 struct Design {
   enum class Kind { token, mean, insert, stages } kind = Kind::token;
   std::int64_t first = 0, second = 0;

@@ -20,7 +20,8 @@ Normalization half_and_half(const ImageSet& set) {
   return {.mean = std::vector<float>(channels, 0.5f), .std = std::vector<float>(channels, 0.5f)};
 }
 
-// The mean loss over the steps of epochs 1, 2, 3, 5 and 10, as "epoch_1" and so on. Epochs without a step are left out.
+// The mean losses over the steps of epochs 1, 2, 3, 5 and 10, with the names "epoch_1", "epoch_2" and so on. Epochs
+// without a step are left out.
 Values epoch_losses(const Trial& trial) {
   const std::int64_t length = trial.data().train.size() / trial.options().batch;
   const auto losses = trial.traced("loss");
@@ -38,7 +39,7 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   const ImageSet& images = trial.data().train;
   nn::DeepMlp model(options);
   nn::audit_init(model, trial.seed());
-  // Ten random inputs, as in ReZero's notebook. The Jacobian of a batch is the mean over its samples.
+  // Ten random inputs, as in ReZero's notebook. The Jacobian of a batch is the mean of the Jacobians of its samples.
   const Tensor noise = random_normal({10, images.image_bytes()}, trial.seed(), "jacobian.inputs");
   const JacobianMeasure start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); },
                                                             model.first(noise).detach(), {.seed = trial.seed()});
@@ -76,7 +77,7 @@ int deep_mlp(int argc, const char* const* argv) {
   double lr = 0.01;
   study.options().seeds = {0, 1, 2};
   study.options().batch = 100;
-  study.options().loss_limit = 0;  // no limit: this experiment has losses of 1e5 in its first epoch
+  study.options().loss_limit = 0;  // 0 means no limit, because losses in the first epoch of this experiment reach 1e5
   Cli& cli = study.cli();
   cli.section("Model");
   cli.option("--width", &width, "Width of the hidden layers").at_least(1).at_most(largest_size);

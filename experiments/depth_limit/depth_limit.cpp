@@ -1,5 +1,5 @@
 // How deep does each method train? The search doubles the depth until most seeds fail to train, then bisects the
-// interval until it is a quarter of an octave wide. Hopeless trials are stopped half way.
+// interval until the interval is a quarter of an octave wide. Hopeless trials are stopped half way.
 #include "experiments/depth_limit/depth_limit.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ using namespace plumb;
 
 namespace {
 
-constexpr int ticks = 4;  // per octave: neighbouring depths differ by 19 %
+constexpr int ticks = 4;  // number of ticks per octave; neighbouring depths differ by 19 %
 constexpr std::int64_t least = 4;
 
-// Depths that papers report, at other sizes and lengths of training.
+// Depths that papers report. The papers use other sizes and lengths of training.
 std::string published_depth(const std::string& gate) {
   if (gate == "rezero") return "128 layers (majumderb/rezero)";
   if (gate == "deepnorm") return "1,000 layers (Wang et al. 2022, abstract, as a secondary text reports it)";
@@ -68,7 +68,7 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.network().dim = 32;
   study.network().recipe = lab::RecipeKind::paper,
   study.network().weight_init =
-      lab::WeightInit::xavier;  // all methods train fast with it, so a failure is not just slow training
+      lab::WeightInit::xavier;  // all methods train fast with Xavier weights, so a failure is not just slow training
   cli.preset("quick", "three methods up to depth 48, 200 steps, one seed; three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};
@@ -93,19 +93,19 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.search(lab::edge_search([&] {
     const lab::Octaves at = depths();
     const int lowest = at.lowest_whole(static_cast<double>(least));
-    return lab::EdgeSearch{
-        .axis = "depth",
-        .octaves = at,
-        .lowest = lowest,
-        .highest = static_cast<int>(
-            std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9)),
-        .edges = lab::EdgeSearch::Edges::upper,
-        .value = [at](int tick) { return static_cast<std::int64_t>(std::lround(at.at(tick))); },
-        .look = [lowest](const std::map<int, lab::Share>& known) -> std::optional<int> {  // an octave shallower
-          const int shallowest = known.begin()->first;
-          if (shallowest <= lowest) return std::nullopt;
-          return std::max(shallowest - ticks, lowest);
-        }};
+    return lab::EdgeSearch{.axis = "depth",
+                           .octaves = at,
+                           .lowest = lowest,
+                           .highest = static_cast<int>(std::floor(
+                               ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9)),
+                           .edges = lab::EdgeSearch::Edges::upper,
+                           .value = [at](int tick) { return static_cast<std::int64_t>(std::lround(at.at(tick))); },
+                           // Tries a depth that is an octave smaller.
+                           .look = [lowest](const std::map<int, lab::Share>& known) -> std::optional<int> {
+                             const int shallowest = known.begin()->first;
+                             if (shallowest <= lowest) return std::nullopt;
+                             return std::max(shallowest - ticks, lowest);
+                           }};
   }));
   study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;

@@ -1,4 +1,4 @@
-// Finds how deep each method can train: gates x learning rates x seeds, with a search for the depth
+// Finds the largest depth at which each method trains: methods x learning rates x seeds, with a search for the depth
 // (docs/ablations/depth_limit.md).
 #pragma once
 

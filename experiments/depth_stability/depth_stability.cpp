@@ -33,7 +33,7 @@ std::string list_gates() {
   return text;
 }
 
-// Prints the report of the conformance check on every method. Returns 1 if one failed, otherwise 0.
+// Prints the report of the conformance check on every method. Returns 1 if a method failed the check, otherwise 0.
 int check_gates(const std::vector<std::string>& gates) {
   int failed = 0;
   for (const std::string& gate : gates) {
@@ -46,7 +46,7 @@ int check_gates(const std::vector<std::string>& gates) {
   return failed > 0 ? 1 : 0;
 }
 
-// Adds the conclusions of CaiT's table 1 as claims, and the published figures that were read in the authors' words.
+// Adds the conclusions of CaiT's table 1 as claims, and published figures with their sources.
 void claim_cait_table1(Study& study) {
   const char* cait = "Touvron et al. 2021, CaiT, table 1";
   for (const int d : {12, 18, 24, 36}) {
@@ -93,7 +93,7 @@ int depth_stability(int argc, const char* const* argv) {
                         .axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"},
                                            "Residual methods to compare")
                         .one_of_methods("gate");
-  // Small depths come first, because their trials are soon complete.
+  // Small depths come first, because their trials end soon.
   const auto depth = study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)")
                          .at_least(1)
                          .at_most(largest_size)
@@ -171,7 +171,7 @@ int depth_stability(int argc, const char* const* argv) {
   study.output({"layers.csv", layers_csv});
   study.output([](const StudyResults& r) {
     ReportInput input = report_input(r);
-    input.question.clear();  // the verdict answers the question
+    input.question.clear();  // removed, because the verdict answers the question
     const std::string chose = who_chose(r.judging);
     return Display{
         .report = render_report(input),

@@ -3,11 +3,11 @@
 
 namespace plumb::lab {
 
-// Runs the whole program: command line, run folder, training, table and report. Methods that were registered before the
-// call are accepted by --gates.
+// Runs the whole program: command line, study folder, training, table and report. Methods that were registered before
+// the call are accepted by --gates.
 //   int main(int argc, char** argv) { return plumb::lab::depth_stability(argc, argv); }
-// Returns the exit status: 0 if every trial reached a verdict (a divergence is one), 1 for an error at run time, 2 for
-// an error on the command line, 130 or 143 after an interrupt.
+// Returns the exit status: 0 if no trial failed (a divergence is a result, not a failure), 1 for an error at run time,
+// 2 for an error on the command line, 130 or 143 after an interrupt.
 int depth_stability(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

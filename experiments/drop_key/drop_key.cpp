@@ -1,6 +1,7 @@
-// Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after it? Compares
-// forms, rates, schedules over depth, and a last part of training without dropping. Also measures how peaked attention
-// becomes, which the paper predicts from the gradient (its Lagrange argument).
+// Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after the softmax? The
+// program compares forms, rates, schedules over depth, and a last part of training without dropping. The program also
+// measures how peaked attention becomes. The paper predicts the peakedness of attention from the gradient (its Lagrange
+// argument).
 #include "experiments/drop_key/drop_key.h"
 
 #include <algorithm>
@@ -21,8 +22,9 @@ using namespace plumb;
 
 namespace {
 
-// Measures how peaked the attention of a trained network is, on validation images without dropping: means over blocks,
-// heads and queries of the entropy divided by ln T (1 is uniform) and of the largest probability.
+// Measures how peaked the attention of a trained network is, on validation images without dropping. There are two
+// measures: the entropy divided by ln T (1 is uniform), and the largest probability. Both measures are means over
+// blocks, heads and queries.
 lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
   const lab::ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
@@ -78,7 +80,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
                         "Shares of the steps, at the end, without dropping; only for the constant schedule")
           .at_least(0)
           .below(1);
-  // The value with which other values are compared: `wanted` if the axis has it, otherwise the first value.
+  // The value with which other values are compared: `wanted` if the axis has this value, otherwise the first value.
   const auto reference = [](const auto& axis, const auto& wanted) {
     const auto values = axis.values();
     return std::ranges::find(values, wanted) != values.end() ? wanted : values.front();
@@ -89,7 +91,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
                untuned = p.get<double>("tune") == reference(tune, 0.0);
     if (p.get<double>("rate") == 0)
       return of == reference(form, std::string("plain")) && constant &&
-             untuned;  // one point only: without dropping all are equal
+             untuned;  // without dropping all points are equal, so one is enough
     return (of == "plain" || constant) && (constant || untuned);
   });
   std::int64_t depth = 8;
@@ -231,7 +233,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     nn::ViT model(o);
     const std::int64_t grid = o.image / o.patch;
     lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
-    // Steps at the end of the training, without dropping.
+    // The steps at the end of the training that run without dropping.
     const auto without = static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));
     trial.train(model, [&](std::int64_t step) {
       model.stack().drop_in_attention(step < trial.steps() - without);

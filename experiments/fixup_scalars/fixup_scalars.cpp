@@ -15,7 +15,7 @@ namespace {
 
 struct Pieces {
   nn::methods::FixupParts parts = {};
-  // Glorot weights, a head that starts at 0, and a tenth of the learning rate for scalars.
+  // Fixup's settings: Glorot weights, a head with initial value 0, and a tenth of the learning rate for scalars.
   nn::Recipe recipe = nn::methods::fixup().paper;
 };
 
@@ -49,7 +49,7 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
           .axis<std::string>("--pieces", piece_names(), "Fixup as a whole, and variants that remove or change one rule")
           .one_of("piece", piece_names());
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
-  study.options().steps = 600;  // the length that Fixup needs to learn more than the hues
+  study.options().steps = 600;  // the number of steps that Fixup needs to learn more than the hues of the images
   study.judging().control = "whole";
   study.network().recipe = lab::RecipeKind::paper;
   for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece sets its recipe");

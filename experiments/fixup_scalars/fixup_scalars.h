@@ -1,4 +1,4 @@
-// Tests which of Fixup's rules a training needs: pieces x depths x seeds (docs/ablations/fixup_scalars.md).
+// Tests which of Fixup's rules a training needs: sets of rules x depths x seeds (docs/ablations/fixup_scalars.md).
 #pragma once
 
 namespace plumb::lab {

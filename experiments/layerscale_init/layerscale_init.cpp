@@ -1,5 +1,6 @@
-// Does the initial value of LayerScale matter (Touvron et al. 2021, CaiT)? One gate per channel or per branch starts at
-// eps, with and without warm-up. With Adam, the first step moves every gate by about the learning rate, for any eps.
+// Does the initial value of LayerScale matter (Touvron et al. 2021, CaiT)? Each channel or each branch has a gate with
+// initial value eps. Trials run with and without warm-up. With Adam, the first step moves every gate by about the
+// learning rate, for any eps.
 #include "experiments/layerscale_init/layerscale_init.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ double mean_distance(const nn::Module& model, double from) {
   return sum / count;
 }
 
-// Measures how far the first update moves the gates, in units of eps, and also records the passports.
+// Measures how far the first update moves the gates, in units of eps. Also records the passports.
 lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
   return [&trial, &model, epsilon, passports = lab::passports(trial, model.stack())](
              std::int64_t step) -> std::function<void(const Gradients&)> {
@@ -105,7 +106,8 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
                   lab::not_higher("train_loss", {{"epsilon", 1e-4}}, {{"epsilon", 1e-5}}, 0.05)
                       .at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
     }
-    // The learning rate of the first step: the peak without warm-up, otherwise the peak divided by the warm-up steps.
+    // The learning rate of the first step: the peak if there is no warm-up, otherwise the peak divided by the number of
+    // warm-up steps.
     const std::string adam = "Adam's first step is the learning rate, with the sign of the gradient";
     for (const std::int64_t steps : warmup.values())
       for (const double eps : {1e-6, 1e-5, 1e-4}) {

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Throws UsageError if the two studies differ in a setting that decides results; the error names the first difference.
+// Throws UsageError if the two studies differ in a setting that decides results. The error names the first difference.
 void check_same(const fs::path& first, const StudyDescription& a, const fs::path& second, const StudyDescription& b) {
   const auto differ = [&](const std::string& what, const std::string& there, const std::string& here) {
     throw UsageError(fmt::format("{} and {} cannot be merged: {} is {} in the first and {} in the second",
@@ -38,7 +38,7 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
   if (best_lr(ours) != best_lr(theirs)) differ("best_lr", best_lr(ours) ? "on" : "off", best_lr(theirs) ? "on" : "off");
 }
 
-// The settings of `a`, with the axis values that only `b` has appended.
+// The settings of `a`, with the further axis values that only `b` has.
 std::string united(const StudyDescription& a, const StudyDescription& b) {
   Json settings = Json::parse(a.settings);
   const Json other = Json::parse(b.settings);
@@ -81,7 +81,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
 
     std::optional<StudyDescription> merged;
     std::vector<LedgerEntry> entries;
-    // By key and code: the index of the entry, and its folder.
+    // For each key and code, the index of the entry and the folder of the entry.
     std::map<std::string, std::pair<std::size_t, fs::path>> seen;
     std::int64_t twice = 0;
     for (const fs::path folder : folders) {
@@ -98,7 +98,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
       for (const std::string& line : ledger.damaged())
         note_error(fmt::format("damaged ledger line left out: {}\n", line));
       for (const LedgerEntry& e : ledger.entries()) {
-        if (ledger.find(e.key, e.code) != &e) continue;  // a later line replaces this one
+        if (ledger.find(e.key, e.code) != &e) continue;  // a later line of the ledger replaces this entry
         const auto [former, is_new] = seen.try_emplace(e.key + e.code, entries.size(), folder);
         if (is_new) {
           entries.push_back(e);

@@ -1,5 +1,6 @@
 // merge DIR.. --out DIR: merges the ledgers of folders with the same experiment, settings and data into a new folder. A
-// trial in several folders is taken once. Throws UsageError if its results differ in more than times.
+// trial that is in several folders is taken once. Throws UsageError if the results of such a trial differ in more than
+// times.
 #pragma once
 
 namespace plumb::lab {

@@ -48,7 +48,7 @@ void run_trial(Trial& trial, const Options& o) {
     return [&, step, probe = std::make_shared<SignalProbe>(model.stack())](const Gradients& g) {
       PassportRecord record = fresh;
       if (step > 0) record.step = step, record.loss = g.loss(), record.grad_norm = g.norm(), record.jacobian.reset();
-      record.passport = probe->finish(g);  // at step 0: the fresh network, and the effect of the first update
+      record.passport = probe->finish(g);  // step 0 has the fresh network and the effect of the first update
       trial.attach(to_json(record));
     };
   });
@@ -121,7 +121,7 @@ int passport(int argc, const char* const* argv) {
       .at_most(largest_size)
       .slowest();
   study.options().steps = 0;
-  study.optimization().lr = 3e-3;  // as in depth_stability
+  study.optimization().lr = 3e-3;  // the same learning rate as in depth_stability
   study.takes({.least_steps = 0});
   Cli& cli = study.cli();
   cli.section("Passport");

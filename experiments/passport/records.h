@@ -1,4 +1,4 @@
-// The records of the passport program. Each trial attaches one record per passport; tables, files and report are
+// The records of the passport program. Each trial attaches one record for each passport. Tables, files and report are
 // computed from the records.
 #pragma once
 
@@ -27,48 +27,52 @@ struct PassportRecord {
   PassportArm trial;
   std::int64_t step = 0;
   double loss = 0, grad_norm = 0;
-  std::string divergence = {};  // only in the last record of a diverged trial: the step and the reason
+  std::string divergence = {};  // step and reason of a divergence; only in the last record of a diverged trial
   LayerStats passport = {};
-  std::optional<JacobianMeasure> jacobian = {};  // only for the fresh network, if measured
+  std::optional<JacobianMeasure> jacobian = {};  // only for a fresh network whose Jacobian was measured
 
-  std::vector<std::string> findings() const;  // the warnings of a fresh network; otherwise empty
+  std::vector<std::string> findings() const;  // the warnings of a fresh network; empty for other networks
 };
 
 // Numbers of one block, computed from its two branches.
 struct BlockFigures {
   double ratio;      // mean over the two branches
-  double grad_norm;  // L2 norm over both branches
+  double grad_norm;  // L2 norm of the gradients over both branches
 };
 BlockFigures block_figures(const LayerStats& passport, std::int64_t block);
 std::int64_t depth_of(const LayerStats& passport);
 
-std::string to_json(const PassportRecord& record);  // one JSON object, without trial and divergence
-// The records of all trials of a study, in order. Numbers that were not finite are read as NaN.
+std::string to_json(const PassportRecord& record);  // one JSON object, without the trial and the divergence
+// The records of all trials of a study, in order. Numbers that were not finite become NaN.
 std::vector<PassportRecord> passport_records(const StudyResults& results);
 
 // The text of passport.csv: one row per branch and step. Absent and non-finite numbers are empty cells.
 std::string format_passports(const std::vector<PassportRecord>& records);
 
-// The records of one method and depth at one moment, one for each seed.
+// The records of one method and depth at one moment, with one record for each seed.
 struct PassportGroup {
   std::string gate;
   std::int64_t depth = 0;
   std::vector<const PassportRecord*> seeds = {};
 };
-enum class Moment { fresh, last };  // last: the last step of each network; left out if it is step 0
-// Groups the records by method and depth: ascending depth, then in order of first appearance. The groups hold pointers
-// into `records`.
+// `fresh` is the network before training. `last` is the last step of each network; a network whose last step is 0 is
+// left out.
+enum class Moment { fresh, last };
+// Groups the records by method and depth. The groups are in order of ascending depth, then in order of first
+// appearance. The groups hold pointers into `records`.
 std::vector<PassportGroup> passport_groups(const std::vector<PassportRecord>& records, Moment moment);
 
-// The numbers of one table row: geometric means over the seeds.
+// The numbers of one table row, as geometric means over the seeds.
 struct PassportSummary {
-  double mean_square, predicted;  // mean squares of the stream after the last branch
-  double ratio[3], grad_norm[2];  // ratio: first, middle, last block; grad_norm: first, last block
+  double mean_square, predicted;  // mean squares of the stream after the last branch, measured and predicted
+  // `ratio` has the first, middle and last block; `grad_norm` has the first and last block.
+  double ratio[3], grad_norm[2];
   double loss;
   double entropy, largest_logit;  // lowest relative entropy and largest logit of all blocks; NaN if absent
-  // The mean over the seeds; and the larger of the estimate's standard error and the standard error over seeds.
+  // The mean over the seeds, and its error. The error is the larger of the estimate's standard error and the standard
+  // error over seeds.
   std::optional<double> jacobian, jacobian_error;
-  std::vector<std::string> findings;  // of all seeds, without duplicates
+  std::vector<std::string> findings;  // findings of all seeds, without duplicates
 };
 PassportSummary summarize(const PassportGroup& group);
 

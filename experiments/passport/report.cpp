@@ -17,10 +17,10 @@ namespace plumb::lab {
 namespace {
 
 using Numbers = std::vector<double>;  // one number for each seed
-// Computes the values of a curve, by x, from one passport; absent values are NaN or missing.
+// Computes the values of a curve from one passport, with x as key. Absent values are NaN or missing.
 using Curve = std::function<std::map<double, double>(const LayerStats&)>;
 
-// The plot style of each method, the same in all plots.
+// The plot style of each method. A method has the same style in all plots.
 class Styles {
  public:
   explicit Styles(const std::vector<PassportRecord>& records) {
@@ -47,11 +47,11 @@ bool has_points(const PlotSeries& s) {
 }
 
 struct Subject {
-  std::string id, title;  // of its plots; plot titles begin with the depth
+  std::string id, title;  // id and title of the plots; the title of each plot begins with the depth
   std::string y_title;
   std::string x_title = "block";
   Curve curve;
-  Curve expected = {};  // predictions, drawn as thin lines
+  Curve expected = {};  // curve of the predictions, drawn as thin lines
 };
 
 // One plot for each depth.
@@ -76,7 +76,7 @@ std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Style
   return plots;
 }
 
-// A curve of one number of the attention or MLP branches, by block.
+// A curve by block: one number of the attention branches or of the MLP branches.
 Curve by_block(const char* branch, std::function<std::optional<double>(const BranchStats&)> value) {
   return [=](const LayerStats& p) {
     std::map<double, double> curve;
@@ -87,7 +87,7 @@ Curve by_block(const char* branch, std::function<std::optional<double>(const Bra
   };
 }
 
-// A curve of the stream between blocks: x = 0 is the input, x = l is the output of block l - 1.
+// A curve of the stream between blocks. x = 0 is the input, and x = l is the output of block l - 1.
 Curve stream(double BranchStats::*member) {
   return [=](const LayerStats& p) {
     std::map<double, double> curve{{0, p.input_mean_square}};
@@ -188,7 +188,7 @@ std::string section_unless_empty(Gallery& gallery, const std::string& title, con
   return plots.empty() ? std::string() : section(title, caption, gallery.show(plots));
 }
 
-// The plots of one moment. Their titles end with `when`, such as "at init".
+// The plots of one moment. The titles of the plots end with `when`, such as "at init".
 std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& groups, const Styles& styles,
                           Moment moment, const std::string& when) {
   const bool fresh = moment == Moment::fresh;
@@ -223,10 +223,10 @@ std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& gr
   return html;
 }
 
-// One number of each passport of a training, by step.
+// A curve by step: one number from each passport of a training.
 std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id,
                                 const std::string& y_title, const std::function<double(const LayerStats&)>& value) {
-  std::map<std::int64_t, std::map<std::string, std::map<double, Numbers>>> at;  // by depth, gate, step
+  std::map<std::int64_t, std::map<std::string, std::map<double, Numbers>>> at;  // keys: depth, gate, step
   for (const PassportRecord& r : records)
     at[r.trial.depth][r.trial.gate][static_cast<double>(r.step)].push_back(value(r.passport));
   std::vector<Plot> plots;

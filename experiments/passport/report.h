@@ -17,7 +17,7 @@ struct PassportReport {
   std::vector<PassportRecord> records = {};
 };
 
-// Returns the report as one HTML file with its figures, in the form of render_report().
+// Returns the report as one HTML file with its figures, in the same form as render_report().
 Report render_passports(const PassportReport& input);
 
 }  // namespace plumb::lab

@@ -37,7 +37,7 @@ void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   write_file_atomically(description_of(ledger), run.text());
 }
 
-// The command, data, machine and version of a study, as Markdown.
+// The command, the data, the machine and the version of a study, as Markdown.
 std::string provenance(const StudyDescription& run, const Ledger& ledger) {
   double seconds = 0;
   for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
@@ -47,7 +47,7 @@ std::string provenance(const StudyDescription& run, const Ledger& ledger) {
       run.version, run.commit, run.started.substr(0, 10));
 }
 
-// The tables of a kept ledger in Markdown. The study's program writes them into a temporary folder.
+// The tables of a kept ledger, as Markdown. The program of the study writes the tables into a temporary folder.
 std::string markdown_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
   check(::mkdtemp(pattern.data()), "cannot create a folder like {}: {}", pattern, std::strerror(errno));
@@ -91,7 +91,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
     cli.example("docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
-    std::vector<std::optional<StudyDescription>> runs;  // empty: a Markdown file
+    std::vector<std::optional<StudyDescription>> runs;  // an empty entry is a Markdown file
     for (const std::string& folder : folders) {
       const bool text = fs::path(folder).extension() == ".md";
       usage_check(!(text || is_kept(folder)) || !markdown_file.empty(),

@@ -1,5 +1,5 @@
-// report DIR..: writes the tables and reports of studies again, from their ledgers; with --markdown FILE also as
-// Markdown.
+// report DIR..: writes the tables and reports of studies again, from their ledgers. With --markdown FILE the tables are
+// also written as Markdown.
 #pragma once
 
 namespace plumb::lab {

@@ -1,5 +1,5 @@
-// How much does each branch add to the stream, by layer, at init and after training? Touvron et al. 2021 (CaiT) report
-// that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
+// How much does each branch add to the stream, layer by layer, at init and after training? Touvron et al. 2021 (CaiT)
+// report that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
 #include "experiments/residual_ratio/residual_ratio.h"
 
 #include <algorithm>
@@ -16,18 +16,18 @@ using namespace plumb;
 
 namespace {
 
-// The spread of the ratios of one kind of branch over the layers: the standard deviation of their logarithms to base
-// 10. It is 0 if all ratios are equal.
+// The spread over the layers of the ratios of one kind of branch. The spread is the standard deviation of the
+// logarithms of the ratios to base 10, and is 0 if all ratios are equal.
 double spread(const lab::LayerStats& passport, const std::string& branch) {
   std::vector<double> logs;
   for (const lab::BranchStats& row : passport.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
   if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); }))
-    return lab::unknown;  // a layer adds nothing
+    return lab::unknown;  // unknown, because a layer adds nothing
   return lab::summarize(logs).deviation.value_or(lab::unknown);
 }
 
-// Measures the spreads at the first and the last step, and also records the passports.
+// Measures the spreads at the first and the last step. Also records the passports.
 lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
   return [&trial, &stack,
           passports = lab::passports(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
@@ -43,10 +43,10 @@ lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
   };
 }
 
-// A plot of the ratio by block, for one kind of branch, at the first or the last passport: geometric means over the
-// seeds.
+// A plot of the ratio by block, for one kind of branch, from the first or the last passport. The values are geometric
+// means over the seeds.
 lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool first) {
-  std::vector<std::string> names;  // in the order of the trials, as in the rest of the report
+  std::vector<std::string> names;  // names in the order of the trials, as in the rest of the report
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> logs;
   for (const lab::Record& record : r.records) {
     const auto passports = lab::passports_of(record);

@@ -1,7 +1,7 @@
-// At which learning rates does each method train, at each depth? Instead of a full grid, the program bisects the edges
-// of the region. It starts at a learning rate that trains. Above the upper edge, networks diverge or stay at chance;
-// below the lower edge, the steps do not suffice. Each method gets one number: the width of its region in octaves, as a
-// mean over the depths.
+// At which learning rates does each method train, at each depth? These rates form a region with an upper and a lower
+// edge. The program does not train a full grid, but bisects the edges. The search starts at a learning rate that
+// trains. Above the upper edge, networks diverge or stay at chance. Below the lower edge, the steps do not suffice.
+// Each method gets one number: the width of its region in octaves, as a mean over the depths.
 #include "experiments/stability_map/stability_map.h"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ using namespace plumb;
 
 namespace {
 
-constexpr int ticks = 2;         // per octave
+constexpr int ticks = 2;         // number of ticks per octave
 constexpr int span = 7 * ticks;  // the map ends seven octaves above and below the first learning rate
-// Search order for a learning rate that trains, if the first does not. Neighbouring tries are one octave apart in the
-// end.
+// The order of the search for a learning rate that trains, if the first rate does not train. At the end of this order,
+// neighbouring rates are one octave apart.
 constexpr int looks[] = {4, -4, 8, -8, 2, -2, 6, -6};
 
 using Known = std::map<int, lab::Share>;
@@ -54,7 +54,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   study.network().dim = 32;
   study.network().recipe = lab::RecipeKind::paper,
   study.network().weight_init =
-      lab::WeightInit::xavier;  // all methods train fast with it, so a failure is not just slow training
+      lab::WeightInit::xavier;  // all methods train fast with Xavier weights, so a failure is not just slow training
   cli.preset("quick", "two methods at depths 2 and 8, one seed; two minutes on two cores", [&] {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};

@@ -1,5 +1,5 @@
-// Which rate of stochastic depth is best, and should it be the same for all layers or grow with depth? (Huang et al.
-// 2016. CaiT found no benefit of a growing rate; DeiT uses one.)
+// Which rate of stochastic depth is best (Huang et al. 2016)? Should the rate be the same for all layers or grow with
+// depth? CaiT found no benefit of a growing rate. DeiT uses a growing rate.
 #include "experiments/stochastic_depth/stochastic_depth.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   const auto schedule =
       study.axis<std::string>("--drop-path-schedules", {"uniform", "linear"}, "Schedules of the rate over depth")
           .one_of("schedule", nn::drop_path_schedule_names());
-  // Without dropping, all schedules are equal; only the first one is trained.
+  // Without dropping, all schedules are equal, so only the first schedule is trained.
   study.only([&](const lab::Point& p) {
     return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front();
   });
@@ -76,7 +76,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
                   lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}})
                       .at({{"depth", d}, {"drop_path_schedule", "uniform"}}));
     }
-  // With the same rate in the last block, the linear schedule drops half as much as the uniform one.
+  // If both schedules have the same rate in the last block, the linear schedule drops half as much as the uniform one.
   for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1})
       study.claim(

@@ -1,5 +1,5 @@
-// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method; evaluates trained weights
-// or continues their training.
+// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method. Also evaluates trained
+// weights or continues their training.
 #include "experiments/vit/vit.h"
 
 #include "experiments/lab/options/gate_init.h"
@@ -62,7 +62,7 @@ void declare(Options& o, lab::Study& study) {
       "--fine-tune --lr 5e-5 --steps 1000");
 }
 
-// Takes the sizes from the file of --weights. LayerScale may be added.
+// Takes the sizes of the network from the file of --weights. A network without LayerScale may get LayerScale.
 void take_sizes(Options& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   lab::NetworkOptions& network = study.network();

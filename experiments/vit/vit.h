@@ -1,4 +1,4 @@
-// Trains a ViT with any residual method; evaluates trained weights or continues their training (docs/weights.md).
+// Trains a ViT with any residual method. Also evaluates trained weights or continues their training (docs/weights.md).
 #pragma once
 
 namespace plumb::lab {

@@ -14,19 +14,19 @@ cmake --build "$work/build"
 "$work/build/outside_gate" --gates tanh_gate,pre --depths 2 --steps 3 --batch 4 --dim 8 --out "$work/run" --no-progress
 [ "$(grep -c '^tanh_gate,2,.*,ok,' "$work/run/results.csv")" = 1 ]
 grep -q '^tanh_gate,.*,attn,' "$work/run/layers.csv"
-# The installed examples are a separate project. All must be there; the smallest is built and run.
+# The installed examples are a separate project. All examples must be there. The test builds and runs the smallest one.
 examples=$work/prefix/share/plumb/examples
 for source in "$here"/../../examples/*.cpp; do cmp "$source" "$examples/${source##*/}"; done
 cmake -S "$examples" -B "$work/examples" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE="$type" \
   -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
 cmake --build "$work/examples" --target autograd
 "$work/examples/autograd" >/dev/null
-# Each program in plumb.h must have a row in the docs with its function and its name.
+# Each program in plumb.h must have a row in the docs, with its function and its name.
 for function in $(sed -n 's|^#include "plumb/experiments/\([a-z_]*\)/\1.h"|\1|p' "$work/prefix/include/plumb/plumb.h"); do
   grep -q "^| \`lab::$function\` | \`$function\` |" "$work/prefix/share/doc/plumb/docs/ablations/README.md" || { echo "docs/ablations/README.md does not name lab::$function" >&2; exit 1; }
 done
-# The package finds its dependencies or names the missing one, and its headers do not pick up a file of the user.
-refused() {  # TEXT_OF_THE_MESSAGE ARGUMENTS_OF_FIND_PACKAGE [OPTIONS_OF_CMAKE...]
+# If a dependency is missing, find_package must name it. The headers of the package must not include a file of the user.
+refused() {  # arguments: TEXT_OF_THE_MESSAGE ARGUMENTS_OF_FIND_PACKAGE [OPTIONS_OF_CMAKE...]
   local text=$1 arguments=$2; shift 2
   mkdir -p "$work/refused"
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\nfind_package(plumb %s REQUIRED)\n' "$arguments" >"$work/refused/CMakeLists.txt"

@@ -1,5 +1,6 @@
-// Checks which layer may include which: backends include core and shared backend code; autograd includes core; nn
-// includes autograd and core; experiments include nn and the layers below. No layer includes experiments or tests.
+// Checks which layer may include which other layer. Backends include core and shared backend code. autograd includes
+// core. nn includes autograd and core. experiments include nn and the layers below nn. No layer includes experiments or
+// tests.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -19,13 +20,14 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"backends/reference", {"core", "backends/reference"}},
     {"backends/cpu", {"core", "backends", "backends/cpu"}},
     {"backends/cuda",
-     {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},  // emulator: only launch.h, see below
+     // Only launch.h may include the emulator; a test below checks this.
+     {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},
     {"nn", {"core", "autograd", "nn"}},
     {"experiments", {"core", "autograd", "nn", "experiments"}},
 };
 
-// The layer of a file: "nn" for "nn/gates/pre.cpp". Each backend is a layer; shared files directly in backends/ are the
-// layer "backends". Returns "" for other paths.
+// The layer of a file: "nn" for "nn/gates/pre.cpp". Each backend is a layer. The shared files directly in backends/ are
+// the layer "backends". Returns "" for other paths.
 std::string layer_of(const std::string& path) {
   for (const auto& [layer, may] : allowed)
     if (path.starts_with(layer + "/")) return layer;
@@ -33,7 +35,7 @@ std::string layer_of(const std::string& path) {
   return path.starts_with("backends/") || path.starts_with("tests/") ? path.substr(0, path.find('/', 9)) : "";
 }
 
-// The files that a source file includes in quotes.
+// The files that a source file includes with quotes.
 std::vector<std::string> includes_of(const fs::path& file) {
   std::vector<std::string> found;
   std::ifstream in(file);
@@ -60,20 +62,22 @@ std::vector<Violation> violations(const fs::path& root) {
   return found;
 }
 
-// The folders of experiments/lab ("rooms") in order, lowest first: a room includes only itself and rooms below it.
-// Files outside the rooms may be included by all.
+// The folders of experiments/lab ("rooms"), from lowest to highest. A room may include only itself and lower rooms. All
+// rooms may include the files of experiments/lab that are in no room.
 const std::vector<std::string> rooms{"data", "record", "cli",     "plot",   "options", "stats",
                                      "run",  "train",  "signals", "report", "study"};
 const std::string lab = "experiments/lab/";
 
-// The room of a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file outside the rooms.
+// The folder of experiments/lab (room) that has a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file
+// outside the rooms.
 std::string room_of(const std::string& path) {
   if (!path.starts_with(lab)) return "";
   const std::size_t end = path.find('/', lab.size());
   return end == path.npos ? "" : path.substr(lab.size(), end - lab.size());
 }
 
-// The includes of a higher room. A file in an unknown room is returned with an empty include.
+// The includes that lead to a higher room of experiments/lab. If a file is in an unknown room, the result has the file
+// with an empty include.
 std::vector<Violation> room_violations(const fs::path& root) {
   const auto height = [](const std::string& room) { return std::ranges::find(rooms, room) - rooms.begin(); };
   std::vector<Violation> found;
@@ -88,7 +92,7 @@ std::vector<Violation> room_violations(const fs::path& root) {
   return found;
 }
 
-// The files that have a text in an #include line.
+// The files that have an #include line with a given text.
 std::set<std::string> users_of(const fs::path& root, const std::string& header) {
   std::set<std::string> found;
   for (const auto& [layer, may] : allowed)

@@ -1,4 +1,4 @@
-// Mistakes with gradients: hooks, custom ops, cotangents, deleted graphs, tensors changed in place.
+// Mistakes with gradients: hooks, custom ops, cotangents, deleted graphs, and tensors that are changed in place.
 #include <stdexcept>
 
 #include "autograd/autograd.h"
@@ -122,7 +122,7 @@ TEST_CASE("misuse: backward of a non-scalar or a constant or integers") {
   CHECK_REFUSED(backward(x * 2.0), "[backward] expected a scalar loss, got shape [2, 3]");
   CHECK_REFUSED(backward(sum(x.detach())), "[backward] expected a loss that depends on a variable, got a constant");
   CHECK_REFUSED(backward(integers({1}, {})), "[backward] expected a loss that depends on a variable, got a constant");
-  // The message gives the reasons that apply, and no others.
+  // The message gives the reasons that apply, and no other reasons.
   const std::string constant = test::refusal([] { (void)backward(sum(ones({2, 3}))); });
   CHECK(constant ==
         "[backward] expected a loss that depends on a variable, got a constant: it was computed from no variable() and "
@@ -338,7 +338,7 @@ TEST_CASE("misuse: a variable made of integers or of an undefined tensor") {
 TEST_CASE("misuse: random draws without an open RandomScope") {
   const Tensor x = ones({1, 1, 4, 2});
   CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
-  // The op does not depend on training or evaluation mode.
+  // The result of this op is the same in training mode and in evaluation mode.
   CHECK_REFUSED(dropout(x, 0.5), "or use nn::Dropout, which eval() on the model turns off");
   CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");

@@ -1,5 +1,5 @@
-// Mistakes that the compiler refuses. Each line that ends in "refused: TEXT" must be an error whose message contains
-// TEXT; without these lines the file must compile. does_not_compile.sh runs the check.
+// Mistakes that the compiler refuses. Each line that ends in "refused: TEXT" must cause an error whose message contains
+// TEXT. Without these lines the file must compile. does_not_compile.sh runs the check.
 #include "autograd/autograd.h"
 #include "core/profile.h"
 #include "core/thread_share.h"

@@ -13,11 +13,12 @@ if bad=$(compile "$@" -DWITH_MISTAKES); then
   echo "expected errors, got none" >&2
   exit 1
 fi
-bad=$(grep -vF '// refused: ' <<<"$bad")  # removes source lines that messages quote
+bad=$(grep -vF '// refused: ' <<<"$bad")  # removes source lines that compiler messages quote
 failed=0
 while IFS=: read -r line text; do
   expected=${text##*// refused: }
-  # The compiler names the line in the error, or in "required from here" below an error of a template.
+  # The compiler names the line in the error itself. For an error of a template, the line is in "required from here"
+  # below the error.
   if ! grep -qF "does_not_compile.cpp:$line:" <<<"$bad"; then
     echo "line $line should not compile, but it does:$text" >&2
     failed=1

@@ -1,4 +1,5 @@
-// Mistakes with experiment programs: command lines, data, output folders. The programs run within the test.
+// Mistakes with experiment programs: command lines, data, output folders. The programs run within the process of the
+// test.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ namespace {
 
 const Words tiny{"--gates", "pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress"};
 
-// Checks that a call ended with this status and one line that contains `text`, and wrote no result.
+// Checks that a call ended with this status and one line that contains `text`. The call must not have written a result.
 void check_refused(const Ended& e, int status, const std::string& text) {
   INFO("stdout: " << e.out << "stderr: " << e.err);
   CHECK(e.status == status);
@@ -42,7 +43,7 @@ void refused(const Words& arguments, int status, const std::string& text, const 
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
-// Checks that the call and its --dry-run are refused with the same text.
+// Checks that the call and the same call with --dry-run are refused with the same text.
 void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int status, const std::string& text,
                       const Main& main = depth_stability) {
   check_refused(call(folder.path(), main, arguments), status, text);

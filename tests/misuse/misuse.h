@@ -1,6 +1,6 @@
-// Support for tests of user mistakes. Each case runs in a separate process (CTest starts one per case) and must end
-// with one error that says what was expected, what was given and what to do. A signal, an "internal error" or no error
-// fails the case.
+// Support for tests of user mistakes. Each case runs in a separate process, because CTest starts one process per case.
+// A case must end with one error that gives the expected input, the given input and a remedy. A signal, an "internal
+// error" or no error fails the case.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace plumb::test {
 
-// Returns the message of the error that `f` throws. Fails the check and returns "" if `f` throws nothing or blames
-// Plumb.
+// Returns the message of the error that `f` throws. If `f` throws nothing or the message blames Plumb, fails the check
+// and returns "".
 inline std::string refusal(const std::function<void()>& f) {
   try {
     f();

@@ -24,7 +24,7 @@ struct Two : nn::Layer {
   nn::Linear a{{.in = 2, .out = 2}}, b{{.in = 2, .out = 2}};
 };
 
-// A module with which a test can register anything.
+// A module to which a test can add any registration.
 struct Open : nn::Layer {
   Open() : Layer("Open") {}
   explicit Open(std::function<Tensor(const Tensor&)> function) : Layer("Open"), f(std::move(function)) {}
@@ -63,7 +63,7 @@ TEST_CASE("misuse: a module added after initialize()") {
   Open model([&](const Tensor& x) { return two(x); });
   CHECK_NOTHROW(model.training());
   nn::initialize(model, 0);
-  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // not registered
+  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // the two layers are not registered
   model.child("two", two);
   CHECK_REFUSED(model(ones({1, 2})), "[Open] expected initialised parameters, got two.a.weight");
   nn::initialize(model, 0);
@@ -120,7 +120,7 @@ TEST_CASE("misuse: a module registered twice") {
   CHECK_REFUSED(model.child("b", a),
                 "[module] expected a module without a parent for Open.b, got one that is Open.a already: register a "
                 "module once");
-  // Two modules of one type share a module under one name.
+  // Two modules of one type share a module under the same name.
   struct Shares : nn::Module {
     explicit Shares(nn::Linear& l) : Module("Shares") { child("l", l); }
   };

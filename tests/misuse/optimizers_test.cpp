@@ -13,7 +13,7 @@ namespace {
 constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// Two parameters, w and gate; the loss is a linear function of them.
+// A model with two parameters, w and gate. The loss is a linear function of both.
 struct Model : nn::Module {
   Model() : Module("Model") {}
   Tensor w = parameter("w", tensor({1, 2, 3}, {3}), Role::weight),
@@ -103,7 +103,7 @@ TEST_CASE("misuse: no parameters or a repeated parameter or a constant") {
   twice.push_back(twice[0]);
   CHECK_REFUSED(nn::Sgd({}, {}), "[optimizer] expected at least one parameter, got none");
   struct Forgetful : nn::Module {
-    Forgetful() : Module("Forgetful") {}  // without child("fc", fc)
+    Forgetful() : Module("Forgetful") {}  // the call child("fc", fc) is missing
     nn::Linear fc{{.in = 2, .out = 2}};
   };
   CHECK_REFUSED(nn::AdamW(Forgetful().parameters(), {}),

@@ -14,7 +14,7 @@ nn::ViTOptions options(const char* gate = "layerscale", std::int64_t dim = 8) {
   return {.image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .gate = gate};
 }
 
-// The weights of a model, with names changed by `rename`.
+// The weights of a model, with names that `rename` changes.
 void save_renamed(const std::filesystem::path& file, const nn::KeyMap& map, const std::string& prefix) {
   const nn::ViT model(options());
   nn::TensorFile renamed;
@@ -90,7 +90,7 @@ TEST_CASE("misuse: names of other programs are recognised and the error names th
     nn::write_safetensors(folder / "w", file);
     INFO(remedy);
     CHECK(refusal([&] { nn::load_weights(model, folder / "w", nn::timm_vit()); }).find(remedy) != std::string::npos);
-    // As the programs do it: first the card from names and shapes, then the weights.
+    // The test loads in the same order as the programs: first the model card from names and shapes, then the weights.
     CHECK(refusal([&] {
             const auto made = nn::make_model(nn::card_of(file, "w", 2));
             nn::load_pretrained(*made, file, "w");

@@ -1,4 +1,4 @@
-// The studies that repeat published ablations, each with few steps: their trials, values, claims and files.
+// The studies that repeat published ablations, each with few steps. The tests check trials, values, claims and files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace plumb::test;
 namespace {
 
 const std::string tiny = " --batch 4 --dim 8 --no-progress --out a ";
-// Networks that get below the chance loss in 40 steps.
+// Options of networks whose loss falls below chance in 40 steps.
 const std::string small = " --batch 32 --dim 16 --no-progress --out a ";
 
 Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const std::string& arguments,
@@ -32,7 +32,7 @@ std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& f
   return rows_of(slurp(folder / "a/results.csv"));
 }
 
-// The number of different values in a column. If all trials differ, it is the number of rows.
+// The number of different values in a column. If all trials have different values, this is the number of rows.
 std::size_t values_of(const std::vector<std::map<std::string, std::string>>& rows, const std::string& column) {
   std::set<std::string> values;
   for (const auto& row : rows) values.insert(row.at(column));
@@ -50,7 +50,8 @@ TEST_CASE("layerscale_init: the first move of the gates is measured with and wit
     CHECK(row.at("status") == "ok");
     CHECK(row.at("first_move").empty() == (row.at("epsilon") == "0"));
   }
-  // Adam's first step equals the learning rate: 1e-3 without warm-up, a quarter of it with 4 warm-up steps.
+  // The first step of Adam equals the learning rate. The learning rate is 1e-3 without warm-up, and a quarter of 1e-3
+  // with 4 warm-up steps.
   CHECK(std::stod(rows[2].at("first_move")) == Approx(1e-3 / 1e-5).epsilon(0.02));
   CHECK(std::stod(rows[3].at("first_move")) == Approx(1e-3 / 4 / 1e-5).epsilon(0.02));
   CHECK_THAT(f.out,
@@ -106,7 +107,7 @@ TEST_CASE("reports of class_attention and drop_key show the attention of the cla
     return count;
   };
   CHECK(pictures("class_attention", "--designs token,mean,2:1 --depth 2 --steps 2 --warmup 0 --patch 8") == 3);
-  // Each network has a picture of its attention; with DropKey also one of its masks.
+  // Each network has a picture of its attention. Networks with DropKey also have a picture of their masks.
   CHECK(pictures("drop_key",
                  "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 "
                  "--warmup 0 --patch 8",
@@ -139,8 +140,8 @@ TEST_CASE("drop_key: equal settings are trained once and peakedness is measured"
   const TemporaryFolder folder;
   run_tiny(folder, "drop_key", "--steps 4 --warmup 0 --depth 2 --rates 0,0.3 --tunes 0,0.5");
   const auto rows = results(folder);
-  // One trial without dropping; four of plain (constant with and without tuning, decreasing, increasing); two each of
-  // block, cross and dropout.
+  // One trial has no dropping. Four trials have form plain (constant with and without tuning, decreasing, increasing).
+  // The forms block, cross and dropout have two trials each.
   REQUIRE(rows.size() == 1 + 4 + 6);
   CHECK(values_of(rows, "val_loss") == rows.size());
   const auto dots = rows_of(slurp(folder / "a/figures/val-accuracy-dots.csv"));
@@ -210,8 +211,8 @@ TEST_CASE("stability_map: the table has both edges and one number per method") {
   const Finished f =
       run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
   CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
-  // The width in the table must follow from the trials: on each side of the first learning rate, an edge lies half way
-  // between the last rate that trains and the first that does not.
+  // The width in the table must follow from the trials. On each side of the first learning rate, the edge lies half way
+  // between the last rate that trains and the first rate that does not train.
   std::map<double, bool> trained;
   for (const auto& row : results(folder))
     trained[std::stod(row.at("lr"))] = row.at("status") == "ok" && std::stod(row.at("trained")) > 0;
@@ -233,7 +234,7 @@ TEST_CASE("stability_map: the table has both edges and one number per method") {
                     last = line.substr(line.rfind("| ", line.size() - 3) + 2);
   CHECK((last.find("at least") != last.npos) == (below == 0 || above == 0));
   CHECK(std::stod(last.substr(last.find_first_of("0123456789"))) ==
-        Approx(octaves).margin(0.12));  // learning rates have two digits
+        Approx(octaves).margin(0.12));  // learning rates are printed with two digits
   CHECK_THAT(slurp(folder / "a/report.html"), contains("Edges by depth"));
 }
 
@@ -268,10 +269,10 @@ TEST_CASE("augmentation works by name and by single options and is refused if it
   CHECK(deit == again);
   CHECK_THAT(
       slurp(folder / "c/report.html"),
-      contains(
-          "crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup "
-          "0.8, cutmix 1, "
-          "each image 3 times in a row, labels smoothed by 0.1"));  // no flips: a mirrored glyph is of another class
+      contains("crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup "
+               "0.8, cutmix 1, "
+               // The recipe has no flips, because a mirrored glyph may be of another class.
+               "each image 3 times in a row, labels smoothed by 0.1"));
   CHECK(losses("--augment deit --mixup 0 --cutmix 0") != deit);
   CHECK(losses("--random-erasing 1") != plain);
   CHECK(losses("--crop-scale 0.3") != plain);
@@ -298,7 +299,8 @@ TEST_CASE("the published setting of every study names the source of each constan
   }
   const std::set<std::string> of_this_call{"threads", "jobs", "shard", "preset", "checkpoint_every", "deterministic"};
   struct Case {
-    std::string name, preset, less;  // `less`: options that make the study small; if empty, it is only read
+    // `less` has options that make the study small. If `less` is empty, only the configuration of the study is read.
+    std::string name, preset, less;
   };
   for (const Case& c : {Case{"depth_stability", "cait-table1", "--depths 2 --gates layerscale,fixup --warmup 0"},
                         {"layerscale_init", "paper", "--depths 2 --epsilons 0,0.1 --warmups 0"},

@@ -1,4 +1,4 @@
-// Runs docs/analysis.py on a run folder, if python3 has pandas and matplotlib.
+// Runs docs/analysis.py on a study folder, if python3 has pandas and matplotlib.
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
@@ -6,7 +6,7 @@ using namespace plumb::test;
 
 TEST_CASE("docs/analysis.py reads a run folder with pandas and draws a figure") {
   const TemporaryFolder folder;
-  // Uses the first python3 on the PATH that has both packages, or else the system's.
+  // The first python3 on the PATH that has both packages; if there is none, the python3 of the system.
   std::string python, why;
   for (const char* candidate : {"python3", "/usr/bin/python3"}) {
     const Finished there = run(folder.path(), std::string(candidate) + " -c 'import pandas, matplotlib'");
@@ -37,7 +37,7 @@ TEST_CASE("docs/analysis.py reads a run folder with pandas and draws a figure") 
       run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py b losses.png");
   REQUIRE(of_pairs.status == 0);
   CHECK_THAT(of_pairs.out, contains("all pairs: ") && !contains(" of 0 decided") && !contains("Empty DataFrame"));
-  // The means in its output must equal those of results.csv.
+  // The means in the output must equal those of results.csv.
   std::map<std::string, std::vector<double>> losses;
   for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
     if (row.at("status") == "ok")

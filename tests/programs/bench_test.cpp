@@ -22,7 +22,8 @@ nlohmann::json last_line(const std::string& text) {
 
 TEST_CASE("bench_step prints the same fields as the peer scripts and trains the same network") {
   const TemporaryFolder folder;
-  for (const auto& [gate, parameters] : {std::pair{"none", 7987}, {"layerscale", 8019}}) {  // counted by peer_torch.py
+  // Numbers counted by peer_torch.py.
+  for (const auto& [gate, parameters] : {std::pair{"none", 7987}, {"layerscale", 8019}}) {
     const Finished f = run(folder.path(), step + "--seed 1 --dropkey 0.1 --gate " + gate);
     INFO(f.err << f.out);
     REQUIRE(f.status == 0);

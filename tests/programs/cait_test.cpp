@@ -37,8 +37,8 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
             .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy\n0,ok,4,"));
   const auto settings = nlohmann::json::parse(slurp(folder.path() / "a/run.json"))["settings"];
   CHECK(settings["dim"] == 8);
-  CHECK(settings["drop_path"] == 0.1);  // from the preset
-  CHECK(settings["init"] == 0.1);       // from the given depth
+  CHECK(settings["drop_path"] == 0.1);  // the value comes from the preset
+  CHECK(settings["init"] == 0.1);       // the value follows from the given depth
   REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out b --threads 1 --checkpoint")
               .status == 0);
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == slurp(folder.path() / "b/metrics.jsonl"));
@@ -65,7 +65,7 @@ TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
   CHECK(rates[0] == Approx(1e-4));
   CHECK(rates[1] == Approx(5.5e-4));
   CHECK(rates[2] == Approx(1e-3));
-  CHECK(rates[4] == Approx(6e-4));  // half way between peak and end
+  CHECK(rates[4] == Approx(6e-4));  // half way between the peak and the end
 }
 
 TEST_CASE("cait describes its DropKey and logs its statistics every tenth step") {
@@ -82,7 +82,7 @@ TEST_CASE("cait describes its DropKey and logs its statistics every tenth step")
     CHECK_THAT(said, contains("DropKey: 0.3, constant, plain, per_entry; expected share of keys 0.3"));
     CHECK((said.find("--drop-key-sharing heads") != std::string::npos) == !talking.empty());
     CHECK(f.err.find("DropKey", f.err.find(said) + said.size()) ==
-          std::string::npos);  // the line appears once, not for each seed
+          std::string::npos);  // the line appears once, not once for each seed
     std::vector<std::size_t> logged;
     std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
     for (std::string line; std::getline(lines, line);)
@@ -138,7 +138,7 @@ TEST_CASE("cait saves its weights under timm's names and evaluates their average
   CHECK(averaged.at("head.weight").values() != plain.at("head.weight").values());
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss") != value);
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "\"step\":3") != "");
-  // The average has moved by about a hundredth of the distance of the weights.
+  // The averaged weights have moved by about a hundredth of the distance that the weights have moved.
   nn::CaiT fresh({.image = 32,
                   .patch = 16,
                   .channels = 3,
@@ -180,7 +180,8 @@ TEST_CASE("print-config shows each constant with its source and can be read back
   CHECK_THAT(line_with(f.out, "beta2"), contains("0.999") && contains("PyTorch's default"));
   CHECK_THAT(line_with(f.out, "  mixup  "), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
   { std::ofstream(folder.path() / "c.json") << f.out; }
-  // The file names its preset: without --preset, values are compared with this preset, not with the default one.
+  // The configuration file names its preset. Without --preset, values are compared with this preset instead of the
+  // default preset.
   const Finished again = run(folder.path(), cait + " --config c.json --print-config");
   CHECK_THAT(line_with(again.out, "\"dim\""), contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(again.out, "\"preset\""), contains("cait-paper-xxs36"));

@@ -11,7 +11,7 @@ namespace {
 
 const std::string small = program("deep_mlp") + " --depths 3 --width 8 --batch 4 --steps 5 --no-progress ";
 
-// The rows of results.csv without the column of times.
+// The rows of results.csv, without the column of times.
 std::vector<std::map<std::string, std::string>> results_in(const std::filesystem::path& folder) {
   auto rows = rows_of(slurp(folder / "results.csv"));
   for (auto& row : rows) row.erase("seconds");
@@ -33,10 +33,11 @@ TEST_CASE("deep_mlp trains each method and prints a row for each and gives the s
   for (const auto& row : rows) {
     CHECK(row.at("status") == "ok");
     CHECK(row.at("steps") == "5");
-    CHECK((row.at("jacobian_start") == "1") == (row.at("method") == "rezero"));  // the identity
+    // The Jacobian of rezero at the start is the identity.
+    CHECK((row.at("jacobian_start") == "1") == (row.at("method") == "rezero"));
     CHECK(std::stod(row.at("jacobian_end")) > 0);
-    // epoch_1 is the mean over the epoch's trained steps, train_loss over the last 20 steps. Here both are the same
-    // five steps.
+    // epoch_1 is the mean loss over the trained steps of the epoch. train_loss is the mean over the last 20 steps. Here
+    // both means are over the same five steps.
     CHECK(std::stod(row.at("epoch_1")) == Approx(std::stod(row.at("train_loss"))));
   }
   CHECK(slurp(folder.path() / "a/results.csv")
@@ -77,7 +78,8 @@ TEST_CASE("deep_mlp resumes only the missing trials") {
   const std::string csv = slurp(folder.path() / "a/results.csv"), ledger = slurp(folder.path() / "a/ledger.jsonl");
   CHECK(run(folder.path(), command).status == 2);
   REQUIRE(run(folder.path(), command + "--resume").status == 0);
-  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // every byte, including seconds: no trial ran again
+  // The files are equal in every byte, including seconds, so no trial ran again.
+  CHECK(slurp(folder.path() / "a/results.csv") == csv);
   const std::string second = ledger.substr(ledger.find('\n') + 1);
   { std::ofstream(folder.path() / "a/ledger.jsonl") << second; }
   REQUIRE(run(folder.path(), command + "--resume").status == 0);

@@ -16,7 +16,7 @@ namespace {
 
 const std::string small = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress ";
 
-// results.csv without its last two columns, which hold times. The other columns depend only on settings, code and data.
+// results.csv without its last two columns, which have times. The other columns depend only on settings, code and data.
 std::string deterministic(const std::string& csv) {
   std::string text;
   std::istringstream lines(csv);
@@ -29,7 +29,7 @@ std::string deterministic(const std::string& csv) {
 
 int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
-// The number of lines before the empty line.
+// The number of lines before the first empty line.
 int runs_of(const std::string& dry_run) { return lines_of(dry_run.substr(0, dry_run.find("\n\n") + 1)); }
 
 // Whether the output is one line that starts with "error: ".
@@ -78,7 +78,7 @@ TEST_CASE("figures are written with the report and event files with --tensorboar
              contains("final/val_accuracy"));
   REQUIRE(run(folder.path(), small + "--gates pre --depths 1 --out a --overwrite").status == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "a/tensorboard"));
-  CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // one depth, one method
+  CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // there is only one depth and one method
 }
 
 TEST_CASE("a folder with results is refused or resumed or overwritten") {
@@ -95,13 +95,14 @@ TEST_CASE("a folder with results is refused or resumed or overwritten") {
 
   const Finished complete = run(folder.path(), command + "--resume");
   CHECK(complete.status == 0);
-  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // every byte: no trial ran again
+  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // the files are equal in every byte, so no trial ran again
 
   const Finished other = run(folder.path(), command + "--resume --steps 5");
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("steps"));
 
-  // The ledger loses the second trial, as if the process had been killed during it. Only that trial runs again.
+  // The second trial is removed from the ledger, as if the process had been killed during that trial. Only that trial
+  // runs again.
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }
   REQUIRE(run(folder.path(), command + "--resume").status == 0);
@@ -128,7 +129,7 @@ TEST_CASE("Ctrl-C ends a sweep with status 130 and keeps finished trials and the
   CHECK(!finished.empty());
   CHECK(run(folder.path(), command + "--resume").status == 0);
   CHECK(rows_of(slurp(folder.path() / "a/results.csv")).size() == 4);
-  REQUIRE(run(folder.path(), command + "--out b").status == 2);  // --out given twice
+  REQUIRE(run(folder.path(), command + "--out b").status == 2);  // the error is that --out is given twice
   REQUIRE(run(folder.path(), program("depth_stability") +
                                  " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out b")
               .status == 0);
@@ -182,7 +183,7 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
   CHECK(deterministic(slurp(folder / "m/results.csv")) == deterministic(slurp(folder / "whole/results.csv")));
   for (const std::string file : {"metrics.jsonl", "layers.csv"})
     CHECK(slurp(folder / ("m/" + file)) == slurp(folder / ("whole/" + file)));
-  // A merged folder is a run folder and can be extended.
+  // A merged folder is a study folder, and can be extended with further trials.
   REQUIRE(run(folder.path(), command + "--seeds 0..1 --resume --out m").status == 0);
   CHECK(rows_of(slurp(folder / "m/results.csv")).size() == 12);
 
@@ -207,7 +208,8 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
   CHECK_THAT(refused("s1 . --out x"), contains(". has no run.json"));
   CHECK_THAT(refused("s1 s2"), contains("expected merge DIR.. --out DIR"));
   CHECK_THAT(refused("s1 --outt x"), contains("unknown option --outt"));
-  // A single shard is reported as incomplete. A damaged line is named and left out. Another machine is named.
+  // A single shard is reported as incomplete. A damaged line of the ledger is reported and left out. If another machine
+  // computed trials, the report names that machine.
   const Finished part = run(folder.path(), merge + " s1 --out part");
   CHECK(part.status == 0);
   CHECK_THAT(part.err, contains("3 of 6 trials have ended"));
@@ -336,7 +338,7 @@ TEST_CASE("an error on the command line ends with status 2 and one line and a su
   CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
   CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
   CHECK_THAT(refused("--device tpu"), contains("cpu"));
-  CHECK(std::filesystem::is_empty(folder.path()) == false);  // only .stdout and .stderr
+  CHECK(std::filesystem::is_empty(folder.path()) == false);  // the folder has only .stdout and .stderr
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
 }
 
@@ -412,9 +414,9 @@ TEST_CASE("the option --recipe paper uses and reports each method's recipe and -
   const auto rising = [&](const std::vector<double>& r) {
     return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 2.999e-3; });
   };
-  CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven; the last of them has the peak
+  CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven steps; the last of these has the peak
   CHECK(rising(rates("p", "rezero")) == 0);
-  CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 steps are three
+  CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 steps are three steps
   CHECK_THAT(slurp(folder / "p/report.html"),
              contains("recipe of rezero") &&
                  contains("Xavier uniform of the packed qkv, ordinary head, no warm-up (Bachlechner") &&
@@ -448,12 +450,12 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
     CHECK(loss("same", gate) == loss("shared", gate));
     CHECK(loss("packed", gate) != loss("shared", gate));
   }
-  // Without a warm-up, the paper's recipe of pre-norm is the shared recipe, and that of ReZero differs only in its
-  // packed Glorot weights.
+  // If there is no warm-up, the paper's recipe of pre-norm is the shared recipe. The paper's recipe of ReZero then
+  // differs only in its packed Glorot weights.
   CHECK(loss("paper", "pre") == loss("shared", "pre"));
   CHECK(loss("paper", "rezero") == loss("packed", "rezero"));
   CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
-  // recipe_scaled scales a std of 0.02 to this width, and keeps other weights of the paper's recipe.
+  // recipe_scaled scales a deviation of 0.02 to this width. Other weights of the paper's recipe do not change.
   REQUIRE(run(folder.path(), command + "--weight-init scaled_normal --out scaled").status == 0);
   REQUIRE(
       run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe_scaled --out paper-scaled").status ==
@@ -469,8 +471,8 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
-  // The stages of class attention start from the same base. Networks in ablations are narrow and start from DeiT's
-  // weights, scaled to their width.
+  // The program class_attention trains narrow networks. By default the program scales DeiT's weights to the width of
+  // the network, also in the stages of class attention, as --weight-init scaled_normal does.
   const std::string stages =
       program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
   REQUIRE(run(folder.path(), stages + "--out stages").status == 0);
@@ -491,7 +493,7 @@ TEST_CASE("the options --control and --best-lr change the report without new tri
   CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2 and lr 0.003,") && contains("<h2>Against pre</h2>"));
   const std::string csv = slurp(folder / "a/comparisons.csv");
   CHECK(std::count(csv.begin(), csv.end(), '\n') ==
-        1 + 2 * (2 + 3));  // no network trains here, so depth 2 is not compared
+        1 + 2 * (2 + 3));  // no network trains here, so methods are not compared at depth 2
   const std::string ledger = slurp(folder / "a/ledger.jsonl");
   const Finished f = run(folder.path(), command + "--control post --best-lr --resume --out a");
   INFO(f.err);
@@ -615,7 +617,7 @@ TEST_CASE("every optimizer and schedule trains and is named in the report") {
   const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
   CHECK(!losses.contains(std::get<0>(clipped)));
   CHECK_THAT(std::get<3>(clipped), contains("gradients clipped to norm 0.01"));
-  const auto averaged = trained("ema", "--ema-decay 0.9");  // the training is the same, the evaluation is not
+  const auto averaged = trained("ema", "--ema-decay 0.9");  // averaging changes the evaluation, but not the training
   CHECK(std::get<0>(averaged) == loss);
   CHECK(std::get<1>(averaged) != val_loss);
   CHECK_THAT(std::get<3>(averaged), contains("moving average of the weights, decay 0.9"));

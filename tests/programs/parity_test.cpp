@@ -1,4 +1,4 @@
-// Runs bin/parity on the cases in the repository, on those of PyTorch and timm if they are available, and on wrong
+// Runs bin/parity on the cases in the repository, on the cases of PyTorch and timm if they are available, and on wrong
 // answers.
 #include <cmath>
 #include <filesystem>

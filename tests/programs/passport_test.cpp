@@ -57,7 +57,7 @@ TEST_CASE("passport program: it trains and measures passports during training") 
   REQUIRE(f.status == 0);
   CHECK_THAT(f.out, contains("At init") && contains("At the last passport"));
   CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 2 * 2 * 6);
-  CHECK(lines_of(slurp(folder.path() / "a/passport.csv")) == 1 + 2 * 2 * 4 * 4);  // steps 0, 2, 4 and the last, 5
+  CHECK(lines_of(slurp(folder.path() / "a/passport.csv")) == 1 + 2 * 2 * 4 * 4);  // steps 0, 2, 4 and the last step, 5
   CHECK_THAT(slurp(folder.path() / "a/report.html"),
              contains("Updates while training") && contains("Geometric means over seeds"));
 
@@ -83,7 +83,7 @@ TEST_CASE("passport program: a folder is refused or resumed or overwritten") {
   CHECK_THAT(refused.err, contains("--resume"));
   CHECK(run(folder.path(), command + "--resume --steps 3").status == 2);
 
-  // The ledger loses the second network. Only that one runs again.
+  // The second network is removed from the ledger. Only that network runs again.
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }
   const Finished resumed = run(folder.path(), command + "--resume");

@@ -30,7 +30,7 @@ TEST_CASE("profile: the option times steps 3 to 7 of the first trial of every pr
       {"deep_mlp", "--methods rezero,vanilla --depths 3 --width 8 --seeds 4,5", "rezero depth 3 seed 4",
        "DeepMlp.hidden.*"},
       {"cait", "--dim 8 --heads 2 --depth 2 --patch 16 --seeds 2..3", "seed 2",
-       "CaiT.blocks_token_only.*.attn.q"},  // lab::experiment
+       "CaiT.blocks_token_only.*.attn.q"},  // cait is a program of lab::experiment
   }));
   CAPTURE(name);
   const std::string command = program(name) + " " + arguments + " --batch 4 --steps 10 --no-progress --json --out ";
@@ -69,7 +69,8 @@ TEST_CASE("profile: the option times the steps of a short trial and skips a dive
   INFO(diverging.err);
   CHECK(diverging.status == 0);
   CHECK_THAT(diverging.err,
-             contains("lr 120 seed 0    diverged at step"));  // at step 5, which is one of the profiled steps
+             // The trial diverges at step 5, which is one of the profiled steps.
+             contains("lr 120 seed 0    diverged at step"));
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 2 lr 0.001 seed 0\n"));
   CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4, 5, 6, 7});
 
@@ -92,7 +93,7 @@ TEST_CASE("a profile in the folder does not prevent --resume and --overwrite") {
   REQUIRE(run(folder.path(), command + "--profile").status == 0);
   const std::string csv = slurp(folder.path() / "a/results.csv"), profile = slurp(folder.path() / "a/profile.json");
 
-  // There is nothing left to profile, so the earlier profile stays.
+  // There is no step left to profile, so the earlier profile stays.
   const Finished complete = run(folder.path(), command + "--resume --profile");
   CHECK(complete.status == 0);
   CHECK_THAT(complete.err, contains("no trial of this call"));
@@ -102,7 +103,7 @@ TEST_CASE("a profile in the folder does not prevent --resume and --overwrite") {
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   {
     std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1);
-  }  // the second trial is lost
+  }  // the second trial is removed
   CHECK(run(folder.path(), command + "--resume --profile").status == 0);
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 1 "));
 

@@ -1,4 +1,4 @@
-// Runs a program as a user does, with a shell command; returns its exit status, stdout and stderr.
+// Runs a program with a shell command, as a user does. Returns the exit status, stdout and stderr.
 #pragma once
 
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 namespace plumb::test {
 
 struct Finished {
-  int status;  // exit status; 128 + signal if it was killed
+  int status;  // exit status; 128 + signal if a signal killed the program
   std::string out, err;
 };
 

@@ -1,4 +1,4 @@
-// Reports as a reader sees them: in a browser, at the widths of a phone and of a desktop, in light and dark mode.
+// Tests of the appearance of reports in a browser, at the widths of a phone and of a desktop, in light and dark mode.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,8 @@ using namespace plumb::test;
 
 namespace {
 
-// A study of methods at depths 6, 24 and 48 after 300 training steps: some learn, some stay at chance, some diverge.
+// The results of a study at depths 6, 24 and 48 after 300 training steps. Some methods learn, some stay at chance, and
+// some diverge.
 ReportInput study_of(int methods, int seeds) {
   ReportInput input{.title = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
   input.judging = {.classes = 10, .control = "method_0"};
@@ -46,8 +47,8 @@ ReportInput study_of(int methods, int seeds) {
   return input;
 }
 
-// A script that returns the texts outside their charts, the width by which the page overflows, and its background
-// colour.
+// A script that returns the texts outside their charts, the width by which the page is too wide, and the background
+// colour of the page.
 constexpr const char* overflow = R"js(
   const root = document.documentElement, out = [];
   for (const svg of document.querySelectorAll('svg')) {
@@ -61,7 +62,7 @@ constexpr const char* overflow = R"js(
           charts: document.querySelectorAll('svg').length, tall: root.scrollHeight};
 )js";
 
-// Renders the report of a study, with the conditions of its trials.
+// Renders the report of a study, with the conditions of the trials.
 Report render(ReportInput input) {
   input.conditions = conditions(input.trials, input.judging);
   return render_report(input);
@@ -111,13 +112,13 @@ TEST_CASE("the filter of a report hides methods and tables sort by a click and a
   INFO(look.found.dump());
   CHECK(look.console == "");
   CHECK(look.found["hidden"] == false);
-  CHECK(look.found["before"] == 31 * 3 + 1);  // and the row of chance
+  CHECK(look.found["before"] == 31 * 3 + 1);  // 31 * 3 rows, and the row of chance
   CHECK(look.found["filtered"] == nlohmann::json({"chance", "method_3", "method_7", "method_30"}));
   CHECK(look.found["faint"][0] == 0);
   CHECK(look.found["faint"][1] > 100);
   CHECK(look.found["after"] == 31 * 3 + 1);
   CHECK(look.found["first"] == "chance");
-  CHECK(look.found["last"] == "–");  // rows without a value come last in both orders
+  CHECK(look.found["last"] == "–");  // rows without a value come last in ascending and in descending order
   const auto numbers = [](const nlohmann::json& cells) {
     std::vector<double> values;
     for (std::size_t i = 1; i < cells.size(); ++i)

@@ -1,4 +1,4 @@
-// Tests of kept ledgers, and of the document that is made of the repository's ledgers.
+// Tests of kept ledgers, and of the document that is made from the ledgers in the repository.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

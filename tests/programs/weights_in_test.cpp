@@ -1,4 +1,4 @@
-// Trained weights: evaluated on images, trained further, and drawn.
+// Tests of programs that read trained weights: evaluation on images, further training, and pictures.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Writes glyphs as files: two classes, with `count` images each in train/ and two in val/.
+// Writes glyphs as image files of two classes. Each class has `count` images in train/ and two in val/.
 void write_glyphs(const fs::path& root, int count) {
   const lab::ImageSet set = lab::make_glyphs(lab::GlyphSplit::train, 400);
   for (const int label : {2, 5}) {
@@ -60,12 +60,12 @@ std::string vit_file(const fs::path& path, const char* gate = "pre") {
   return path.string();
 }
 
-// The expected scores, computed from the model's logits.
+// The expected scores, computed from the logits of the model.
 struct ByHand {
   double loss = 0;
   int right = 0, among = 0;
-  std::map<std::int64_t, std::vector<double>> losses;              // by class
-  std::map<std::pair<std::int64_t, std::int64_t>, int> confusion;  // (label, predicted)
+  std::map<std::int64_t, std::vector<double>> losses;              // key: class
+  std::map<std::pair<std::int64_t, std::int64_t>, int> confusion;  // key: (label, predicted class)
 };
 
 ByHand by_hand(const nn::Classifier& model, const lab::ImageSet& set, const lab::Normalization& normalization) {
@@ -148,7 +148,7 @@ TEST_CASE(
   const auto scores = nlohmann::json::parse(f.out);
   const ByHand expected = by_hand(*model, data.validation, lab::normalization_of(data.train));
   REQUIRE(data.validation.size() == 130);
-  REQUIRE(expected.confusion.size() > 15);  // otherwise the matrix shows little
+  REQUIRE(expected.confusion.size() > 15);  // a smaller confusion matrix would test little
   check_scores(scores, expected, 130);
   CHECK(nlohmann::json::parse(slurp(folder / "e/evaluation.json")) == scores);
 
@@ -211,27 +211,27 @@ TEST_CASE("folders are evaluated with labels by name or by order if the weights 
     return by_hand(*model, set, lab::normalization_of(set, lab::NormalizationKind::imagenet));
   };
   check_scores(nlohmann::json::parse(slurp(folder / "e/evaluation.json")), expected_of(true), 4);
-  // Each file is printed as before, with its loss.
+  // Each file is printed in the same form as without labels, and its loss is added.
   double sum = 0;
   for (const auto& image : nlohmann::json::parse(f.out)) {
     CHECK(image["label"] == (image["file"].get<std::string>().find("/five/") != std::string::npos ? 0 : 1));
     sum += image["loss"].get<double>();
   }
   CHECK(std::abs(sum / 4 - expected_of(true).loss) < 1e-5);
-  // If there are names of classes, they decide the labels.
+  // If the classes have names, the names decide the labels.
   write_bytes(folder / "names", {'t', 'w', 'o', '\n', 'f', 'i', 'v', 'e', '\n'});
   REQUIRE(run(folder.path(), call + "n --class-names names").status == 0);
   check_scores(nlohmann::json::parse(slurp(folder / "n/evaluation.json")), expected_of(false), 4);
-  // val/ may also be called validation/.
+  // The folder of validation images may also be called validation/ instead of val/.
   fs::rename(folder / "images/val", folder / "images/validation");
   REQUIRE(run(folder.path(), call + "v").status == 0);
   CHECK(nlohmann::json::parse(slurp(folder / "v/evaluation.json"))["right"] ==
         nlohmann::json::parse(slurp(folder / "e/evaluation.json"))["right"]);
   fs::rename(folder / "images/validation", folder / "images/val");
-  // A share of the training images can be evaluated.
+  // The evaluation can use a share of the training images.
   REQUIRE(run(folder.path(), call + "s --validation-split 0.34").status == 0);
   CHECK(nlohmann::json::parse(slurp(folder / "s/evaluation.json"))["images"] == 2);
-  // Folders that are not classes: images without labels and without scores.
+  // If the folders are not classes, the images have no labels and no scores.
   fs::create_directories(folder / "photos");
   fs::copy(folder / "images/val/two", folder / "photos/2024", fs::copy_options::recursive);
   const Finished photos =
@@ -312,7 +312,7 @@ TEST_CASE("cait and vit print the predictions of the library") {
       CHECK(probability <= before);
       before = probability, sum += probability;
     }
-    CHECK(found[0]["top"].size() == 4);  // all classes
+    CHECK(found[0]["top"].size() == 4);  // top has all four classes
     CHECK(std::abs(sum - 1) < 1e-5);
     const lab::Pixels picture = lab::read_image((folder / found[0]["picture"].get<std::string>()).string());
     CHECK((picture.height == 192 && picture.width == 2 * 192 + 2));
@@ -330,7 +330,7 @@ TEST_CASE("accuracy is reported if folders have names of classes and a broken im
   CHECK(whole.status == 0);
   CHECK_THAT(whole.out, contains("4 images in folders named as classes: the likeliest class is right for ") &&
                             contains("one of the 2 likeliest for 4 (100.0 %)") && contains(" %  five (0)\n"));
-  // The number of correct images in val/ must equal that of the printed lines.
+  // The number of images in val/ that the scores count as correct must equal the number in the printed lines.
   int right = 0;
   std::istringstream lines(whole.out);
   for (std::string line, file; std::getline(lines, line);)
@@ -366,7 +366,7 @@ TEST_CASE("training of weights continues with a new head and resized positions a
                    "4 x 4 patches are "
                    "resized to 8 x 8\n"));
   CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
-  // The saved weights describe the model, and are evaluated at its image size with its class names.
+  // The saved weights describe the model. The evaluation uses the image size and the class names in the weights file.
   const Finished again =
       run(folder.path(),
           program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
@@ -380,7 +380,7 @@ TEST_CASE("training of weights continues with a new head and resized positions a
   const Finished config = run(folder.path(), call + "--gate layerscale --print-config");
   CHECK_THAT(config.out, contains("\"init\": 1") && contains("new LayerScales in trained weights start at 1"));
 
-  // Tables and report of such a study can be made again, and its configuration can be read back.
+  // The tables and the report of such a study can be made again, and its configuration can be read back.
   const std::string before = slurp(folder / "a/results.csv");
   CHECK(run(folder.path(), program("report") + " a").status == 0);
   CHECK(slurp(folder / "a/results.csv") == before);
@@ -388,7 +388,7 @@ TEST_CASE("training of weights continues with a new head and resized positions a
   const Finished moved =
       run(folder.path(), program("vit") + " --config a/run.json --image-folder elsewhere --print-config");
   CHECK_THAT(moved.out, contains("\"data_dir\": \"elsewhere\""));
-  // Different weights in a file of the same name are noticed.
+  // Different weights in a file of the same name are detected.
   const std::string good = slurp(folder / "w");
   std::string other = good;
   other.back() ^= 1;
@@ -433,7 +433,8 @@ TEST_CASE("gates in a file are not set from data again and sizes and talking hea
   const nn::TensorFile after = nn::read_safetensors(folder / "a/weights/seed-0.safetensors");
   for (const char* name : {"blocks.0.gate1.scale", "blocks.0.gate2.shift"})
     for (const double v : after.tensors.at(name).values()) CHECK(std::abs(v - 0.25) < 1e-6);
-  CHECK(after.tensors.at("pos_embed").dim(1) == 17);  // for the file's images of 16 pixels
+  // 16 patches and the class token, as for the file's images of 16 pixels.
+  CHECK(after.tensors.at("pos_embed").dim(1) == 17);
 
   nn::CaiTOptions o{.image = 16,
                     .patch = 4,
@@ -478,7 +479,7 @@ TEST_CASE("constants of methods are used and saved and read back and requested i
   CHECK_THAT(ran(program("attention_maps") + " --weights " + mine + " --image images/val --out m").err,
              contains(mine + ": the model computes the same function as the file's network\n"));
 
-  // The same file, as older versions wrote it.
+  // The same file in the format that older versions wrote.
   nn::TensorFile old = nn::read_safetensors(folder / mine);
   std::string& text = old.metadata.at("plumb");
   text.replace(text.find(":post_share=0.75"), 16, "");
@@ -511,7 +512,7 @@ TEST_CASE("constants of methods are used and saved and read back and requested i
   CHECK_THAT(ran(train + "--weights " + mine + " --fine-tune --out b").err,
              contains("loaded; the model computes the same function as the file's network\n"));
 
-  // LayerScale's initial value, given as a constant of the method and as --init.
+  // The initial value of LayerScale, given as a constant of the method or as --init.
   vit_file(folder / "w");
   const std::string tune =
       program("vit") + " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --no-progress ";
@@ -595,7 +596,7 @@ TEST_CASE("attention_maps draws each image of files and of a data set") {
   int pictures = 0;
   for (const auto& entry : fs::directory_iterator(folder / "a"))
     if (entry.path().extension() == ".png") ++pictures, lab::read_image(entry.path().string());
-  CHECK(pictures == 4 * 6);  // the class, the rollout, two blocks, two of class attention
+  CHECK(pictures == 4 * 6);  // the six pictures are: class token, rollout, two blocks, two blocks of class attention
 
   const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .gate = "rezero"});
   nn::save_weights(small, folder / "own", {}, nn::metadata_of(*nn::card_of(small)));

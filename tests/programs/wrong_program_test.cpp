@@ -1,4 +1,4 @@
-// Errors of a program outside Study::run().
+// Tests of errors that a program makes outside Study::run().
 #include <algorithm>
 
 #include "tests/programs/program.h"

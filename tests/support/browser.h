@@ -1,4 +1,4 @@
-// Shows a page in a headless browser, at the width of a phone or a desktop.
+// Shows a page in a headless browser, at the width of a phone or of a desktop.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 
 namespace plumb::test {
 
-// The command that starts Chromium; empty if the system has none.
+// The command that starts Chromium. Empty if the system has no Chromium.
 inline std::optional<std::string> browser() {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
     if (std::system(fmt::format("command -v {} >/dev/null 2>&1", name).c_str()) == 0) return name;
@@ -31,7 +31,7 @@ struct Look {
   nlohmann::json found;  // the value that `script` returned
 };
 
-// Shows the page in a frame of `width` pixels. `script` is the body of a function with the arguments `window` and
+// Shows the page in a frame of `width` pixels. `script` is the body of a function whose arguments are `window` and
 // `document`.
 inline Look look_at(const std::string& html, int width, bool dark, const std::string& script) {
   const TemporaryFolder folder;

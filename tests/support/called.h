@@ -1,4 +1,4 @@
-// Calls a program's main function within the test, as a shell would.
+// Calls a program's main function within the test, with the same results as a shell.
 #pragma once
 
 #include <fcntl.h>

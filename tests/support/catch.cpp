@@ -1,4 +1,4 @@
-// Fails a test case that leaks nodes of a graph: after each case no node may be alive.
+// Fails a test case that leaks nodes of a graph: no node may be alive after a test case.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include "tests/support/catch.h"
 

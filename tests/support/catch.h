@@ -1,4 +1,4 @@
-// Catch2 2 and 3 under one set of names, and a macro to skip tests in both.
+// One set of names for Catch2 2 and 3, and a macro that skips tests in both versions.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -13,7 +13,8 @@ using Catch::Approx;
 #include <iostream>
 #include <string>
 
-// Ends the test as skipped, such as PLUMB_SKIP("no data in " + dir). CTest's SKIP_REGULAR_EXPRESSION matches the line.
+// Ends the test as skipped, for example PLUMB_SKIP("no data in " + dir). CTest's SKIP_REGULAR_EXPRESSION matches the
+// line that this macro prints.
 #define PLUMB_SKIP(why)                             \
   do {                                              \
     std::cout << "SKIPPED: " << (why) << std::endl; \

@@ -1,4 +1,4 @@
-// The mean squared singular value over random initialisations of a network, as papers report it for a method.
+// The mean squared singular value over random initializations of a network. Papers report this value for a method.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 namespace plumb::test {
 
 struct JacobianDraws {
-  std::vector<double> values;  // in ascending order
+  std::vector<double> values;  // the measured values in ascending order
   double mean = 0, median = 0;
 };
 
-// Measures `draws` networks. `network(draw)` creates the network of one draw, counted from 0. Each is measured at a
-// different random input of this shape from N(0, 1), in the default dtype on the default device; the measurement is
-// exact for up to 256 outputs.
+// Measures `draws` networks. `network(draw)` creates the network of one draw, counted from 0. Each network is measured
+// at a different random input of this shape from N(0, 1), in the default dtype on the default device. The measurement
+// is exact for up to 256 outputs.
 inline JacobianDraws jacobian_draws(
     const std::function<std::function<Tensor(const Tensor&)>(std::uint64_t draw)>& network, const Shape& input,
     std::uint64_t draws = 10) {

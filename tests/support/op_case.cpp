@@ -16,7 +16,7 @@ double relative_error(const std::vector<double>& a, const std::vector<double>& b
   double difference = 0, size = 1;
   for (std::size_t i = 0; i < b.size(); ++i) {
     if (!(std::abs(a.at(i) - b[i]) <= difference))
-      difference = std::abs(a[i] - b[i]);  // a NaN counts as the largest difference
+      difference = std::abs(a[i] - b[i]);  // a NaN counts as the largest possible difference
     size = std::max(size, std::abs(b[i]));
   }
   return a.size() == b.size() ? difference / size : HUGE_VAL;
@@ -41,7 +41,7 @@ Tensors second_gradients(const std::function<Tensor(const Tensors&)>& f, const T
   Tensors leaves;
   for (const Tensor& x : inputs) leaves.push_back(variable(x));
   const Tensor y = f(leaves);
-  // The square gives linear functions a second derivative.
+  // The square y * y gives linear functions a second derivative as well.
   const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") + y * y * 0.1);
   return hvp(loss, leaves, random_normal_like(leaves, 4, "direction"));
 }
@@ -191,7 +191,7 @@ std::vector<OpCase> shapes() {
       {"prod odd", {{2, 7, 3}}, [](const Tensors& in) { return prod(in[0], 1); }},
       {"prod beside zeros",
        {{3, 5}},
-       [](const Tensors& in) {  // two zeros in one row, one in another
+       [](const Tensors& in) {  // one row has two zeros, another row has one
          return prod(in[0] * cast(mask(in, {3, 5}), in[0].dtype()), -1);
        }},
       {"norm",
@@ -649,7 +649,7 @@ std::vector<OpCase> attention_cases() {
     return [empty](const Tensors& in) {
       const std::int64_t N = in[0].dim(2), M = in[1].dim(2);
       std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M), 1);
-      for (std::int64_t j = 0; j < M; ++j) keep[static_cast<std::size_t>(M + j)] = 0;  // query 1 has no key
+      for (std::int64_t j = 0; j < M; ++j) keep[static_cast<std::size_t>(M + j)] = 0;  // query 1 may attend to no key
       keep[0] = 0;
       return attention(in[0], in[1], in[2], {.empty = empty, .keep = Tensor(array_from(keep, {N, M}, in[0].device()))});
     };

@@ -1,5 +1,5 @@
 // Simulates the signals of a profiler. While a SignalStorm exists, every thread of the process gets SIGPROF 2,000 times
-// a second. An ordinary handler counts the signals on the stack of the interrupted thread.
+// a second. A handler counts the signals, on the stack of the interrupted thread.
 #pragma once
 
 #include <signal.h>
@@ -29,7 +29,7 @@ class SignalStorm {
   }
   ~SignalStorm() {
     sender_ = {};
-    ::signal(SIGPROF, SIG_IGN);  // the default action would end the process for a pending signal
+    ::signal(SIGPROF, SIG_IGN);  // the default action for a pending signal would end the process
   }
   SignalStorm(const SignalStorm&) = delete;
   SignalStorm& operator=(const SignalStorm&) = delete;
@@ -46,7 +46,7 @@ class SignalStorm {
     std::vector<pid_t> threads;
     auto next = std::chrono::steady_clock::now();
     for (std::int64_t round = 0; !stop.stop_requested(); ++round) {
-      if (round % 16 == 0) {  // new threads may have started
+      if (round % 16 == 0) {  // new threads may have started since the last look
         threads.clear();
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
           if (const pid_t thread = std::stoi(task.path().filename().string()); thread != self)

@@ -1,4 +1,4 @@
-// A folder for one test. It is deleted with its contents.
+// A folder for one test. At the end of the test the folder is deleted with its contents.
 #pragma once
 
 #include <stdlib.h>

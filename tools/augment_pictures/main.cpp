@@ -1,5 +1,6 @@
-// augment_pictures SOURCE_DIR [--check]: draws the pictures of docs/augmentation/, which show every augmentation and
-// DropKey's masks. With --check it compares the pictures pixel by pixel instead, and exits with 1 if one differs.
+// augment_pictures SOURCE_DIR [--check]: draws the pictures of docs/augmentation/. The pictures show every
+// augmentation, and the masks of DropKey. With --check the program compares the pictures pixel by pixel instead, and
+// exits with 1 if a picture differs.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -22,8 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t side = 96, copies = 4;
 
-// The example picture: a meadow with a house and the sun, with edges, gradients, light and dark areas. The second
-// picture is mirrored and has other colours.
+// The example picture shows a meadow with a house and the sun. The picture has edges, gradients, light areas and dark
+// areas. The second picture is mirrored and has other colours.
 Pixels scene(bool second) {
   Pixels image{3, side, side, std::vector<std::uint8_t>(3 * side * side)};
   const auto set = [&](std::int64_t y, std::int64_t x, double r, double g, double b) {
@@ -57,7 +58,7 @@ Pixels row(const Pixels& first, std::vector<Pixels> others) {
   return lab::beside(others);
 }
 
-// Values as a picture, without normalisation.
+// A picture made of float values in 0..1. The values are not normalized.
 Pixels from_floats(const float* values) {
   Pixels image{3, side, side, std::vector<std::uint8_t>(3 * side * side)};
   for (std::size_t i = 0; i < image.bytes.size(); ++i)
@@ -72,7 +73,7 @@ std::vector<float> to_floats(const std::vector<Pixels>& images) {
   return values;
 }
 
-// The keys that DropKey drops for four queries of 12 x 12 patches, at an equal share of 0.3.
+// The keys that DropKey drops for four queries of 12 x 12 patches. Every form drops a share of 0.3.
 Pixels masks(DropShape shape) {
   constexpr KeyGrid grid{12, 12};
   const nn::DropKey by_rate = nn::by_rate({.rate = 0.3, .shape = shape, .match = nn::DropMatch::share}, grid);
@@ -97,7 +98,7 @@ std::map<std::string, Pixels> pictures() {
     all[name] = row(first, drawn);
   };
   augmented("flip", {.flip = true});
-  std::vector<Pixels> repeated;  // each copy of an image of 96 pixels in the batch, before erasing and mixing
+  std::vector<Pixels> repeated;  // every copy of an image of 96 pixels in the batch, before erasing and mixing
   for (std::int64_t copy = 0; copy < 3; ++copy)
     repeated.push_back(lab::augmented(set, {1, 0, 0, copy}, lab::deit_augmentation(side), fill));
   all["repeated_augmentation"] = row(first, repeated);

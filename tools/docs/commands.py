@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Checks the commands of the Markdown pages against the programs in a folder: every program exists and accepts the
-options, by --print-config where it has that, else by the names in its --help.
+"""Checks the commands of the Markdown pages against the programs in a folder: every program must exist and
+accept the options. If a program has --print-config, that option checks the others; otherwise the script looks for their
+names in --help.
 Usage: tools/docs/commands.py BIN_FOLDER"""
 import pathlib
 import re
@@ -9,7 +10,8 @@ import subprocess
 import sys
 
 binaries = pathlib.Path(sys.argv[1])
-FILES = ('--config', '--weights', '--preset-diff', '--print-config')  # need files that other commands write, or print already
+# Options that need files of other commands, or that print the settings themselves.
+FILES = ('--config', '--weights', '--preset-diff', '--print-config')
 errors, checked = [], 0
 helps = {}
 
@@ -17,7 +19,7 @@ helps = {}
 def commands():
     pages = [pathlib.Path('README.md'), pathlib.Path('CONTRIBUTING.md'), *sorted(pathlib.Path('docs').rglob('*.md'))]
     for page in pages:
-        text = re.sub(r'\\\n', '  ', page.read_text(encoding='utf-8'))  # a command over several lines
+        text = re.sub(r'\\\n', '  ', page.read_text(encoding='utf-8'))  # joins a command that spans several lines
         for number, line in enumerate(text.split('\n'), 1):
             text = line.strip()
             match = re.match(r'(?:\$ )?build/release/bin/(\S+.*)$', text)

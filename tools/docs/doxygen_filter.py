@@ -1,20 +1,22 @@
 #!/usr/bin/python3
-"""Input filter of Doxygen: prints a header with its // comments as documentation, so that the headers stay as they are.
+"""Input filter of Doxygen: prints a header with its // comments as Doxygen documentation, so that headers need no
+Doxygen syntax.
 
-The reading of a header:
+The rules for a header:
   - The first comment of a file describes the file.
   - A comment on lines of its own documents the declaration below it, and every further declaration up to the next
     blank line or comment.
-  - A comment behind code documents the declaration of that line; lines with nothing but a comment that continue it at
-    the same column belong to it.
-  - A comment that a blank line follows is a remark: it documents nothing. So is a comment inside a function.
+  - A comment behind code documents the declaration of that line. Comment lines that follow at the same column continue
+    that comment.
+  - A comment with a blank line below it documents nothing. A comment inside a function documents nothing either.
 """
 import re
 import sys
 
 
 def code_and_comment(line):
-    """Splits a line at its // comment, which is not inside a string or character literal. No comment: None."""
+    """Splits a line at its // comment: (code, text, column). A // inside a literal does not count. Without a comment, text
+    and column are None."""
     quote, i = None, 0
     while i < len(line):
         c = line[i]
@@ -40,7 +42,8 @@ ENUM = re.compile(r'^enum\b')
 
 
 class Nesting:
-    """Follows braces: whether the next line declares members of a file, namespace or class, or is inside a function."""
+    """Follows the braces of a header. Tells whether the next line declares members of a file, namespace or class, or is
+    inside a function."""
 
     def __init__(self):
         self.stack, self.statement, self.parentheses = [], '', 0
@@ -64,12 +67,14 @@ class Nesting:
                 elif ENUM.match(text):
                     self.stack.append('enum')
                 else:
-                    self.stack.append('body' if self.parentheses == 0 else 'inner')  # inner: of an argument
+                    # 'inner': the braces are inside an argument.
+                    self.stack.append('body' if self.parentheses == 0 else 'inner')
                 if self.stack[-1] not in ('body', 'inner'):
                     self.statement = ''
             elif c == '}':
                 kind = self.stack.pop() if self.stack else 'scope'
-                # A body of a function ends its statement; the braces of an initializer do not, up to the semicolon.
+                # A statement with a function body ends at the closing brace. A statement with an initializer ends
+                # at the semicolon.
                 if kind == 'body' and '(' in self.statement and '=' not in re.sub(r'operator\W+\(', '(', self.statement).split('(')[0]:
                     self.statement = ''
             elif c == ';':
@@ -87,28 +92,30 @@ DIVIDER = re.compile(r'^-{3,} .*-{3,}$')
 
 
 def escape(text):
-    """Commands of Doxygen and HTML in a comment stand for themselves, `code` is set as code."""
+    """Escapes the commands of Doxygen and HTML in a comment, and sets `code` as code."""
     def outside_quotes(part):
         part = re.sub(r'([\\@#<>%&])', r'\\\1', part)
         part = re.sub(r'`([^`]+)`', r'<tt>\1</tt>', part)
-        return re.sub(r'\b(et al|e\.g|i\.e|cf|vs)\. ', r'\1.\\ ', part)  # no end of a sentence
+        # A full stop after these abbreviations does not end a sentence.
+        return re.sub(r'\b(et al|e\.g|i\.e|cf|vs)\. ', r'\1.\\ ', part)
 
     parts = re.split(r'("[^"]*")', text)
     text = ''.join(part if i % 2 else outside_quotes(part) for i, part in enumerate(parts)).replace('*/', '*\u200b/')
-    return re.sub(r'^(\s*)\.', r'\1\\.', text)  # a full stop at the start of a line would end a list
+    return re.sub(r'^(\s*)\.', r'\1\\.', text)  # Doxygen reads a full stop at the start of a line as the end of a list
 
 
 def filtered(lines):
-    """The lines of a header, as many as before, so that warnings name the right ones."""
+    """Returns the lines of a header with documentation. The number of lines does not change, so that warnings name the
+    right lines."""
     out, nesting = [], Nesting()
-    comment = []       # the lines of the comment above, as (line, column, text)
-    trailing = None    # the column of the comment behind code on the line before
-    run = None         # the line where the comment of the current run of declarations begins
-    is_open = False    # the run has several declarations, and so is a group
+    comment = []  # lines of the comment above the code, as (line, column, text)
+    trailing = None  # column of the comment behind the code of the previous line
+    run = None  # line at which the comment of the current run of declarations begins
+    is_open = False  # whether the run has several declarations, which makes it a group
     file_is_described = shifted = False
 
     def write(first_word):
-        """Puts the comment above into the lines that it had. Indented lines stay as they are laid out."""
+        """Writes the comment above the code into the lines of that comment. Indented lines keep their layout."""
         laid_out, in_list = [], False
         for _, _, text in comment:
             in_list = bool(re.match(r'\s*(-|\d+\.) ', text)) or (in_list and text.startswith('  '))
@@ -127,7 +134,7 @@ def filtered(lines):
 
     for line in lines:
         code, text, column = code_and_comment(line)
-        if text is not None and not code.strip():  # a comment on a line of its own
+        if text is not None and not code.strip():  # a comment that is alone on its line
             if trailing == column and not comment:
                 out.append(f'{" " * column}/**< {escape(text)} */')
             elif nesting.declares():
@@ -151,7 +158,7 @@ def filtered(lines):
             file_is_described = True
             comment, trailing = [], None
             if shifted and not line.strip():
-                shifted = False  # the line that @file took
+                shifted = False  # the @file line takes the place of this blank line
             else:
                 out.append(line)
             continue
@@ -173,7 +180,7 @@ def filtered(lines):
             out.append(line if text is None else code)
             trailing = None
         if run is not None and nesting.stack and nesting.stack[-1] not in ('body', 'inner') and code.rstrip().endswith('{'):
-            close_run()  # a type: its members have comments of their own
+            close_run()  # a type ends the run, because the members of a type have their own comments
     close_run()
     return out
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks the links of a site in a folder: fails if one leads to a file or an anchor that does not exist."""
+"""Checks the links of a site in a folder. Fails if a link leads to a file or an anchor that does not exist."""
 import html.parser
 import pathlib
 import sys
@@ -34,7 +34,7 @@ for path, page in pages.items():
         if not target.is_file():
             broken.append(f'{path.relative_to(site.resolve())}: {link}: no such file')
         elif path.parent == site.resolve() / 'reference' and target == path:
-            pass  # links of Doxygen within a page, some of which name sections that it left out
+            pass  # ignored: Doxygen links to sections of a page that Doxygen itself has left out
         elif parts.fragment and target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
             broken.append(f'{path.relative_to(site.resolve())}: {link}: no such heading')
 for line in sorted(set(broken)):

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Makes HTML pages of the project's Markdown in the folder of a site, which holds Doxygen's tags.xml.
+"""Makes HTML pages from the project's Markdown, in the folder of a site. The folder must contain Doxygen's tags.xml.
 
-A link to a Markdown file leads to its page, one to a public header to its page in the reference, one to another text
-file to a page that shows it, one to a folder to a list of its files. Fails if a link leads to nothing.
+A link to a Markdown file becomes a link to the page of that file. A link to a public header leads to the page of the
+header in the reference. A link to another text file leads to a page that shows the file. A link to a folder leads to a
+list of the files in that folder. Fails if the target of a link does not exist.
 """
 import html
 import os
@@ -31,7 +32,7 @@ for compound in xml.etree.ElementTree.parse(site / 'tags.xml').getroot().iter('c
 
 
 def page_of(path):
-    """Where the page of a file of the project is in the site."""
+    """The path, in the site, of the page for a file of the project."""
     if path.name == 'README.md':
         return path.with_name('index.html')
     return path.with_suffix('.html') if path.suffix == '.md' else path.with_name(path.name + '.html')
@@ -68,11 +69,11 @@ def write(page, title, body, contents=''):
 
 CLOSE_ON_PHONE = '<script>if (innerWidth < 1120) document.querySelector("aside details").open = false</script>'
 
-others = set()  # files and folders that pages link to
+others = set()  # files and folders to which pages link
 
 
 def relink(source, text):
-    """Turns the links of a page, which are relative to its Markdown file, into links of the site."""
+    """Turns the links of a page into links of the site. The links of the page are relative to its Markdown file."""
     here = page_of(source).parent
 
     def link(match):
@@ -113,7 +114,7 @@ with open(site / 'site.css', 'a', encoding='utf-8') as css:
 
 
 def fenced(text):
-    """Indented code as fenced code, so that lists may be indented by two."""
+    """Turns indented code into fenced code, so that lists may be indented by two spaces."""
     return re.sub(r'(?<=\n\n)((?:    .*\n)(?:(?:    .*)?\n)*)(?=\S|\Z)',
                   lambda m: '```text\n' + re.sub(r'^    ', '', m[1].rstrip('\n'), flags=re.M) + '\n```\n\n', text)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Checks the prose of the project: line lengths, paragraphs, the README's length, and phrases that are hard to read.
 
-Markdown prose is wrapped at 120 columns, a paragraph or item of a list has at most five lines. Tables, code blocks,
-headings and images are exempt, and so are docs/results.md, which is made of ledgers, and its parts in docs/results.
+Markdown prose must be wrapped at 120 columns. A paragraph or list item may have at most five lines. Tables, code blocks,
+headings and images are exempt. docs/results.md and its parts in docs/results are exempt because they are made from
+ledgers.
 """
 import pathlib
 import re
@@ -10,7 +11,7 @@ import subprocess
 import sys
 
 WIDTH, PARAGRAPH, README = 120, 5, 170
-HARD_TO_READ = 30  # the most lines with a phrase of HARD; each of those that stand was looked at
+HARD_TO_READ = 30  # the largest allowed number of lines with a phrase of HARD; each remaining line was reviewed
 HARD = re.compile(r'\b(is|are) to (be|go|know|say|name|have)\b|\bso many\b|'
                   r'\b[Ww]ho (gives|looks|reads|sees|compares|watches)\b|as [A-Za-z:_-]+ (has|have) it\b|'
                   r'//.*\b([Nn]obody|[Ss]omebody)\b|// (Of|What) ')

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Lists the public headers: those that <plumb/plumb.h> includes, directly or through others."""
+"""Lists the public headers: the headers that <plumb/plumb.h> includes, directly or through other headers."""
 import pathlib
 import re
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Reads Doxygen's warnings. Fails if a public type, free function or member function has no comment, and for any other
-warning. Fields, enumerators, constructors, destructors, operators, friends and specializations are documented by the
+"""Reads Doxygen's warnings. Fails if a public type, free function or member function has no comment. Any other warning
+also fails. Fields, enumerators, constructors, destructors, operators, friends and specializations are documented by the
 comment of their type."""
 import re
 import sys

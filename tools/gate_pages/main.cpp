@@ -1,6 +1,6 @@
-// gate_pages SOURCE_DIR [--check]: writes docs/gates/, with a page for every residual method and an index, from the
-// declarations in the code and the first comment of the method's file. With --check it compares instead, and exits with
-// 1 if a page differs.
+// gate_pages SOURCE_DIR [--check]: writes docs/gates/, with a page for every residual method and an index. The pages
+// are made from the declarations in the code and the first comment of the method's file. With --check the program
+// compares the pages instead, and exits with 1 if a page differs.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -43,8 +43,8 @@ std::string opening_comment(const std::string& source) {
   return comment;
 }
 
-// One table row per parameter. If blocks declare a parameter differently (the streams of hyper-connections), the first
-// declaration is used.
+// One table row per parameter. If blocks declare a parameter differently, as hyper-connections do for their streams,
+// the first declaration is used.
 std::string parameter_rows(const nn::Stack& stack) {
   std::string rows;
   std::set<std::string> seen;
@@ -158,7 +158,7 @@ std::string index() {
   return text;
 }
 
-// The page with its prose wrapped at 120 columns. Tables, headings and code blocks stay as they are.
+// The page with its prose wrapped at 120 columns. Tables, headings and code blocks are not changed.
 std::string wrapped(const std::string& page) {
   constexpr std::size_t width = 120;
   std::string result;

@@ -1,4 +1,4 @@
-// The style sheet and the script of reports. The build embeds page.css and page.js of this folder in the library
+// The style sheet and the script of reports. The build embeds page.css and page.js from this folder in the library
 // (plumb_embed in cmake/PlumbTargets.cmake).
 #pragma once
 
@@ -8,7 +8,7 @@ namespace plumb::lab {
 
 // The text of page.css.
 std::string_view page_css();
-// The text of page.js. It contains no less-than sign, so that each less-than sign in a report opens a tag.
+// The text of page.js. The script contains no less-than sign, so that each less-than sign in a report opens a tag.
 std::string_view page_js();
 
 }  // namespace plumb::lab

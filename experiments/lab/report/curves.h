@@ -1,4 +1,4 @@
-// Charts and tables that a study makes from its results for its own sections of the report.
+// Charts and tables that a study makes from its results for its sections of the report.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,28 @@ namespace plumb::lab {
 // A chart of a measured value against the numbers on an axis.
 struct Curve {
   std::string value, axis;
-  Point where = {};        // only trials at these values
-  std::string title = {};  // of the chart; if empty, the names of the value and the axis
-  bool log_value = false;  // logarithmic axis of the value
+  Point where = {};        // only trials that have these values
+  std::string title = {};  // title of the chart; if empty, made of the names of the value and the axis
+  bool log_value = false;  // whether the axis of the value is logarithmic
 };
 // The chart, with a line for each combination of the other axes. Points are means over the seeds that ended ok, with
-// intervals. The axis is logarithmic if its positive numbers span more than a factor of 20. The mean at 0 is then drawn
-// as a dashed line whose name says so.
+// intervals. The axis is logarithmic if its positive numbers span more than a factor of 20. On a logarithmic axis the
+// mean at 0 is drawn as a dashed line, and the name of the line says that it is the mean at 0.
 Plot plot_of(const StudyResults& results, const Curve& curve);
 
 // A dot plot with a row for each combination of the axes, in the order of the trials. A row shows the mean of a value
-// over the seeds that ended ok, its interval, and each seed. `name` returns the name of a row for its point without the
-// seed; by default it is the label of the point.
+// over the seeds that ended ok, the interval of the mean, and the value of each seed. `name` returns the name of a row
+// for its point without the seed. The default name is the label of the point.
 DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
                 const std::function<std::string(const Point&)>& name = {});
 
 // A published result that is shown next to the results of this study.
 struct Published {
   Point where;
-  std::string value, figure, source;  // "val_accuracy", "82.9 % top-1 on ImageNet", "Touvron et al. 2021, table 1"
+  // Example: "val_accuracy", "82.9 % top-1 on ImageNet", "Touvron et al. 2021, table 1".
+  std::string value, figure, source;
 };
-// A table of published results and the means of the corresponding trials.
+// A table of published results with the means of the corresponding trials.
 Section published_section(const StudyResults& results, const std::vector<Published>& published);
 
 }  // namespace plumb::lab

@@ -24,7 +24,7 @@ void write_figures(const fs::path& run, const std::vector<Figure>& figures) {
   for (const Figure& f : figures) written.insert({f.id + ".svg", f.id + ".csv"});
   std::set<std::string> all = written;
   all.insert(former.begin(), former.end());
-  list(all);  // first, so that the folder never has a figure that is not listed
+  list(all);  // written before the figures, so that the folder never has a figure that is not listed
   for (const Figure& f : figures) {
     write_file_atomically(folder / (f.id + ".svg"), standalone(f.svg));
     write_file_atomically(folder / (f.id + ".csv"), f.csv);

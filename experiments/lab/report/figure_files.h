@@ -1,4 +1,4 @@
-// The figures of a report as files in the study folder.
+// Writes the figures of a report as files in the study folder.
 #pragma once
 
 #include <filesystem>

@@ -25,7 +25,7 @@ TrialId id_of(const T& t) {
 }
 TrialId id_of(const TrialResult& t) { return {t.method, t.depth(), t.lr(), t.seed()}; }
 
-// A group of trials, and the number of its method, which determines colour and marker.
+// A group of trials with the number of its method. The number determines colour and marker.
 struct StyledGroup : TrialGroup {
   int style = 0;
 };
@@ -43,7 +43,7 @@ class StudyGroups {
     for (auto& [condition, groups] : by_condition_) std::ranges::stable_sort(groups, {}, &StyledGroup::style);
   }
 
-  // The groups of each condition, in the order in which their methods first appear in the report.
+  // The groups of each condition. Groups are in the order in which their methods first appear in the report.
   const std::map<DepthAndRate, std::vector<StyledGroup>>& by_condition() const { return by_condition_; }
   const std::set<std::int64_t>& depths() const { return depths_; }
   const std::set<double>& rates() const { return rates_; }
@@ -67,7 +67,7 @@ PlotPoint with_interval(double x, const Summary& s) {
   return p;
 }
 
-// The trials over which a mean is taken: those that ended ok, or all trials if none did.
+// The trials over which a mean is taken: the trials that ended ok, or all trials if none ended ok.
 std::vector<const TrialResult*> averaged(const TrialGroup& group) {
   std::vector<const TrialResult*> ok;
   for (const TrialResult* a : group.trials)
@@ -82,7 +82,7 @@ std::string death(const TrialResult& a) {
 
 using Curve = std::vector<PlotPoint>;
 
-// The means of `every` consecutive logged losses. Without them the noise of minibatches would hide the trend.
+// The means of `every` consecutive logged losses. Without this averaging the noise of minibatches would hide the trend.
 Curve binned(const std::vector<const LossPoint*>& points, std::size_t every) {
   Curve curve;
   for (std::size_t i = 0; i < points.size(); i += every) {
@@ -107,7 +107,8 @@ Curve mean_over_seeds(const std::vector<Curve>& curves) {
 
 using LossLog = std::map<TrialId, std::vector<const LossPoint*>>;
 
-// Adds the mean over the trials that ended ok, and a thin line for each other trial, with a cross where it diverged.
+// Adds a curve of the mean over the trials that ended ok, and a thin curve for each other trial. A cross marks where a
+// trial diverged.
 void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, std::size_t every) {
   std::vector<Curve> ok;
   std::vector<PlotSeries> others;
@@ -132,8 +133,8 @@ void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, s
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
-// Gives all plots the same range of losses. It starts at 0 if the lowest loss is near 0. The loss of an exploding trial
-// leaves the range at the top, so that it does not flatten the other curves.
+// Gives all plots the same range of losses. The range starts at 0 if the lowest loss is near 0. The loss of an
+// exploding trial leaves the range at the top, so that this loss does not flatten the other curves.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
   const double chance = chance_loss(input.judging.classes);
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
@@ -159,7 +160,7 @@ std::string branch_name(const std::string& branch) {
   return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
 }
 
-// A series of geometric means by block or step. `at` has the values by block or step.
+// A series of geometric means by block or step. `at` has the values for each block or step.
 PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std::vector<double>>& at) {
   PlotSeries series{.name = group.count(Status::ok) > 0 ? group.method : group.method + " (diverged)",
                     .style = group.style};
@@ -167,8 +168,8 @@ PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std:
   return series;
 }
 
-// A plot for each condition and branch: `value` at the last logged step of each trial against the block, on a log
-// scale.
+// One plot for each condition and branch. A plot shows `value` at the last logged step of each trial against the block,
+// on a log scale.
 std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
                               const std::function<std::optional<double>(const LayerPoint&)>& value) {
   const StudyGroups study(input);

@@ -12,18 +12,18 @@
 
 namespace plumb::lab {
 
-// Everything that a report shows.
+// All contents of a report.
 struct ReportInput {
   std::string title = {};
-  std::string question = {};  // of the study; empty if there is none
+  std::string question = {};  // the question of the study; empty if there is none
   std::vector<JudgedClaim> claims = {};
-  std::vector<Section> sections = {};      // of the study; shown before the sections of the library
-  std::string series = "gate";             // heading of the column of methods
-  std::vector<std::string> columns = {};   // measured values with a column, besides losses and accuracy
-  NamedTexts settings = {};                // the methods and settings of the study: name, value
-  Judging judging = {};                    // for fewer than two classes no chance level is drawn
+  std::vector<Section> sections = {};     // sections of the study, shown before the sections of the library
+  std::string series = "gate";            // heading of the column of methods
+  std::vector<std::string> columns = {};  // measured values with a column, besides losses and accuracy
+  NamedTexts settings = {};               // methods and settings of the study, as names and values
+  Judging judging = {};  // how methods are compared; for fewer than two classes no chance level is drawn
   std::vector<Condition> conditions = {};  // verdicts on the trials
-  std::vector<TrialResult> trials = {};    // methods appear in this order
+  std::vector<TrialResult> trials = {};    // methods appear in the order of these trials
   std::vector<LossPoint> losses = {};
   std::vector<LayerPoint> layers = {};
   NamedTexts notes = {};  // provenance: version, commit, device, command line

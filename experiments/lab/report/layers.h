@@ -10,7 +10,7 @@ namespace plumb::lab {
 
 // The text of layers.csv: a row for each branch of a block at a logged step, with the axes and the statistics.
 std::string layers_csv(const StudyResults& results);
-// The statistics for figures (ReportInput::layers).
+// The statistics in the form that figures need (ReportInput::layers).
 std::vector<LayerPoint> layer_points(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -21,7 +21,7 @@ std::string name_of(const Condition& condition) {
 
 std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
 
-// A sort key: a method that lost a seed ranks below all that lost none, and a method without a loss ranks last.
+// A sort key. A method that lost a seed ranks below all methods that lost none. A method without a loss ranks last.
 std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) {
   return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean};
 }
@@ -51,7 +51,7 @@ std::string all_of(const Standing& s, const Condition& condition) {
   return text;
 }
 
-// The note next to a method: its lost seeds, "near chance", or its order against the control.
+// The note next to a method: its lost seeds, "near chance", or the order of the method against the control.
 std::string beside_control(const Condition& condition, const Standing& s) {
   if (lost(s) > 0) return lost_words(s);
   if (s.near_chance) return s.untested ? "untested" : "near chance";
@@ -80,7 +80,7 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
   std::int64_t deepest = 0;
   for (const Condition& condition : conditions) deepest = std::max(deepest, condition.depth);
   for (const Condition& condition : conditions) {
-    if (condition.rate && condition.depth < deepest) continue;  // only the heat map shows it
+    if (condition.rate && condition.depth < deepest) continue;  // only the heat map shows smaller depths
     if (condition.standings.size() < 2 ||
         std::ranges::none_of(condition.standings, [](const Standing& s) { return s.loss.n > 0; }))
       continue;
@@ -109,10 +109,10 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
           if (std::isfinite(v)) row.singles.push_back(v);
       plot.rows.push_back(std::move(row));
     }
-    if (reaches_below && !any_below) plot.x.low = 0;  // only intervals reach below 0, and these losses do not
+    if (reaches_below && !any_below) plot.x.low = 0;  // no mean is below 0, so the axis starts at 0
     plots.push_back(std::move(plot));
   }
-  std::ranges::reverse(plots);  // the deepest first
+  std::ranges::reverse(plots);  // the deepest condition comes first
   return plots;
 }
 

@@ -34,7 +34,7 @@ std::string grid(const std::vector<std::string>& svgs) {
 }
 
 std::string filter(const std::string& what, std::size_t count) {
-  constexpr std::size_t few = 6;  // so few names need no filter
+  constexpr std::size_t few = 6;  // number of names up to which a filter is not needed
   if (count <= few) return "";
   return fmt::format(
       "<p id=\"filter\" hidden><label>Show only <input type=\"search\" placeholder=\"parts of names\" "

@@ -1,6 +1,6 @@
-// The frame of a report: a single HTML file that works in any browser without a network, in light and dark mode, at
-// widths from 390 px. A short script adds a filter by method, sorting of tables by a click, and highlighting under the
-// pointer. Without the script the page is still complete.
+// The frame of a report. A report is a single HTML file that works in any browser without a network, in light and dark
+// mode, at widths from 390 px. A short script adds a filter by method, sorting of tables by a click, and highlighting
+// under the pointer. Without the script the page is still complete.
 #pragma once
 
 #include <string>
@@ -14,24 +14,25 @@ namespace plumb::lab {
 
 class Gallery;
 
-// The whole HTML file. `title` is plain text, `body` is markup. Elements that belong to one method name it in their
-// attribute data-of.
+// The whole HTML file. `title` is plain text, `body` is HTML markup. Elements that belong to one method name the method
+// in the attribute data-of.
 std::string page(const std::string& title, const std::string& body);
 
-// A section of the body; all three arguments are markup.
+// A section of the body. All three arguments are HTML markup.
 std::string section(const std::string& title, const std::string& caption, const std::string& content);
-// A section with the table, charts and pictures of `own`; empty if it has none.
+// A section with the table, charts and pictures of `own`. Empty if `own` has none of these.
 std::string section(const Section& own, Gallery& gallery);
-// A list of names and values, which are plain text.
+// A list of names and values. Names and values are plain text.
 std::string facts(const NamedTexts& texts, const char* extra_class = "");
-// A table that scrolls sideways on a narrow page. `label` is plain text.
+// A table in a frame that scrolls sideways on a narrow page. `label` is plain text, `table` is HTML markup.
 std::string scroll_region(const std::string& label, const std::string& table);
-// A field that filters the page by names of `what`; empty for at most six names. It is hidden without the script.
+// An input field that filters the page by name. `what` is the kind of the names, such as "gate". `count` is the number
+// of names; for at most six names the result is empty. The field is hidden if the script does not run.
 std::string filter(const std::string& what, std::size_t count);
 // Charts side by side.
 std::string grid(const std::vector<std::string>& svgs);
 
-// Renders charts for a page, and keeps them as figures, which are also written to files.
+// Renders charts for a page. Each chart is also kept as a figure, because figures are written to files as well.
 class Gallery {
  public:
   explicit Gallery(std::vector<Figure>& kept) : kept_(&kept) {}

@@ -1,4 +1,4 @@
-// Tables and charts of which reports consist.
+// The tables and charts of a report.
 #pragma once
 
 #include <string>
@@ -18,19 +18,21 @@ std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 
 // The <table> of all groups.
 std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input);
-// The <table> of comparisons with the control; empty without a control, or if no method has two seeds.
+// The <table> of comparisons with the control. Empty if there is no control, or if no method has two seeds.
 std::string html_comparisons(const std::vector<Condition>& conditions);
 
-// For each condition a dot plot of its methods by training loss, the deepest condition first. With several learning
-// rates only the largest depth is shown. Conditions with fewer than two methods, or without a loss, have no plot.
+// A dot plot for each condition, which ranks its methods by training loss. The deepest condition comes first. If there
+// are several learning rates, only the largest depth has plots. Conditions with fewer than two methods, or without a
+// loss, have no plot.
 std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes,
                               const std::vector<Reference>& references = {});
-// A heat map of training losses by method and condition; empty for a single condition or method.
+// A heat map of training losses by method and condition. Empty for a single condition or a single method.
 std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes);
 
 // The geometric mean of positive values and its interval, for a logarithmic axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);
-// Gives all plots the same logarithmic y range, so that they are easy to compare. Wide intervals may exceed the range.
+// Gives all plots the same logarithmic y range, so that the plots are easy to compare. Wide intervals may exceed the
+// range.
 void share_log_range(std::vector<Plot>& plots);
 
 // Training losses against the step, a plot for each condition.
@@ -39,7 +41,8 @@ std::vector<Plot> loss_plots(const ReportInput& input);
 std::vector<Plot> accuracy_plots(const ReportInput& input);
 // The ratios of branch and stream norms against the block, a plot for each condition and branch.
 std::vector<Plot> ratio_plots(const ReportInput& input);
-// The largest gate factors against the block, a plot for each condition and branch. Empty if no method has any.
+// The largest gate factors against the block, a plot for each condition and branch. Empty if no method has gate
+// factors.
 std::vector<Plot> gate_plots(const ReportInput& input);
 // The largest gate factors against the step, as means over blocks and branches. Empty for fewer than three logged
 // steps.

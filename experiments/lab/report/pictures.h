@@ -8,10 +8,10 @@
 
 namespace plumb::lab {
 
-// A section with all pictures that were attached under `name`. It has no pictures if no trial attached one.
+// A section with all pictures that trials attached under `name`. The section has no pictures if no trial attached one.
 Section picture_section(const StudyResults& results, const std::string& name, const std::string& title,
                         const std::string& caption);
-// The sections of attention maps and of DropKey masks.
+// attention_section() shows attention maps; masks_section() shows DropKey masks.
 Section attention_section(const StudyResults& results);
 Section masks_section(const StudyResults& results);
 

@@ -19,14 +19,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
-constexpr std::size_t most_rows = 20;  // limit for classes in a matrix and for lines of a table on the terminal
+// The largest number of classes in a matrix, and of lines in a table on the terminal.
+constexpr std::size_t most_rows = 20;
 constexpr std::size_t most_pairs = 30;
 
 std::string name_of(const EvaluationFacts& facts, std::int64_t label) {
   return facts.names.empty() ? "" : facts.names[static_cast<std::size_t>(label)];
 }
 
-// The name of a class in tables: "tabby (281)", or "class 281" without names.
+// The name of a class in tables: "tabby (281)", or "class 281" if the classes have no names.
 std::string class_text(const EvaluationFacts& facts, std::int64_t label) {
   return facts.names.empty() ? fmt::format("class {}", label) : fmt::format("{} ({})", name_of(facts, label), label);
 }
@@ -44,7 +45,7 @@ std::string json_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// The wrong class that is predicted most often for images of `label`, and how often: "five (5): 3".
+// The wrong class that is predicted most often for images of `label`, with its number of images: "five (5): 3".
 std::string most_confused(const EvaluationFacts& facts, const Scores& scores, std::int64_t label) {
   std::int64_t most = 0, with = 0;
   for (auto it = scores.confusion.lower_bound({label, 0}); it != scores.confusion.end() && it->first.first == label;
@@ -53,7 +54,8 @@ std::string most_confused(const EvaluationFacts& facts, const Scores& scores, st
   return most == 0 ? "" : fmt::format("{}: {}", class_text(facts, with), most);
 }
 
-// A table with a row for each class. If there are more than `most`, it has the classes with the lowest accuracy.
+// A table with a row for each class. If there are more than `most` classes, the table has the classes with the lowest
+// accuracy.
 TextTable class_table(const EvaluationFacts& facts, const Scores& scores, std::size_t most) {
   std::vector<std::int64_t> labels;
   for (const auto& [label, count] : scores.by_class) labels.push_back(label);
@@ -179,7 +181,7 @@ Scores scores_of(const std::vector<Prediction>& predictions) {
 
 std::vector<std::size_t> spread_over_classes(const std::vector<Prediction>& predictions, std::size_t most) {
   std::map<std::pair<bool, std::int64_t>, std::vector<std::size_t>>
-      by_class;  // key: whether there is no label, and the label
+      by_class;  // key: whether the label is missing, and the label
   for (std::size_t i = 0; i < predictions.size(); ++i)
     by_class[{!predictions[i].label, predictions[i].label.value_or(0)}].push_back(i);
   std::vector<const std::vector<std::size_t>*> classes;

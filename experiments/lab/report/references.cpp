@@ -27,7 +27,8 @@ Section references_section(const StudyResults& results) {
   section.table.column("lowest here", right);
   section.table.column("highest here", right);
   const std::vector<TrialGroup> groups = results.groups();
-  bool compared = false, any_better = false;  // with the linear model
+  // Whether a trial was compared with the linear model, and whether any trial was better.
+  bool compared = false, any_better = false;
   for (const Reference& r : results.judging.references) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const TrialGroup& group : groups)

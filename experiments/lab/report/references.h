@@ -10,13 +10,14 @@
 
 namespace plumb::lab {
 
-// The dashed lines of reference levels for a chart of `value` whose data lie in low..high. Levels that are so far away
-// that they would flatten the chart are left out.
+// The dashed lines of reference levels for a chart of `value` whose data lie in low..high. Levels are left out if they
+// are so far from the data that they would flatten the chart.
 std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low,
                                double high);
 
-// A table of each reference and the means of the trials that ended ok. The title says so if no trial is better than the
-// linear model in any measured value but train_loss. Empty if no trial has measured one of the values.
+// A table with each reference level and the lowest and highest mean of the trials that ended ok. If no trial is better
+// than the linear model in any measured value except train_loss, the title says that no trial is better. The table is
+// empty if no trial has measured any of the values.
 Section references_section(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -16,7 +16,7 @@ namespace {
 std::string verdict_html(const std::vector<Condition>& conditions, const Judging& how) {
   if (conditions.empty())
     return fmt::format("<p class=\"verdict\">No {}trial has ended yet.</p>\n", how.choosing.empty() ? "" : "judged ");
-  // The deepest networks matter most, so they come first.
+  // The deepest networks come first, because they matter most.
   std::string deepest, others;
   for (const Condition& condition : conditions) {
     if (condition.depth == conditions.back().depth)
@@ -29,7 +29,7 @@ std::string verdict_html(const std::vector<Condition>& conditions, const Judging
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 
-// The claims of the study and their verdicts.
+// The claims of the study with their verdicts.
 std::string claims_html(const std::vector<JudgedClaim>& claims) {
   if (claims.empty()) return "";
   std::string html = "<ul class=\"verdicts\">";
@@ -53,7 +53,7 @@ std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& 
   return text;
 }
 
-// The heat map of methods by depth and the rankings with intervals, and their caption.
+// The heat map of methods by depth, the rankings with intervals, and the caption of both.
 std::string first_look(const std::vector<Condition>& judged, const Judging& how, Gallery& gallery) {
   const std::vector<DotPlot> ranks = rankings(judged, how.classes, how.references);
   std::vector<std::string> svgs;

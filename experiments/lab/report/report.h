@@ -12,19 +12,18 @@
 
 namespace plumb::lab {
 
-// The contents of the report of a study. Loss curves are the values that trials traced as "loss".
+// The contents of the report of a study. Loss curves show the values that trials traced as "loss".
 ReportInput report_input(const StudyResults& results);
 
-// The report as one HTML file (page.h) and its figures. Everything in it is computed from the input; its text is
-// escaped.
+// The report as one HTML file (page.h) and its figures. All contents are computed from the input. All text is escaped.
 Report render_report(const ReportInput& input);
 
 // The report of a study: render_report(report_input(results)).
 Report results_report(const StudyResults& results);
 
-// A table of the trials for a terminal, with a line for each method, depth and learning rate. It is at most 100 columns
-// wide unless numbers are unusually long. Like the report it marks methods near chance, ln(classes), for two or more
-// classes. `colour` adds ANSI colours.
+// A table of the trials for a terminal, with a line for each method, depth and learning rate. The table is at most 100
+// columns wide unless numbers are unusually long. For two or more classes the table marks methods near chance,
+// ln(classes), as the report does. `colour` adds ANSI colours.
 std::string results_table(const std::vector<TrialResult>& trials, std::int64_t classes, bool colour);
 
 }  // namespace plumb::lab

@@ -91,7 +91,7 @@ namespace {
 // The verdict of a claim as the verdict of a pair, if the claim compares two methods under one condition.
 std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
   if (c.value != "train_loss" || c.higher || c.margin || c.constant) return std::nullopt;
-  if (c.names("lr") && !r.judging.choosing.empty()) return std::nullopt;  // judged by the choosing seeds
+  if (c.names("lr") && !r.judging.choosing.empty()) return std::nullopt;  // the choosing seeds judge this claim
   const auto side = [&](const Point& point) {
     std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
     for (std::size_t i = 0; i < r.records.size(); ++i) {
@@ -120,7 +120,7 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
     const auto any_at = [&](const Point& side) {
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
-    if (!any_at(c.a) || !any_at(c.b)) continue;  // about points that this call does not have
+    if (!any_at(c.a) || !any_at(c.b)) continue;  // this call has no trials at the points of the claim
     r.claims.push_back({claim.text, claim.source, judge(c, c.names("lr") ? about_rates : judging)});
     if (const auto pair = pair_of(c, r.claims.back().result.judged, r)) pairs.push_back(*pair);
   }

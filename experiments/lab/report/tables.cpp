@@ -14,7 +14,8 @@
 namespace plumb::lab {
 namespace {
 
-// The number of decimals in columns of losses: three, or up to six if a mean would have fewer than two digits.
+// The number of decimals in columns of losses. The number is three, or up to six if a mean would have fewer than two
+// digits.
 int loss_decimals(const std::vector<TrialGroup>& groups) {
   int decimals = 3;
   for (const TrialGroup& g : groups)
@@ -39,14 +40,14 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
   return s.n == 1 ? "n = 1" : "";
 }
 
-// The outcome of a group in words, and whether its loss is near chance.
+// The outcome of a group in words. The words also tell whether the loss of the group is near chance.
 std::string verdict_words(const TrialGroup& g, std::int64_t classes) {
   const std::string words = outcome(g);
   if (!near_chance(g.over_ok("train_loss"), classes)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
-// The median survival in words; empty for a single seed, or if no trial diverged.
+// The median survival in words. Empty for a single seed, or if no trial diverged.
 std::string survival_words(const TrialGroup& g) {
   std::int64_t steps = 0;
   for (const TrialResult* a : g.trials) steps = std::max(steps, a->steps);

@@ -15,7 +15,7 @@ std::string little_endian(T value) {
   return bytes;
 }
 
-// A field in protobuf's wire format is a key (field number and type), then the value.
+// A field in protobuf's wire format is a key (field number and type), followed by the value.
 std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value > 127; value >>= 7) bytes += static_cast<char>((value & 127) | 128);
@@ -33,7 +33,7 @@ std::string bytes(int field, std::string_view value) {
   return key(field, 2) + varint(value.size()) + std::string(value);
 }
 
-// A masked checksum. The TFRecord format masks checksums because its data may contain checksums as well.
+// A masked checksum. The TFRecord format masks checksums because the data may contain checksums as well.
 std::uint32_t masked_crc(std::string_view data) { return std::rotr(crc32c(data), 15) + 0xa282ead8u; }
 
 std::string tf_record(const std::string& data) {

@@ -35,7 +35,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
   return table;
 }
 
-// The results of a study whose only axis is the seed: a line for each value.
+// The results of a study whose only axis is the seed. Each value has a line.
 std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
   std::string text;
   const TrialGroup group = r.groups().front();

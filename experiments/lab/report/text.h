@@ -9,9 +9,9 @@ namespace plumb::lab {
 
 // Text for a terminal: a table of means over seeds with 95 % t intervals, then findings_text().
 std::string results_text(const StudyResults& results, bool colour);
-// The claims with their verdicts, and the tables of the study's own sections.
+// The claims with their verdicts, and the tables in the sections of the study.
 std::string findings_text(const StudyResults& results, bool colour);
-// The text of results.md: table, claims, sections and verdicts in Markdown.
+// The text of results.md: the table, the claims, the sections and the verdicts in Markdown.
 std::string results_markdown(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -29,7 +29,7 @@ std::vector<std::string> texts_of(const std::vector<AxisValue>& values) {
   return texts;
 }
 
-// Throws Error if an entry of a claim is wrong whatever the command line says.
+// Throws Error if an entry of a claim is wrong for every command line.
 void check_entry(const std::string& claim, const Point::Entry& entry, const std::vector<ClaimAxis>& axes) {
   const auto& [name, value] = entry;
   const auto axis = std::ranges::find(axes, name, &ClaimAxis::name);
@@ -47,7 +47,7 @@ void check_entry(const std::string& claim, const Point::Entry& entry, const std:
         suggest_name(to_string(value), axis->names));
 }
 
-// "no depth 48 in --depths 12,24"; empty if this call has the value.
+// The message "no depth 48 in --depths 12,24". Empty if this call has the value.
 std::string missing(const Point::Entry& entry, const std::vector<ClaimAxis>& axes) {
   const auto& [name, value] = entry;
   const ClaimAxis& axis = *std::ranges::find(axes, name, &ClaimAxis::name);
@@ -58,9 +58,9 @@ std::string missing(const Point::Entry& entry, const std::vector<ClaimAxis>& axe
                      near.empty() ? "" : fmt::format(", did you mean '{}'?", near));
 }
 
-// The reason why this call has no trial at `side`; empty if it has one.
+// The reason why this call has no trial at `side`. Empty if the call has a trial there.
 std::string why_absent(const Point& side, const std::vector<ClaimAxis>& axes, const std::vector<Point>& places) {
-  Point named;  // `side` on the axes of `places`
+  Point named;  // the entries of `side` on the axes that `places` have
   for (const Point::Entry& entry : side.entries()) {
     if (std::string why = missing(entry, axes); !why.empty()) return why;
     if (places.empty() || places.front().find(entry.first)) named.set(entry.first, entry.second);

@@ -52,7 +52,8 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
     const double found = r.outcome(c.value);
     return c.higher && std::isfinite(found) ? -found : found;
   };
-  // For each seed, the outcomes of its pairs. The mean over the pairs is infinite if a trial of them diverged.
+  // For each seed, the outcomes of its pairs on both sides. The mean over a side is infinite if a trial of that side
+  // diverged.
   std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;
   for (const Record& a : records) {
     if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;

@@ -23,7 +23,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // The probability that |T| is above |t|.
 double two_sided(double t, double degrees) { return std::min(1.0, 2 * student_t_tail(std::abs(t), degrees)); }
 
-// Two-sided critical values of Student's t by level and degrees of freedom. Each is computed once because it is slow.
+// Two-sided critical values of Student's t by level and degrees of freedom. Each value is computed once, because the
+// computation is slow.
 class Bounds {
  public:
   double operator()(double at, double degrees) {
@@ -38,14 +39,17 @@ class Bounds {
 
 // Statistics of the variances of all pairs of the series.
 struct Prior {
-  double degrees = 0, variance = 0;  // of Smyth's scaled inverse chi-squared distribution; 0 degrees: unknown
-  double pooled_degrees = 0, pooled_variance = 0;  // the mean of the larger half of the variances
-  double smallest = 0;                             // smaller variances count as this one: exact ties are no evidence
+  // The parameters of Smyth's scaled inverse chi-squared distribution. The parameters are unknown if `degrees` is 0.
+  double degrees = 0, variance = 0;
+  double pooled_degrees = 0, pooled_variance = 0;  // degrees and mean of the larger half of the variances
+  double smallest = 0;                             // least variance that is used, because exact ties are no evidence
 };
 
 struct Pair {
-  std::int64_t trained = 0;       // seeds at which neither trial diverged
-  double mean = 0, variance = 0;  // of the differences at these seeds; NaN mean without any; unbiased for two or more
+  std::int64_t trained = 0;  // number of seeds at which neither trial diverged
+  // Mean and variance of the differences at the seeds that `trained` counts. The mean is NaN if there is no such seed.
+  // The variance is unbiased for two or more seeds.
+  double mean = 0, variance = 0;
   std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0, n = 0;
 };
 
@@ -70,7 +74,8 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   std::vector<std::pair<double, double>> found;  // variance, degrees
   std::vector<bool> counts(series.size());
   for (const auto& [a, b] : all_pairs(series.size()))
-    // Pairs with a divergence are left out: signs decide them, and their variance does not describe other pairs.
+    // Pairs with a divergence are left out: the sign test judges these pairs, and their variance does not describe
+    // other pairs.
     if (const Pair pair = pair_of(series[a], series[b]);
         pair.trained >= 2 && pair.diverged_first + pair.diverged_second == 0) {
       found.emplace_back(pair.variance, static_cast<double>(pair.trained - 1));
@@ -80,7 +85,7 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   if (found.empty()) return prior;
   std::ranges::sort(found);
   prior.smallest = 1e-5 * found[found.size() / 2].first;
-  // Only the larger half counts: series that stay at chance have almost no variance, and the other series do vary.
+  // Only the larger half counts: series that stay at chance have almost no variance, although other series vary.
   double all = 0, degrees_of_all = 0;
   for (std::size_t i = found.size() / 2; i < found.size(); ++i)
     prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
@@ -116,8 +121,8 @@ Prior prior_of(const std::vector<Outcomes>& series) {
 struct Evidence {
   double t[2], degrees[2], error[2];
 
-  // The larger of the two p values. It is 1 for exact ties, and if no number of degrees of freedom could bring it down
-  // to the level.
+  // The larger of the two p values. The result is 1 for exact ties, and if the t statistic is too small to be
+  // significant with any number of degrees of freedom.
   double p() const {
     if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95 || error[0] == 0 || error[1] == 0) return 1;
     return std::max(two_sided(t[0], degrees[0]), two_sided(t[1], degrees[1]));
@@ -226,7 +231,8 @@ std::int64_t pairs_needed(const Difference& d) {
   };
   const bool may = d.by_signs ? d.better != d.worse : d.deviation > 0 && d.mean != 0;
   if (!may || !decides(most_needed)) return 0;
-  // The answer lies between `low` and `high`. For a sign test it is approximate, as shares of pairs are rounded.
+  // The answer lies between `low` and `high`. For a sign test the answer is approximate, because shares of pairs are
+  // rounded.
   std::int64_t low = std::max(d.n, fewest_pairs - 1), high = most_needed;
   while (high - low > 1) (decides((low + high) / 2) ? high : low) = (low + high) / 2;
   return high;

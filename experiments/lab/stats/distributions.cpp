@@ -16,8 +16,8 @@ namespace {
 namespace bm = boost::math;
 namespace bp = boost::math::policies;
 
-// Errors give NaN or infinity instead of exceptions. All arithmetic is in double: long double is slow, and a relative
-// error of 1e-9 does not need it.
+// Errors give NaN or infinity instead of exceptions. All arithmetic is in double, because long double is slow and a
+// relative error of 1e-9 does not need long double.
 using Policy =
     bp::policy<bp::domain_error<bp::ignore_error>, bp::pole_error<bp::ignore_error>,
                bp::overflow_error<bp::ignore_error>, bp::evaluation_error<bp::ignore_error>, bp::promote_double<false>>;
@@ -44,10 +44,10 @@ double digamma(double x) { return bm::digamma(x, Policy()); }
 double trigamma(double x) { return bm::trigamma(x, Policy()); }
 
 // Newton's method on log trigamma as a function of log x, which is convex with slopes between -2 and -1. The start is
-// the asymptote for small y, x = 1/2 + 1/y. The error after a step is about the square of the step.
+// the asymptote for small y, x = 1/2 + 1/y. The error after a step is about the square of the error before the step.
 double inverse_trigamma(double y) {
   double x = 0.5 + 1 / y;
-  if (y < 1e-6) return x;  // accurate to 1e-13
+  if (y < 1e-6) return x;  // the start is accurate to 1e-13
   for (int i = 0; i < 50; ++i) {
     const double at = trigamma(x), step = std::log(at / y) * at / (x * bm::polygamma(2, x, Policy()));
     x *= std::exp(-step);

@@ -5,7 +5,7 @@
 
 namespace plumb::lab {
 
-// P(T > t) for t >= 0 and Student's t distribution with `degrees` degrees of freedom, which may be infinite.
+// P(T > t) for t >= 0 and Student's t distribution with `degrees` degrees of freedom. `degrees` may be infinite.
 double student_t_tail(double t, double degrees);
 // The t with P(T <= t) = p for Student's t distribution with `degrees` degrees of freedom. The relative error is below
 // 1e-9. Throws Error unless 0 < p < 1 and degrees > 0.
@@ -15,7 +15,7 @@ double student_t_quantile(double p, double degrees);
 // in wins + losses tosses of a fair coin.
 double sign_test(std::int64_t wins, std::int64_t losses);
 
-// The first and second derivatives of the logarithm of the gamma function, for x > 0.
+// digamma() and trigamma(): the first and the second derivative of the logarithm of the gamma function, for x > 0.
 double digamma(double x);
 double trigamma(double x);
 // The x > 0 with trigamma(x) = y, for y > 0. The relative error is below 1e-9.

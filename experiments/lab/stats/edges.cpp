@@ -8,7 +8,7 @@
 namespace plumb::lab {
 namespace {
 
-// The shares with all ticks negated, so that code for the upper edge also finds the lower one.
+// The shares with all ticks negated. Code that finds the upper edge then finds the lower edge.
 std::map<int, Share> mirrored(const std::map<int, Share>& known) {
   std::map<int, Share> other;
   for (const auto& [tick, share] : known) other[-tick] = share;
@@ -28,7 +28,7 @@ std::map<int, Share> shares_of(const std::vector<const Trial*>& trials, const st
                                const Octaves& octaves) {
   std::map<int, Share> found;
   for (const Trial* r : trials) {
-    if (r->status == Status::failed) continue;  // does not depend on the method
+    if (r->status == Status::failed) continue;  // a failure says nothing about the method
     const Point& point = r->point;
     Share& share = found[octaves.tick_of(point.get<double>(axis))];
     ++share.seeds;

@@ -54,17 +54,18 @@ Survival survival(const TrialGroup& group) {
   std::vector<std::int64_t> times;
   for (const TrialResult* a : group.trials) {
     if (a->status == Status::failed) continue;
-    // A hopeless trial counts as lost at the step at which it was stopped. Verdicts count it as lost as well.
+    // A hopeless trial counts as lost at the step at which the trial was stopped. Verdicts also count hopeless trials
+    // as lost.
     times.push_back(a->status == Status::ok ? beyond : a->diverged_at().value_or(a->steps));
   }
   std::ranges::sort(times);
   Survival s{.n = static_cast<std::int64_t>(times.size())};
   if (times.empty()) return s;
   const auto at = [&](std::size_t i) { return times[i] == beyond ? std::nullopt : std::optional(times[i]); };
-  // The first time by which half of the trials are lost (the estimate of Kaplan and Meier without censoring).
+  // The first time by which half of the trials are lost (the Kaplan-Meier estimate without censoring).
   s.median = at((times.size() - 1) / 2);
   // The k-th smallest and the k-th largest time enclose the median with probability 1 - 2 P(Bin(n, 1/2) < k). The
-  // interval uses the largest k for which this is at least 95 %.
+  // interval uses the largest k for which this probability is at least 95 %.
   double tail = 0, term = std::pow(0.5, static_cast<double>(s.n));
   std::size_t k = 0;
   for (std::size_t i = 0; tail + term <= 0.025 && i < times.size(); ++i, ++k) {

@@ -1,4 +1,4 @@
-// Results of trials and their logged measurements, as reports use them.
+// Results of trials and their logged measurements, in the form that reports use.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,29 @@
 
 namespace plumb::lab {
 
-// The result of one trial, and the name of its method in reports.
+// The result of one trial, with the name of its method in reports.
 struct TrialResult {
-  std::string method = {};  // names the values on all axes other than depth, lr and seed
+  std::string method = {};  // label of the values on all axes other than depth, lr and seed
   Point point = {};
   Status status = Status::ok;
-  std::int64_t steps = 0;  // optimizer steps taken
-  double seconds = 0;      // taken by these steps
+  std::int64_t steps = 0;  // number of optimizer steps taken
+  double seconds = 0;      // time of these steps
   Values values = {};      // losses in nats per sample, accuracies as fractions in [0, 1]
 
   std::int64_t depth() const;  // 0 if the study has no axis "depth" of integers
   double lr() const;           // 0 if the study has no axis "lr"
-  std::uint64_t seed() const;  // throws Error if the point has none
-  // A measured value, "steps" or "seconds"; empty if the trial did not measure it or if it is not finite.
+  std::uint64_t seed() const;  // throws Error if the point has no seed
+  // A measured value, "steps" or "seconds". Empty if the trial did not measure the value, or if the value is not
+  // finite.
   std::optional<double> value(std::string_view name) const;
-  std::optional<std::int64_t> diverged_at() const;  // step
+  std::optional<std::int64_t> diverged_at() const;  // step of the divergence; empty without one
 };
 
 // The depth and the learning rate of a point, as in TrialResult.
 std::int64_t depth_of(const Point& point);
 double lr_of(const Point& point);
 
-// The training loss at one logged step of one trial; NaN if it was not finite or not logged.
+// The training loss at one logged step of one trial. The loss is NaN if it was not finite or not logged.
 struct LossPoint {
   std::string method = {};
   std::int64_t depth = 0;
@@ -49,9 +50,9 @@ struct LayerPoint {
   double lr = 0;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  std::int64_t block = 0;               // counted from the input
-  std::string branch = {};              // "attn" or "mlp"
-  double ratio = unknown;               // norm of the addition over norm of the stream; NaN if it is not finite
+  std::int64_t block = 0;   // counted from the input
+  std::string branch = {};  // "attn" or "mlp"
+  double ratio = unknown;   // norm of the branch's addition divided by the norm of the stream; NaN if not finite
   std::optional<double> gate_max = {};  // largest magnitude of the gate's factors; empty for a gate without factors
 };
 

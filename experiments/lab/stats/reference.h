@@ -10,14 +10,14 @@
 
 namespace plumb::lab {
 
-// A reference level of a measured value. Charts of the value show it as a dashed line.
+// A reference level of a measured value. Charts of the value show the level as a dashed line.
 struct Reference {
-  std::string value;  // "val_accuracy"
+  std::string value;  // name of the value, such as "val_accuracy"
   double level;
-  std::string name;  // "chance, 10 %"
+  std::string name;  // name of the level, such as "chance, 10 %"
 };
 
-// Whether a value is an accuracy, a fraction in 0..1, by its name: "accuracy", "val_accuracy".
+// Whether the name of a value is that of an accuracy, a fraction in 0..1: "accuracy", "val_accuracy".
 bool is_accuracy(std::string_view value);
 // A level of a value as text: "38.1 %" for an accuracy, "1.49" for other values.
 std::string describe_level(std::string_view value, double level);
@@ -26,11 +26,12 @@ std::string describe_level(std::string_view value, double level);
 // than two classes.
 std::vector<Reference> chance_references(std::int64_t classes);
 
-// The levels of a linear model on the pixels. A network that is no better has learned nothing that needs a network.
+// The levels of a linear model on the pixels. A network that is not better than the linear model has learned nothing
+// that needs a network.
 inline constexpr const char* linear_model_name = "a linear model on the pixels";
 std::vector<Reference> references_of(const LinearModel& model);
 
-// The loss of a uniform guess, ln(classes); infinity for fewer than two classes, so that no loss is near it.
+// The loss of a uniform guess, ln(classes). Infinity for fewer than two classes, so that no loss is near chance.
 double chance_loss(std::int64_t classes);
 
 }  // namespace plumb::lab

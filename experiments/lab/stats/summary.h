@@ -17,7 +17,7 @@ struct Summary {
   std::optional<double> deviation = {};   // sample standard deviation, divisor n - 1
   std::optional<double> half_width = {};  // t(0.975, n - 1) deviation / sqrt(n)
 
-  // The ends of the interval; the mean if there is none.
+  // The ends of the interval. If there is no interval, both ends are the mean.
   double low() const { return mean - half_width.value_or(0); }
   double high() const { return mean + half_width.value_or(0); }
 };
@@ -25,7 +25,7 @@ struct Summary {
 // Summarizes values. Values that are not finite are left out and not counted in n.
 Summary summarize(const std::vector<double>& values);
 
-// The summary as text, with four significant digits of a mean of common size: "1.234 ± 0.050"; "–" without a value.
+// The summary as text: "1.234 ± 0.050", or "–" without a value. A mean of common size has four significant digits.
 std::string to_string(const Summary& summary);
 
 }  // namespace plumb::lab

@@ -20,7 +20,7 @@ namespace {
 using Order = Difference::Order;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Lists names: "a", "a and b", "a, b and c". Beyond six names it ends with a count.
+// Lists names: "a", "a and b", "a, b and c". A list of more than six names ends with the number of the other names.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 6;
   std::vector<std::string> shown(names.begin(),
@@ -39,7 +39,8 @@ bool has_ended(const TrialResult& a) {
   return a.status != Status::failed && (a.status != Status::ok || a.value("train_loss"));
 }
 
-// The outcome (comparison.h) of the trial at a seed. Unknown if there is none or it failed.
+// The outcome (comparison.h) of the trial at a seed. The outcome is unknown if there is no trial or if the trial
+// failed.
 double outcome_at(const Cell& cell, std::uint64_t seed) {
   const auto trial = cell.find(seed);
   if (trial == cell.end() || !has_ended(*trial->second)) return unknown;
@@ -113,20 +114,20 @@ std::string loss_of(const Standing& s) {
   return fmt::format("{:.3f} (n = {})", s.loss.mean, s.loss.n);
 }
 
-// A method without a verdict: "post (about 5 seeds would decide)".
+// The name of a method without a verdict, with the number of seeds needed: "post (about 5 seeds would decide)".
 std::string undecided(const Standing& s, const Difference& d) {
   const std::string& method = s.method;
-  const bool chosen = s.rate.has_value();  // then only some of the seeds are judged
+  const bool chosen = s.rate.has_value();  // if a rate was chosen, only some of the seeds are judged
   const std::int64_t needed = pairs_needed(d);
   return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "")
                     : method;
 }
 
-// The comparisons with the control in words; empty without any.
+// The comparisons with the control in words. Empty if there are no comparisons.
 std::string against_control(const Condition& condition) {
   std::vector<std::string> lower, higher, none;
   for (const auto& [first, second, d] : condition.against_control) {
-    if (d.n < 2) continue;  // the sentence already says that one seed gives no interval
+    if (d.n < 2) continue;  // sentence() already says that one seed gives no interval
     const std::string& method = condition.standings[first].method;
     if (d.order == Order::undecided)
       none.push_back(undecided(condition.standings[first], d));
@@ -225,7 +226,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
     std::int64_t depth;
     bool trained;
   };
-  std::map<std::pair<std::string, double>, Shallow> shallow;  // by method and rate
+  std::map<std::pair<std::string, double>, Shallow> shallow;  // key: method and rate
   std::vector<Condition> found;
   for (const std::int64_t depth : depths)
     for (const double rate : how.choosing.empty() ? rates : std::set<double>{0}) {
@@ -274,7 +275,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
     return listed(all);
   };
   std::vector<const Standing*> trained, chance, diverged, stopped, unfinished;
-  std::map<std::int64_t, std::vector<const Standing*>> untested;  // by smallest depth
+  std::map<std::int64_t, std::vector<const Standing*>> untested;  // key: smallest depth with an outcome
   std::vector<std::string> partly;
   for (const Standing& s : condition.standings) {
     (s.untested       ? untested[s.shallowest]

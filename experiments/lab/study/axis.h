@@ -12,7 +12,7 @@
 
 namespace plumb::lab {
 
-// The data of an axis. Its values come from an option of the command line, or the study finds them while it runs
+// The data of an axis. The values come from an option of the command line, or the study finds the values while it runs
 // (Study::searched).
 struct AxisData {
   std::string name, option;
@@ -20,14 +20,14 @@ struct AxisData {
   CliOption* declared = nullptr;  // null if the axis is searched
   bool slowest = false;
 
-  // The values, or null if they have another type.
+  // The values; null if the values have another type.
   template <class T>
   const std::vector<T>* values_of() const {
     return std::get_if<std::vector<T>>(&values);
   }
 };
 
-// The types of values of an axis, and the types in which the values are stored.
+// A type that the values of an axis may have.
 template <class T>
 concept AxisType = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> ||
     std::is_same_v<T, std::string>;
@@ -35,16 +35,16 @@ concept AxisType = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || 
 template <class T>
 using StoredAxisValue = std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>;
 
-// A handle to an axis of a study. Trials use it to read their value: trial[axis].
+// A handle to an axis of a study. Trials use the handle to read their value on the axis: trial[axis].
 template <class T>
 class Axis {
  public:
   explicit Axis(AxisData& data) : data_(&data) {}
-  const std::string& name() const { return data_->name; }  // the axis in points and columns, such as "depth"
+  const std::string& name() const { return data_->name; }  // name of the axis in points and columns, such as "depth"
 
-  // Sets the name of the axis. Without this call it follows from the option: "depth" for "--depths".
+  // Sets the name of the axis. Without this call the name follows from the option: "depth" for "--depths".
   Axis named(const std::string& name) { return data_->name = name, *this; }
-  // Bounds and names of the values, as for an option (cli/option.h).
+  // Functions that set bounds and names of the values, as for an option (cli/option.h).
   Axis at_least(double low) { return option().at_least(low), *this; }
   Axis above(double low) { return option().above(low), *this; }
   Axis at_most(double high) { return option().at_most(high), *this; }
@@ -53,11 +53,11 @@ class Axis {
     return option().one_of(noun, std::move(names)), *this;
   }
   Axis one_of_methods(const std::string& noun) { return option().one_of_methods(noun), *this; }
-  // The current values, and a setter for presets.
+  // The current values, and a function with which presets set the values.
   std::vector<T> values() const { return {stored().begin(), stored().end()}; }
   void set(const std::vector<T>& values) const { stored().assign(values.begin(), values.end()); }
-  // Makes this axis vary slower than all others in the order of trials. By default the first axis varies slowest.
-  // Columns are always in the order of the axes.
+  // Makes this axis vary slower than all other axes in the order of trials. By default the first axis varies slowest.
+  // The order of columns does not change.
   Axis slowest() { return data_->slowest = true, *this; }
 
  private:

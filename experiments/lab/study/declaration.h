@@ -1,4 +1,5 @@
-// The declaration of a study. Programs fill it in through Study (study.h); plan.h, outputs.h and runner.h read it.
+// The declaration of a study. Programs make the declaration through Study (study.h); plan.h, outputs.h and runner.h
+// read it.
 #pragma once
 
 #include <concepts>
@@ -27,14 +28,16 @@ namespace plumb::lab {
 // The state of a search. A study with searched axes has one search for each combination of values on the other axes.
 // Each search names its next trials from the results of its earlier trials.
 struct Search {
-  Point point;  // on the axes that are not searched, without the seed
-  // The trials so far in the order in which they were named, then by seed. All have ended (ok, diverged or hopeless).
+  Point point;  // values on the axes that are not searched, without the seed
+  // The trials of this search in the order in which they were named, then by seed. All trials have ended (ok, diverged
+  // or hopeless).
   std::vector<const Record*> so_far;
-  int round = 0;  // number of earlier calls for this search
+  int round = 0;  // number of earlier calls of NextPoints for this search
 };
-// Returns the next points of a search, each with a value on every searched axis. A point is run for every seed, unless
-// it has a seed itself. An empty result ends the search. The result must depend on `search` only, so that a resumed
-// sweep takes the same path. If a trial fails, its search stops until --resume has run the trial again.
+// Returns the next points of a search, each with a value on every searched axis. A point with a seed is one trial; a
+// point without a seed runs for every seed. An empty result ends the search. The result must depend on `search` only,
+// so that a resumed sweep takes the same path. If a trial fails, its search stops until --resume has run the trial
+// again.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
 // The presentation of results: the page, the text on the terminal, and the array that --json prints.
@@ -46,16 +49,16 @@ struct Display {
 // The default display of results.
 Display display_of(const StudyResults& results);
 
-// An output that a study makes from its results, in addition to the files of every study.
+// An output that a study makes from its results. Outputs come in addition to the files of every study.
 class Output {
  public:
   using Value = std::variant<Section, Display, std::string>;  // a section, a display, or the text of a file
-  // `f` returns a Section (shown on the terminal, in the report and in results.md) or a Display (used instead of the
-  // default display).
+  // `f` returns a Section or a Display. A section is shown on the terminal, in the report and in results.md. A display
+  // replaces the default display.
   template <class F>
   requires std::invocable<F, const StudyResults&> Output(F f)
       : make_([f = std::move(f)](const StudyResults& r) { return Value(f(r)); }), kind_(kind_of<F>) {}
-  // `text` returns the contents of a further file in the study folder.
+  // `text` returns the contents of a further file in the study folder. `file` is the name of that file.
   template <class F>
   Output(std::string file, F text)
       : file_(std::move(file)), make_([text = std::move(text)](const StudyResults& r) { return Value(text(r)); }) {}
@@ -82,27 +85,29 @@ struct StudyParts {
   bool optimization = true;  // options of the training by Trial::train
 };
 
-// Everything that a study declares, and the values of its options.
+// The parts of a study that its program declares, and the values of its options.
 struct StudyDeclaration {
   StudyDeclaration(std::string name_, std::string question_, StudyParts parts_)
       : name(name_), question(question_), parts(parts_), cli(std::move(name_), std::move(question_)) {
     if (parts.network) options.warmup.reset();
   }
-  StudyDeclaration(const StudyDeclaration&) = delete;  // options and axes point into it
+  // Not copyable, because options and axes point into the declaration.
+  StudyDeclaration(const StudyDeclaration&) = delete;
   StudyDeclaration& operator=(const StudyDeclaration&) = delete;
 
   const std::string name, question;
   const StudyParts parts;
-  std::string title = {};  // of the report, followed by "on" and the data; if empty, the name
+  // Title of the report, followed by "on" and the name of the data; if empty, the name of the study.
+  std::string title = {};
   Cli cli;
   StudyOptions options = {};
   StudyChoices choices = {};
   NetworkOptions network = {};
   OptimizationOptions optimization = {};
   OptionsByPoint by_point{options, network, optimization};
-  std::deque<AxisData> axes = {};  // a deque keeps references valid
+  std::deque<AxisData> axes = {};  // a deque keeps references to axes valid
   NextPoints next = {};
-  bool best_lr = false;  // --best-lr, which makes the axis lr searched
+  bool best_lr = false;  // value of --best-lr; if true, the axis "lr" is searched
   std::function<bool(const Point&)> wanted = {};
   std::function<void(const ImageSet&)> check = {};
   std::function<void(Trial&)> body = {};
@@ -112,10 +117,10 @@ struct StudyDeclaration {
   std::vector<Reference> references = {};
   Judging judging = {};
   std::vector<std::string> columns = {}, show = {};
-  std::vector<std::string> own_settings = {};  // names of settings from the study's own options
+  std::vector<std::string> own_settings = {};  // names of settings that come from the options of this study
   std::vector<std::string> notes = {};         // lines on stderr before the first trial
 
-  // The axis of this name, or null.
+  // The axis with this name; null if there is none.
   const AxisData* axis(const std::string& axis_name) const {
     for (const AxisData& a : axes)
       if (a.name == axis_name) return &a;

@@ -14,13 +14,14 @@ namespace plumb::lab {
 namespace {
 
 constexpr std::int64_t measured_steps = 3;
-constexpr double long_enough = 2;         // seconds after which the measurement stops
-constexpr double deepest_measured = 256;  // blocks; measuring deeper networks would take too long
+constexpr double long_enough = 2;         // time in seconds after which the measurement stops
+constexpr double deepest_measured = 256;  // number of blocks; measuring deeper networks would take too long
 
 struct Measured {
   std::string trial;
-  double depth = 1, seconds = 0;  // time of a step: the fastest of three, or of fewer if steps are slow
-  std::int64_t parameters = 0;    // 0 if the body does not tell which model it trains
+  // `seconds` is the time of the fastest of three steps, or of fewer steps if steps are slow.
+  double depth = 1, seconds = 0;
+  std::int64_t parameters = 0;  // 0 if the body does not tell which model it trains
 };
 
 double depth_of(const Point& point) {
@@ -72,7 +73,8 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   text += "data: " + data.text + "\n";
   if (steps == 0 || trials.empty()) return text;
 
-  // Measures the shallowest trial and the deepest one that can be measured quickly, with the threads of one job.
+  // Measures the shallowest trial, and the deepest trial that can be measured quickly. Both trials use the threads of
+  // one job.
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
   const auto shallow = std::ranges::min_element(trials, {}, depth_of);

@@ -11,12 +11,15 @@
 
 namespace plumb::lab {
 
-// Returns the text of --dry-run: a line for each trial of `named`, the number of trials that --best-lr will add
-// (`later`), and the totals of trials, steps and images. If trials take steps, the numbers of parameters and an
-// estimate of the training time follow. The estimate measures a few steps of the shallowest trial and of the deepest
-// trial of at most 256 blocks (on the axis "depth", if the study has one), and extrapolates linearly in depth. These
-// two bodies run with the threads that one of `jobs` jobs has. No file is made or changed. Throws Error if a measured
-// trial fails.
+// Returns the text of --dry-run. The text has a line for each trial of `named`, the number of trials that --best-lr
+// will add (`later`), and the total numbers of trials, steps and images. If trials take steps, the numbers of
+// parameters and an estimate of the training time follow.
+//
+// The estimate measures a few steps of two trials: the shallowest trial, and the deepest trial of at most 256 blocks.
+// The estimate then extrapolates linearly in depth. The depth of a trial is its value on the axis "depth", or 1 if the
+// study has no such axis. The two measured trials run with the threads that one of `jobs` jobs has.
+//
+// No file is made or changed. Throws Error if a measured trial fails.
 std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named,
                     const std::vector<Point>& later, int jobs, const DataFacts& data,
                     const std::function<void(Trial&)>& body);

@@ -1,4 +1,4 @@
-// Experiments whose only axis is the seed, with a custom training loop. The library adds command line, run folder,
+// Experiments with a custom training loop, whose only axis is the seed. The library adds command line, study folder,
 // data, progress, log and statistics.
 //
 //   int main(int argc, char** argv) {
@@ -14,7 +14,7 @@
 //     });
 //   }
 //
-// An experiment with further axes is a Study (study.h). Its body can have the same loop.
+// An experiment with further axes is a Study (study.h). The body of a study can have the same loop.
 #pragma once
 
 #include <functional>
@@ -32,15 +32,16 @@ namespace plumb::lab {
 struct ExperimentInfo {
   std::string name, summary;
   StudyOptions defaults = {};
-  std::function<void(Cli&)> declare = {};  // adds options; their variables must outlive the experiment
-  // Called when all options are set. It may derive values that the user did not give (Cli::given) from others.
-  // Cli::by_rule marks such values in --help.
+  std::function<void(Cli&)> declare = {};  // adds options; the variables of the options must outlive the experiment
+  // Called when all options are set. The function may derive values that the user did not give (Cli::given) from other
+  // values. Cli::by_rule marks derived values in --help.
   std::function<void(Cli&, StudyOptions&)> derive = {};
-  // Measured values in the table at the end and on the progress line of a finished seed, in this order. If empty, the
-  // first eight and the number of the others.
+  // The measured values in the table at the end and on the progress line of a finished seed, in this order. If `show`
+  // is empty, the first eight values and the number of the other values are shown.
   std::vector<std::string> show = {};
-  std::function<void(const ImageSet&)> check = {};  // throws UsageError if options do not suit the images
-  bool network = false;  // adds the options of the ViT that Run::vit builds: --dim, --heads, --patch, --pool, ...
+  std::function<void(const ImageSet&)> check = {};  // throws UsageError if the options do not suit the images
+  // Whether the options of the ViT that Run::vit builds are added: --dim, --heads, --patch, --pool, ...
+  bool network = false;
 };
 
 // Runs the body once for each seed. Returns the exit status, as Study::run does.

@@ -25,7 +25,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The settings of a study for its report: data, model, the options of the library in words, then the study's own.
+// The settings of a study for its report: data, model, the options of the library in words, then the study's own
+// options.
 NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) {
   const auto by_axis = [&](const char* option) {
     return std::ranges::find(study.cli.left_out(), option, &CliOption::name) != study.cli.left_out().end();
@@ -167,12 +168,13 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
   if (!study.claims.empty())
     write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   else
-    std::filesystem::remove(r.folder / "claims.csv");  // of an earlier call with a preset that has claims
+    std::filesystem::remove(r.folder / "claims.csv");  // an earlier call with a preset may have written claims
   const std::vector<Condition>& judged = r.conditions;
   if (std::ranges::any_of(judged, [](const Condition& p) { return p.standings.size() > 1; }))
     write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
   else
-    std::filesystem::remove(r.folder / "comparisons.csv");  // of an earlier call with more axes
+    // An earlier call with more axes may have written comparisons.
+    std::filesystem::remove(r.folder / "comparisons.csv");
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   if (study.options.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
   write_file_atomically(r.folder / "report.html", display.report.html);
@@ -200,7 +202,7 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
     Json row = Json::parse(to_json(record.point));
     row["status"] = to_string(record.status);
     row[row.contains("steps") ? "steps_taken" : "steps"] = record.steps;
-    for (const std::string& name : study.columns) row[name] = record.value(name);  // null if it is not finite
+    for (const std::string& name : study.columns) row[name] = record.value(name);  // written as null if not finite
     row["seconds"] = record.seconds;
     for (const auto& [name, value] : record.values) row[name] = value;
     if (!record.reason.empty()) row["reason"] = record.reason;

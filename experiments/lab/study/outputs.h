@@ -1,4 +1,5 @@
-// The outputs of a study: results from the trials of a sweep, files in the study folder, and text on the terminal.
+// The outputs of a study. The outputs are results from the trials of a sweep, files in the study folder, and text on
+// the terminal.
 #pragma once
 
 #include <string>
@@ -11,12 +12,12 @@
 
 namespace plumb::lab {
 
-// The results of the trials of a sweep that have ended, with all verdicts and sections.
+// The results of the ended trials of a sweep, with all verdicts and sections.
 StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder);
-// The display that the study defines, or the default display.
+// The display that the study defines, or the default display if the study defines none.
 Display display_of(const StudyDeclaration& study, const StudyResults& results);
 
-// Whether trials may still follow. Figures are written only with Writing::last.
+// `between`: trials may still follow. `last`: no trial follows, so the figures are written as well.
 enum class Writing { between, last };
 // Writes the files of the study folder, other than run.json and the ledger, from the results.
 void write_files(const StudyDeclaration& study, const StudyResults& results, const Display& display, Writing when);

@@ -66,7 +66,8 @@ double Plan::cost_of(const Point& point) const {
 }
 
 std::string Plan::key_of(const Point& point, const DataFacts& data) const {
-  // Strictly deterministic trials give the same bits with any number of threads, so the number is not in their keys.
+  // Strictly deterministic trials give the same bits with any number of threads, so their keys do not contain the
+  // number of threads.
   const std::string threads =
       study_.options.deterministic == Determinism::strict ? "" : fmt::format("\n{} threads", num_threads());
   return hash_of(

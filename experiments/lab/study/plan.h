@@ -17,21 +17,23 @@ class Plan {
   explicit Plan(const StudyDeclaration& study) : study_(study) {}
 
   // The combinations of values on the axes that are not searched, without the seed, in the order of the trials. Throws
-  // UsageError if there is none.
+  // UsageError if there is no combination.
   std::vector<Point> grid() const;
   // Whether the study has searched axes.
   bool is_searched() const;
-  // The next points of a search. With --best-lr they are all learning rates, then the chosen one.
+  // The next points of a search. With --best-lr, the first round has all learning rates, and the second round has the
+  // chosen one.
   std::vector<Point> next_points(const Search& search) const;
-  // The complete point of a trial, in the order of the columns. Throws Error if `searched` lacks a searched axis or has
-  // another one.
+  // The complete point of a trial, with values in the order of the columns. Throws Error if `searched` lacks a value on
+  // a searched axis, or has a value on another axis.
   Point point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const;
-  // The key of a trial in the ledger: a hash of the study, its settings, the data, the point and, unless training is
-  // strictly deterministic, the number of threads.
+  // The key of a trial in the ledger. The key is a hash of the study, its settings, the data, the point and the number
+  // of threads. If training is strictly deterministic, the number of threads is left out.
   std::string key_of(const Point& point, const DataFacts& data) const;
   // The relative cost of a trial: its number of steps times its depth.
   double cost_of(const Point& point) const;
-  // The claims that this call does not judge, each with the reason. Throws Error for claims that are wrong in any call.
+  // The claims that this call does not judge, each with the reason. Throws Error for claims that are wrong in every
+  // call.
   std::vector<std::string> claims_not_judged() const;
   // Throws UsageError if the options of a trial do not suit the images or each other.
   void check_for(const ImageSet& images) const;

@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t images_at_once = 16, most_pictures = 32;
 
-// The class of an image, whose name is that of a folder on its path at or below `root`. Empty if no folder has the name
-// of a class, or if two classes have that name.
+// The label of an image: the class with the name of a folder on the image's path, at or below `root`. The innermost
+// such folder counts. Empty if no folder has the name of a class, or if two classes have that name.
 std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root,
                                      const std::vector<std::string>& names) {
   const fs::path end = root.lexically_normal().parent_path();
@@ -47,8 +47,8 @@ std::optional<std::int64_t> label_of(const std::string& file, const fs::path& ro
   return std::nullopt;
 }
 
-// The normalization of the weights, or that of --normalization if it is given. `training` has the images for
-// --normalization data; null if there are none.
+// The normalization of the weights, or the normalization of --normalization if that option is given. `training` has the
+// images for --normalization data; `training` is null if there are no such images.
 Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& run, const Cli& cli,
                                 const ImageSet* training) {
   if (!cli.given("--normalization") && !card.mean.empty())
@@ -71,15 +71,15 @@ std::string describe(const nn::ModelCard& card) {
 
 // The images of --evaluate.
 struct Images {
-  ImageSet set = {};  // its labels are not used
+  ImageSet set = {};  // the labels of this set are not used
   std::vector<std::optional<std::int64_t>> labels = {};
-  std::vector<std::string> names = {};  // of the images
-  std::string text = {};                // "images/val", "glyphs: the published test set"
+  std::vector<std::string> names = {};  // names of the images
+  std::string text = {};                // for example "images/val" or "glyphs: the published test set"
   std::vector<std::string> class_names = {};
   Normalization normalization = {};
 };
 
-// The names of the folders in `root`, sorted. In a folder of classes they are the names of the classes.
+// The sorted names of the folders in `root`. If the folders are classes, their names are the names of the classes.
 std::vector<std::string> folders_in(const fs::path& root) {
   std::vector<std::string> names;
   if (fs::is_directory(root))
@@ -90,8 +90,10 @@ std::vector<std::string> folders_in(const fs::path& root) {
   return names;
 }
 
-// The images in files, with labels from the names of their folders. If the names of the classes are unknown, or no
-// folder has one of them, the sorted folders are the classes in order, if there are as many folders as classes.
+// The images in files, with labels from the names of their folders. If the weights do not name the classes and no
+// folder has a name from --class-names, the sorted folders are the classes in order. In this case the number of folders
+// must be the number of classes. Otherwise the images have no labels, or, for the folders of a data set (train/, val/),
+// UsageError is thrown.
 Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
   usage_check(card.channels() == 3, "{} expects images of {} channels, but image files have 3", weights.path(),
               card.channels());
@@ -101,7 +103,7 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
   const bool drawn = run.validation_split > 0;
   fs::path root = given;
   if (fs::is_directory(given / "train"))
-    for (const char* name : {"test", "validation", "val"})  // the last existing one, as in open_image_folder
+    for (const char* name : {"test", "validation", "val"})  // the last existing folder counts, as in open_image_folder
       if (fs::is_directory(given / name)) root = given / name;
   if (drawn && fs::is_directory(given / "train")) root = given / "train";
   images.text = root.string();
@@ -124,7 +126,7 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
              as_many = std::ssize(folders) == card.classes();
   if (!known && as_many) by = folders;
   if (images.class_names.empty()) images.class_names = by;
-  if (drawn || root != given) {  // the folders must be classes
+  if (drawn || root != given) {  // in both cases the folders must be classes
     usage_check(as_many || (known && std::ranges::all_of(folders, is_class)),
                 "{} has {} classes, but {} has {}; evaluate it on images of the same classes", weights.path(),
                 card.classes(), root.string(), folders.size());
@@ -164,8 +166,8 @@ Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card,
   return images;
 }
 
-// The predictions of the model for all images, computed in batches. A file that cannot be read is left out, with an
-// error on stderr.
+// The predictions of the model for all images, computed in batches. A file that cannot be read is left out, and an
+// error is printed on stderr.
 std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images& images) {
   std::vector<Prediction> predictions;
   const auto count = std::ssize(images.names);
@@ -197,11 +199,12 @@ std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images
   return predictions;
 }
 
-// Draws pictures of images of all classes into the folder `out`, and sets the files in the predictions.
+// Draws pictures of images of all classes into the folder `out`. Writes the names of the picture files into the
+// predictions.
 std::vector<Picture> draw(nn::Classifier& model, const Images& images, const EvaluationFacts& facts,
                           const fs::path& out, std::vector<Prediction>& predictions) {
   std::vector<Picture> pictures;
-  // Images go through the model one by one, because the attention maps of a large model take much memory.
+  // Images go through the model one by one, because the attention maps of a large model take a lot of memory.
   for (const std::size_t i : spread_over_classes(predictions, most_pictures)) {
     Prediction& p = predictions[i];
     const Pixels image = fitted(images.set, p.number);

@@ -1,4 +1,4 @@
-// The option --weights of programs that accept a trained model, to evaluate it or to fine-tune it.
+// The option --weights, for programs that evaluate or fine-tune a trained model.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,24 @@
 
 namespace plumb::lab {
 
-// A file of trained weights, and the options of the command line about it.
+// A file of trained weights, with the options of the command line about that file.
 class PretrainedWeights {
  public:
   // Declares --weights, --weights-hash, --class-names, --evaluate and --fine-tune in a section of --help.
   void declare(Cli& cli);
 
-  // Whether --weights is given, and whether it is for fine-tuning or for evaluation.
+  // given(): whether --weights is given. trains_on(): whether the weights are for fine-tuning. evaluates(): whether the
+  // weights are for evaluation.
   bool given() const { return !path_.empty(); }
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // Supplies the number of heads of a ViT, and the method with its constants as in --gate, for a file that does not
-  // have them. Must be called before card().
+  // Supplies the number of heads of a ViT, and the method with its constants as in --gate. A value is used only if the
+  // file does not have that value. Must be called before card().
   void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
   // The description of the model in the file. The first call reads the file.
   const nn::ModelCard& card();
-  // Sets image size and normalization to those of the file if the command line does not give them. Must be called
+  // Sets the image size and the normalization to those of the file, unless the command line gives them. Must be called
   // before the options are checked.
   void take_images(Cli& cli, StudyOptions& run);
   // Sets the initial value of LayerScale to 1 if the file has no LayerScale and --init is not given. The fine-tuned
@@ -55,13 +56,14 @@ class PretrainedWeights {
   void decide_gate(Cli& cli, std::string& gate, const nn::Method& there);
 
   // Loads the weights into a model that a trial fine-tunes (nn::Adaptation). Parameters that the file lacks keep their
-  // initial values, as do a head for other classes and new gates. Prints a line about it on stderr, which also tells
-  // whether the network computes the same function as the one in the file. Throws the errors of nn::load_pretrained.
+  // initial values. A head for other classes and new gates also keep their initial values. Prints a line about the
+  // loading on stderr. The line also tells whether the network computes the same function as the network in the file.
+  // Throws the errors of nn::load_pretrained.
   void put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start = {}) const;
   const std::string& supplied_method() const { return method_; }
 
-  // The names of the classes: from --class-names (one per line), else from the file, else none. Throws Error if their
-  // number is not the number of classes.
+  // The names of the classes, one for each class. --class-names comes first (a file with one name per line), then the
+  // weights file. Empty if neither has names. Throws Error if the number of names is not the number of classes.
   std::vector<std::string> class_names();
 
  private:
@@ -70,16 +72,20 @@ class PretrainedWeights {
   std::string path_, hash_, class_names_, method_;
   std::optional<std::int64_t> heads_;
   bool evaluate_ = false, fine_tune_ = false;
-  std::optional<nn::TensorFile> file_;  // in host memory
+  std::optional<nn::TensorFile> file_;  // the file's tensors in host memory
   std::optional<nn::ModelCard> card_;
 };
 
-// --evaluate: predicts the classes of images with the weights. The images are those at or below --image-folder (below
-// val/ if it is next to train/), or the validation images of --data, or the images that --validation-split draws. For
-// each file in a folder stdout has the five likeliest classes. For images with labels (from a data set, or in folders
-// named as classes) it also has mean loss, accuracy, and accuracy by class. With --json stdout has an array of the
-// files, or an object of scores. The folder --out receives CSV files and attention maps of some images, and, for images
-// with labels, a confusion matrix, evaluation.json and report.html. Returns the exit status, 1 if a file cannot be
+// --evaluate: predicts the classes of images with the weights. With --image-folder, the images are at or below that
+// folder (below its val/, validation/ or test/ if it has train/). Otherwise the images are the validation images of
+// --data. With --validation-split, the images are those that the split draws.
+//
+// stdout has the five likeliest classes for each image file. For images with labels, stdout also has the mean loss, the
+// accuracy, and the accuracy by class. Images have labels if they come from a data set, or from folders with the names
+// of classes. With --json, stdout has an array of the files, or an object of scores.
+//
+// The folder --out receives CSV files and attention maps of some images. For images with labels the folder also
+// receives a confusion matrix, evaluation.json and report.html. Returns the exit status, which is 1 if a file cannot be
 // read. Throws UsageError if the images have other classes than the weights.
 int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli);
 

@@ -11,7 +11,7 @@ namespace plumb::lab {
 
 namespace {
 
-// Adds the constants that no option sets below the settings in --print-config.
+// Shows the constants that no option sets, below the settings in --print-config.
 void note_constants(Study& study, Methods methods) {
   study.cli().config_note([&study, methods = std::move(methods)] {
     const std::string model = "facebookresearch/deit, models.py", main = "facebookresearch/deit, main.py";

@@ -8,27 +8,27 @@
 namespace plumb::lab {
 
 class Study;
-// Returns the names of the residual methods that a study trains. It is called when all options are read.
+// Returns the names of the residual methods that a study trains. The function is called when all options are read.
 using Methods = std::function<std::vector<std::string>()>;
 
-// Sets the options of DeiT-S on ImageNet as DeiT and CaiT train it (model, recipe, augmentation and evaluation), each
-// with its source for --print-config. Options that the study varies or does not have are left alone. --print-config
-// then also shows the constants that no option sets and, with --recipe paper, the recipe of each method. The images
-// come from
-// --image-folder.
+// Sets the options of DeiT-S on ImageNet to the values with which DeiT and CaiT train it (model, recipe, augmentation
+// and evaluation). Each value has its source for --print-config. Options that the study varies or does not have are
+// left alone. --print-config then also shows the constants that no option sets. With --recipe paper, --print-config
+// also shows the recipe of each method. The images come from the folder --image-folder.
 void set_deit_small(Study& study, Methods methods);
 
-// Sets the options of set_deit_small for a search for the settings at which methods train: the recipe of each method's
-// paper, no augmentation, a twentieth of the epochs, three seeds.
+// Sets the options of set_deit_small, but for a search for the settings at which methods train. The search uses the
+// recipe of each method's paper, no augmentation, a twentieth of the epochs, and three seeds.
 void set_deit_small_for_search(Study& study, Methods methods);
 
-// Sets --weight-init to recipe_scaled, for ablations on narrow networks: recipes with DeiT's initial weights then scale
-// them from the width of DeiT-S to this width. With DeiT's deviation of 0.02 the branches of a network of width 64 are
-// so small that a comparison mostly shows how fast a method outgrows them (docs/results.md, cait_table1).
+// Sets --weight-init to recipe_scaled, for ablations on narrow networks. Recipes with DeiT's initial weights then scale
+// these weights from the width of DeiT-S to the width of the network. At width 64, DeiT's deviation of 0.02 makes the
+// branches very small. A comparison then mostly shows how fast a method outgrows small branches (docs/results.md,
+// cait_table1).
 void set_deit_weights(Study& study);
 
-// Sets the source of an option's value, for values that a preset has set. Does nothing if the study does not have the
-// option.
+// Sets the source of an option's value, for values that a preset has set. The call has no effect if the study does not
+// have the option.
 void explain(Study& study, const std::string& option, const std::string& source);
 
 }  // namespace plumb::lab

@@ -9,7 +9,8 @@
 namespace plumb::lab {
 namespace {
 
-constexpr std::int64_t before = 10, after = 20;  // steps
+// Numbers of steps before and after the beginning of the divergence that are repeated in f64.
+constexpr std::int64_t before = 10, after = 20;
 
 }  // namespace
 
@@ -55,7 +56,7 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
             : "did not diverge; the code or the machine differs from that of the recorded trial");
 
   const DefaultsScope f64({.dtype = DType::f64, .device = defaults().device});
-  const PrecisionScope exact(Precision::f32);  // nothing is rounded to bf16
+  const PrecisionScope exact(Precision::f32);  // f32 means that nothing is rounded to bf16
   TrialState second(environment, found->point, first.key, 0);
   second.leaves_files = false;
   second.start_from = &*first.captured;

@@ -9,13 +9,15 @@
 
 namespace plumb::lab {
 
-// Repeats the diverged trial whose label is options.replay. The first pass uses the trial's number format and goes from
-// its last checkpoint (or its first step) to the divergence. It keeps the state 10 steps before the divergence began,
-// for instance before the loss rose above the limit. The second pass runs from that state in f64, for these 10 steps
-// and 20 more, but not beyond the last step of the trial. Writes to stdout which op and module went wrong, and the
-// cause:
-//   numerical   f64 does not diverge, so the rounding of the number format is the cause
-//   dynamical   f64 diverges as well, so the training itself is unstable
+// Repeats the diverged trial whose label is options.replay. The first pass uses the number format of the trial. This
+// pass goes from the last checkpoint of the trial (or from the first step) to the divergence, and keeps the state 10
+// steps before the divergence began. A divergence begins, for instance, when the loss rises above the limit. The second
+// pass runs in f64 from the kept state, for these 10 steps and 20 more, but not beyond the last step of the trial.
+//
+// Writes to stdout the op and the module that went wrong, and the cause. If f64 does not diverge, the cause is
+// "numerical": the rounding of the number format. If f64 diverges as well, the cause is "dynamical": the training
+// itself is unstable.
+//
 // Returns the exit status. Throws UsageError if the folder has no such diverged trial, or if the trial ran in f64.
 int replay(const TrialEnvironment& environment, const StudyFolder& folder,
            const std::function<std::string(const Point&)>& key, const std::function<void(Trial&)>& body);

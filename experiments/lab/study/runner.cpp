@@ -21,8 +21,8 @@
 namespace plumb::lab {
 namespace {
 
-// Throws UsageError if the ledger has no trial of the code of --accept-code, or no `usable` one. Does nothing without
-// the option.
+// Throws UsageError if the ledger has no trial of the code in --accept-code, or if no trial of that code is `usable`.
+// Without the option the function has no effect.
 void check_accept_code(const StudyOptions& options, const Ledger& ledger,
                        const std::function<bool(const LedgerEntry&)>& usable) {
   const std::string& code = options.accept_code;
@@ -36,7 +36,8 @@ void check_accept_code(const StudyOptions& options, const Ledger& ledger,
               code, ledger.path().string());
 }
 
-// The hashes of the codes whose trials count. Prints damaged lines of the ledger, and trials of other code.
+// The hashes of the codes whose trials count. Prints notes on stderr about damaged lines of the ledger and about trials
+// of other code.
 std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& ledger, const StudyFolder& folder) {
   for (const std::string& line : ledger.damaged())
     note_error(fmt::format(
@@ -56,7 +57,7 @@ std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& led
   return codes;
 }
 
-// Prints notes before the first trial.
+// Prints notes on stderr before the first trial.
 void announce(const StudyDeclaration& study, const ImageSet& images,
               const std::vector<std::string>& claims_not_judged) {
   if (const std::string enlarged = enlargement(images); !enlarged.empty() && !study.cli.typed("--image-size"))
@@ -79,7 +80,7 @@ StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, co
   return results;
 }
 
-// Prints how many trials are not finished, and returns the exit status.
+// Prints the number of trials that are not finished, and returns the exit status.
 int status_of(const Sweep& sweep, const StudyFolder& folder) {
   const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
@@ -145,7 +146,7 @@ int run_study(const StudyDeclaration& study) {
         [&](const Point& point) { return plan.key_of(point, setup.facts); }, study.body);
   }
 
-  if (!options.accept_code.empty())  // before anything is written
+  if (!options.accept_code.empty())  // checked before anything is written
     check_accept_code(options, Ledger(std::filesystem::path(options.out) / Ledger::file_name),
                       [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, setup.facts); });
   DataFacts facts = setup.facts;

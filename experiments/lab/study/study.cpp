@@ -12,7 +12,7 @@
 namespace plumb::lab {
 namespace {
 
-// The name of the axis of an option: "drop_key" for "--drop-keys".
+// The name of the axis that belongs to an option: "drop_key" for "--drop-keys".
 std::string axis_name(const std::string& option) {
   std::string name = option.substr(std::min<std::size_t>(option.find_first_not_of('-'), option.size()));
   std::ranges::replace(name, '-', '_');
@@ -39,7 +39,8 @@ void check_axes(const StudyDeclaration& study) {
         study.next ? "only search()" : "only searched axes");
 }
 
-// The default values of an axis of warm-ups keep their shares of the steps if --steps changes, as --warmup does.
+// The default values of an axis of warm-ups are shares of the steps. If --steps changes, the warm-ups keep their
+// shares, as --warmup does.
 void declare_warmups(StudyDeclaration& study) {
   const auto axis = std::ranges::find(study.axes, "warmup", &AxisData::name);
   if (axis == study.axes.end() || !axis->declared || !std::holds_alternative<std::vector<std::int64_t>>(axis->values))
@@ -64,7 +65,7 @@ void declare_warmups(StudyDeclaration& study) {
   });
 }
 
-// An axis with the name of an option of the library sets that option in each trial.
+// If an axis has the name of an option of the library, the axis sets that option in each trial.
 void bind_axes(StudyDeclaration& study) {
   for (const AxisData& axis : study.axes)
     for (const CliOption& option : study.cli.left_out())

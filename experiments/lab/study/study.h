@@ -25,7 +25,7 @@
 
 namespace plumb::lab {
 
-// A study: it is declared with the functions below, then run() is the whole program.
+// A study. A program declares the study with the functions below, then calls run(), which is the whole program.
 class Study {
  public:
   // The name is written to run.json, and --resume accepts only folders with the same name. The question is the first
@@ -33,23 +33,23 @@ class Study {
   Study(std::string name, std::string question, StudyParts parts = {})
       : d_(std::move(name), std::move(question), parts) {}
 
-  // The command line, for the study's own options, presets, examples and rules. Variables of options must outlive the
-  // study.
+  // The command line, to which a study adds options, presets, examples and rules. The variables of options must outlive
+  // the study.
   Cli& cli() { return d_.cli; }
-  // The options that every study has. Their values before run() are the defaults.
+  // The options that every study has. The values before run() are the defaults.
   StudyOptions& options() { return d_.options; }
   NetworkOptions& network() { return d_.network; }
   OptimizationOptions& optimization() { return d_.optimization; }
   // Restricts the values of common options: data sets, number formats, devices, least number of steps.
   void takes(const StudyChoices& choices) { d_.choices = choices; }
-  // The settings for comparing methods in the report. The number of classes is set from the data.
+  // The settings for comparing methods in the report. run() sets the number of classes from the data.
   Judging& judging() { return d_.judging; }
 
-  // Declares an axis with values of int, std::int64_t, double or std::string, and its option. The name of the axis is
-  // the name of the option without dashes and the plural s. It replaces an option of the library with the name of the
-  // axis
-  // ("--dim" for "--dims"). The seed is the last axis of every study. An axis of double named "lr" adds the option
-  // --best-lr, which compares train_loss. Throws Error for a second axis with the same option.
+  // Declares an axis and its option. The values are int, std::int64_t, double or std::string. The name of the axis is
+  // the name of the option without dashes and the plural s. If the library has an option with the name of the axis
+  // ("--dim" for "--dims"), the axis replaces that option. The seed is the last axis of every study. An axis of double
+  // named "lr" adds the option --best-lr, which compares train_loss. Throws Error for a second axis with the same
+  // option.
   template <AxisType T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
   // Declares an axis whose values come from search().
@@ -57,26 +57,26 @@ class Study {
   Axis<T> searched(const std::string& name);
   // Sets the function that names the next trials of a search.
   void search(NextPoints next) { d_.next = std::move(next); }
-  // Restricts the study to the combinations of values for which `wanted` returns true. The points have no seed, no
-  // searched axes and, with --best-lr, no "lr".
+  // Restricts the study to the combinations of values for which `wanted` returns true. The points that `wanted`
+  // receives have no seed and no searched axes. With --best-lr the points also have no "lr".
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
-  // Sets a function that is called with the training images before any file is made. It throws UsageError if the
-  // options do not suit the images.
+  // Sets a function that is called with the training images before any file is made. The function throws UsageError if
+  // the options do not suit the images.
   void check(std::function<void(const ImageSet&)> f) { d_.check = std::move(f); }
 
-  // Adds a claim about the trials, stated before they run. Its axes and values are checked when the study starts
-  // (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an error; a
-  // body that has no number for the value measures `unknown`.
+  // Adds a claim about the trials, stated before they run. The axes and values of the claim are checked when the study
+  // starts (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an
+  // error. A body that has no number for the value measures `unknown`.
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) {
     d_.claims.push_back({text, source, comparison});
   }
-  // Adds a reference level of a value, such as the optimum of a task, for charts and the table "Known levels". Studies
-  // on labelled images always have the levels of chance and of a linear model on the pixels.
+  // Adds a reference level of a value, such as the optimum of a task. Charts and the table "Known levels" show the
+  // level. Studies on labelled images always have the levels of chance and of a linear model on the pixels.
   void reference(const std::string& value, double level, const std::string& name) {
     d_.references.push_back({value, level, name});
   }
-  // Adds a published result, which is shown next to the results of the trials at `where`. `source` says where it was
-  // published.
+  // Adds a published result, which is shown next to the results of the trials at `where`. `source` names the
+  // publication.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
@@ -90,10 +90,10 @@ class Study {
   void columns(std::vector<std::string> names) { d_.columns = std::move(names); }
   // Sets the values in the table on the terminal.
   void show(std::vector<std::string> names) { d_.show = std::move(names); }
-  // Sets the title of the report. It is followed by "on" and the name of the data.
+  // Sets the title of the report. The title is followed by "on" and the name of the data.
   void title(std::string text) { d_.title = std::move(text); }
 
-  // Runs the whole program. `body` builds and trains one trial; with --jobs above 1 it is called in several threads at
+  // Runs the whole program. `body` builds and trains one trial. With --jobs above 1, several threads call `body` at
   // once. Returns the exit status: 0 if no trial failed (a divergence is no failure), 1 for an error at run time, 2 for
   // an error on the command line, 130 or 143 after an interrupt.
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);

@@ -17,7 +17,8 @@
 namespace plumb::lab {
 namespace {
 
-// The least number of seconds between two updates of the files, and the largest share of time that updates may take.
+// The least number of seconds between two updates of the files, and the largest share of the time that updates may
+// take.
 constexpr double write_every = 5, writing_share = 0.05;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -49,7 +50,7 @@ void Sweep::ask(Unit& unit) {
       Search search{.point = unit.point, .so_far = {}, .round = unit.round};
       for (const Named& a : unit.trials) {
         if (takes_ == Takes::finished && a.record->status == Status::failed) {
-          unit.over = true;  // the search cannot continue until --resume has run the trial again
+          unit.over = true;  // the search cannot continue until --resume has run the failed trial again
           return;
         }
         search.so_far.push_back(&*a.record);
@@ -153,7 +154,7 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const C
       a.slot = progress.add({a.point.label(), plan_.cost_of(a.point)});
       if (a.record) progress.skip(a.slot);
     }
-  // Each job has at least one thread. The first jobs have one more if the threads do not divide evenly.
+  // Each job has at least one thread. If the threads do not divide evenly, the first jobs have one thread more.
   std::size_t missing = 0;
   each([&](const Named& a) { missing += !a.record; });
   const int jobs = jobs_for(plan_, missing);
@@ -167,7 +168,7 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const C
         workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] {
           work(environment, share, calls);
         });
-    } catch (const std::system_error&) {  // no more threads available: continue with those that started
+    } catch (const std::system_error&) {  // no more threads are available: continue with the threads that started
       if (workers.empty()) work(environment, 0, calls);
     }
     for (std::thread& worker : workers) worker.join();
@@ -192,11 +193,12 @@ Sweep::Named* Sweep::take() {
       over = over && unit.over;
     }
     if (over) return nullptr;
-    changed_.wait(lock);  // until a search names its next trials
+    changed_.wait(lock);  // wait until a search names its next trials
   }
 }
 
-// Runs trials until none is left. `threads` is the worker's number of threads; 0 means those of the process.
+// Runs trials until none is left. `threads` is the number of threads of this worker; 0 means the threads of the
+// process.
 void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& calls) {
   try {
     std::optional<ThreadShare> share;
@@ -214,7 +216,8 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
           written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
         try {
           calls.changed();
-        } catch (const std::exception& e) {  // not fatal: the ledger has all results, and the end writes files again
+          // Not fatal: the ledger has all results, and the files are written again at the end.
+        } catch (const std::exception& e) {
           progress_->note(fmt::format("tables not written: {}", e.what()));
         }
         written_ = now();
@@ -222,7 +225,7 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
       }
       changed_.notify_all();
     }
-  } catch (const TrialStopped&) {  // interrupted
+  } catch (const TrialStopped&) {  // thrown after an interrupt
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   } catch (...) {

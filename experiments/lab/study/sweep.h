@@ -20,52 +20,55 @@ namespace plumb::lab {
 
 class Progress;
 
-// The number of jobs for n trials to run: min(n, --jobs) but at least 1, or --jobs if searches may name further trials.
+// The number of jobs for n trials to run: min(n, --jobs), but at least 1. If searches may name further trials, the
+// number is --jobs.
 int jobs_for(const Plan& plan, std::size_t trials);
 
-// The trials of a study, with the results of those that have ended.
+// The trials of a study, with the results of the ended trials.
 class Sweep {
  public:
-  // Which trials of the ledger count: only finished ones, which need not run again, or (for tables) all that ended.
+  // Determines which trials of the ledger count. `finished`: only finished trials, which need not run again. `ended`:
+  // all ended trials, for tables.
   enum class Takes { finished, ended };
-  // Names the trials, and takes their results from the ledger if one of `codes` has computed them.
+  // Names the trials. Takes the result of a trial from the ledger if one of `codes` has computed it.
   Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
 
-  std::vector<Record> records() const;        // of all trials that ended, in the order of --dry-run
+  std::vector<Record> records() const;        // records of all ended trials, in the order of --dry-run
   std::vector<Point> named() const;           // points of all named trials
   std::size_t size() const;                   // number of named trials
   std::size_t count(Status status) const;     // number of trials that ended with this status
   std::vector<std::string> codes() const;     // hashes of the codes that computed the ended trials, each once
   std::vector<std::string> machines() const;  // machines that computed the ended trials, each once
-  // The number of trials in the ledger that one of the codes has finished, but that are not named here.
+  // The number of further trials in the ledger: one of the codes has finished them, but this sweep does not name them.
   std::size_t elsewhere() const;
 
-  // Functions of the study. The body is called in several threads at once, the others by one thread at a time.
+  // Functions of the study. The body is called in several threads at once, the other functions by one thread at a time.
   struct Calls {
     const std::function<void(Trial&)>& body;
     // Returns the names of the values that the progress line of an ended trial shows.
     std::function<std::vector<std::string>(const Record&)> shown;
     std::function<void(const Record&)> ended;  // called after each trial; may throw
-    std::function<void()> changed;             // called from time to time when there are new records
+    std::function<void()> changed;             // called from time to time after new records
   };
-  // Runs the missing trials until all have ended or an interrupt arrives. If a function throws an error that is not the
-  // failure of a trial, run() throws it when all threads have stopped.
+  // Runs the missing trials until all have ended or an interrupt arrives. A function may throw an error that is not the
+  // failure of a trial. run() throws such an error again when all threads have stopped.
   void run(const TrialEnvironment& environment, Progress& progress, const Calls& calls);
 
  private:
   struct Named {
     Point point;
     std::string key;
-    std::size_t slot = 0;  // index in the progress
+    std::size_t slot = 0;  // index of the trial in the progress
     bool begun = false;
     std::optional<Record> record = {};
-    std::string code = {}, machine = {};  // that computed the record
+    // The hash of the code that computed the record, and the name of the machine.
+    std::string code = {}, machine = {};
   };
-  // Trials that are named together: all trials of a search, or a single trial.
+  // Trials that are named together: all trials of a search, or one trial of a study without a search.
   struct Unit {
-    Point point;  // of the grid
+    Point point;  // values on the axes that are not searched
     std::vector<std::int64_t> seeds;
-    std::deque<Named> trials = {};  // a deque keeps references valid
+    std::deque<Named> trials = {};  // a deque keeps references to trials valid
     int round = 0;
     bool over = false;
   };
@@ -83,8 +86,8 @@ class Sweep {
   Ledger& ledger_;
   std::vector<std::string> codes_;
   Takes takes_;
-  // Whether trials are looked up in the ledger by point instead of key. Only tables do so, of ledgers from a program
-  // whose keys differ.
+  // Whether trials are looked up in the ledger by point instead of key. True with Takes::ended, if no entry of the
+  // ledger has the key that this program computes for its point.
   bool by_point_ = false;
   std::deque<Unit> units_;
 
@@ -94,7 +97,8 @@ class Sweep {
   std::exception_ptr error_;
   std::set<std::string> noted_;  // axes that the user was told about
   bool stopping_ = false;
-  double written_ = -1, writing_took_ = 0;  // seconds
+  // The time of the last update of the files and the duration of that update, both in seconds.
+  double written_ = -1, writing_took_ = 0;
 };
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// A study that uses former names of headers, types and functions. They must compile for one more version.
+// A study that uses former names of headers, types and functions. The former names must compile for one more version.
 #include <plumb/experiments/common/arm.h>
 #include <plumb/experiments/common/folders.h>
 #include <plumb/experiments/common/passport.h>

@@ -24,8 +24,8 @@ TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed
   return plumb::test::dead(gate, depth, seed, 3);
 }
 
-// Method a is the control and trains at both depths, b trains only at depth 6, c loses one of its three seeds at depth
-// 48, and d loses all of them.
+// Four methods at depths 6 and 48. Method a is the control and trains at both depths. Method b trains only at depth 6.
+// At depth 48, method c loses one of its three seeds, and method d loses all three.
 std::vector<TrialResult> trials() {
   std::vector<TrialResult> all;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -61,14 +61,14 @@ TEST_CASE("rankings begin with the deepest condition and put methods with lost s
   const auto row = [&](std::size_t i) { return fmt::format("{}: {}", plots[0].rows[i].name, plots[0].rows[i].note); };
   CHECK(row(0) == "a: control");
   CHECK(row(1) == "b: near chance");
-  CHECK(row(2) == "c: 1 of 3 diverged");  // ranked third, although its mean is the lowest
+  CHECK(row(2) == "c: 1 of 3 diverged");  // c ranks third although its mean is the lowest
   CHECK(row(3) == "d: 3 of 3 diverged");
   CHECK(plots[0].rows[0].singles == std::vector<double>{0.4, 0.39, 0.38});
   CHECK(plots[0].rows[0].dot.low < 0.39);
   CHECK(plots[0].rows[1].quiet);
   CHECK(std::isnan(plots[0].rows[3].dot.x));
   CHECK(plots[1].rows[0].name == "b");
-  CHECK(plots[1].rows[0].note == "no verdict");  // three seeds are too few
+  CHECK(plots[1].rows[0].note == "no verdict");  // three seeds are too few for a verdict
   std::vector<TrialResult> many;
   for (std::uint64_t seed = 0; seed < 6; ++seed)
     for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
@@ -91,12 +91,14 @@ TEST_CASE("the overview has methods by depth, sorted by the deepest, with strong
   CHECK(cell(0, 1).strength > cell(0, 0).strength);
   CHECK(cell(1, 1).strength < 0.01);
   CHECK_THAT(cell(1, 1).title, contains("near chance"));
-  CHECK(cell(2, 0).text == "");  // no such trial
+  CHECK(cell(2, 0).text == "");  // there is no such trial
   CHECK(cell(2, 1).text == "0.10 ✕1");
   CHECK(cell(2, 1).crossed);
   CHECK(cell(3, 1).text == "diverged");
-  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.classes = 10}), 10));   // one depth
-  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.classes = 10}), 10));  // one method
+  // All trials have one depth.
+  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.classes = 10}), 10));
+  // All trials have one method.
+  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.classes = 10}), 10));
 }
 
 TEST_CASE("the axis of losses does not begin at zero if all losses are near chance") {
@@ -168,7 +170,7 @@ TEST_CASE("with several learning rates a column has two heads and only the large
   CHECK(plots[1].title == "Depth 48, lr 0.001");
 }
 
-TEST_CASE("a heat map never cuts a number and leaves all numbers out if one has no room") {
+TEST_CASE("a heat map never cuts a number and leaves all numbers out if one number does not fit") {
   HeatMap map{.id = "m", .rows = {"a"}};
   for (int i = 0; i < 4; ++i)
     map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
@@ -186,7 +188,7 @@ TEST_CASE("a ranking names a chance level beyond the frame and keeps a huge mean
                .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
   plot.rules = {{2.303, "chance"}};
   CHECK_THAT(render_svg(plot), contains("chance (beyond the frame)"));
-  const auto at = [&](int row) {  // x of the dot of a row
+  const auto at = [&](int row) {  // x coordinate of the dot in a row
     const std::string svg = render_svg(plot);
     std::size_t i = 0;
     for (int k = 0; k <= row; ++k) i = svg.find("<circle cx=\"", i + 1);

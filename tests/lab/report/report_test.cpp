@@ -54,7 +54,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// The first tag that is not opened and closed in order; empty for well-formed markup. Void elements and the doctype
+// The first tag that is not opened and closed in order. Empty for well-formed markup. Void elements and the doctype
 // have no closing tag.
 std::string first_unbalanced(const std::string& html) {
   std::vector<std::string> open;
@@ -198,7 +198,7 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
   point("a", 0, 0, "attn", 100, 5.0);
   point("a", 0, 9, "attn", 0.01, 0.5);
   point("a", 1, 9, "attn", 1, 0.5);
-  point("a", 2, 9, "attn", 1e6, 9.0);  // diverged: not in the mean
+  point("a", 2, 9, "attn", 1e6, 9.0);  // the trial diverged, so its value is not in the mean
   point("b", 0, 9, "mlp", 0.3, std::nullopt);
   const std::vector<Plot> ratios = ratio_plots(input);
   REQUIRE(ratios.size() == 2);
@@ -263,7 +263,7 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the terminal table says that one seed has no interval and has colours only on request") {
+TEST_CASE("the terminal table says that one seed has no interval and has colours only with the colour flag") {
   const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
   CHECK(text ==
         "gate   depth     lr  train loss  val acc  status\n"

@@ -42,7 +42,7 @@ struct Bytes {
 
 std::uint32_t unmasked(std::uint32_t crc) { return std::rotl(crc - 0xa282ead8u, 15); }
 
-// The scalars of a file by step and tag. The first record of the file is its version.
+// The scalars of an event file by step and tag. The first record of the file has the version of the format.
 std::map<std::pair<std::uint64_t, std::string>, float> scalars_of(const std::string& file) {
   std::map<std::pair<std::uint64_t, std::string>, float> found;
   Bytes in{file};
@@ -105,7 +105,7 @@ TEST_CASE("event files hold the logged values and the final values of a trial") 
   CHECK(scalars.at({300, "final/train_loss"}) == 0.25f);
 }
 
-TEST_CASE("each trial has its own folder of event files that are rewritten only on request") {
+TEST_CASE("each trial has its own folder of event files that are rewritten only with the flag again") {
   const TemporaryFolder folder;
   const std::vector<Record> records{a_record()};
   write_event_files(folder.path(), records, false);

@@ -18,7 +18,7 @@ const Comparison comparison = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}
 }  // namespace
 
 TEST_CASE("a claim is judged pair by pair") {
-  // The seeds differ far more than the two values of epsilon do.
+  // The losses differ much more between seeds than between the two values of epsilon.
   std::vector<Record> trials;
   for (std::int64_t seed = 0; seed < 4; ++seed) {
     trials.push_back(trial(0, 6, seed, 10.0 * static_cast<double>(seed)));
@@ -41,7 +41,7 @@ TEST_CASE("one pair decides no claim and divergence decides only in enough pairs
   CHECK(one.verdict == Verdict::undecided);
   CHECK(one.difference.n == 1);
   CHECK(one.difference.mean == Approx(-1));
-  // Trials of different seeds are no pair.
+  // Trials with different seeds form no pair.
   CHECK(judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 1, 1)}).difference.n == 0);
   const auto pairs = [](int n, Status at_zero, Status at_tenth) {
     std::vector<Record> trials;
@@ -59,7 +59,7 @@ TEST_CASE("one pair decides no claim and divergence decides only in enough pairs
   const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   CHECK(judge(up, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
   CHECK(judge(up, pairs(6, Status::ok, Status::diverged)).verdict == Verdict::disagree);
-  // A failed trial forms no pair. One divergence against five better pairs leaves the claim undecided.
+  // A failed trial forms no pair. If one pair has a divergence and five pairs are better, the claim is undecided.
   CHECK(judge(comparison, pairs(6, Status::failed, Status::ok)).verdict == Verdict::undecided);
   std::vector<Record> against = pairs(6, Status::ok, Status::ok);
   against[1].status = Status::diverged;
@@ -118,14 +118,15 @@ TEST_CASE("a claim with a margin needs the whole interval within the margin") {
   CHECK(not_less(0.005).verdict == Verdict::disagree);
   CHECK_THAT(claims_csv({{"as good", "none", not_less(0.1)}}),
              contains("as good,none,agree,-0.0") && contains(",-0.1,5,5\n"));
-  // Two pairs have no interval. A diverged trial is worse than a trial that did not diverge, whatever the margin.
+  // Two pairs have no interval. A diverged trial is worse than a trial that did not diverge, for every margin.
   CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), {trials.begin(), trials.begin() + 4})
             .verdict == Verdict::undecided);
   std::vector<Record> lost;
   for (int seed = 0; seed < 6; ++seed)
     lost.push_back(trial(0, 6, seed, 2)), lost.push_back(trial(0.1, 6, seed, 1, Status::diverged));
   CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), lost).verdict == Verdict::disagree);
-  // In one pair the second trial diverged, and in nine the first is worse by less than the margin: all ten agree.
+  // In one pair the second trial diverged. In nine pairs the first trial is worse by less than the margin. So all ten
+  // pairs agree with the claim.
   std::vector<Record> close;
   for (int seed = 0; seed < 10; ++seed)
     close.push_back(trial(0, 6, seed, 2, seed == 0 ? Status::diverged : Status::ok)),
@@ -148,7 +149,7 @@ TEST_CASE("a claim of at least an amount needs the whole interval beyond the amo
   for (const Comparison& c : {plain, up}) {
     CHECK(judge(c.by_at_least(0.005), trials).verdict == Verdict::agree);
     CHECK(judge(c.by_at_least(0.02), trials).verdict == Verdict::undecided);
-    CHECK(judge(c.by_at_least(0.1), trials).verdict == Verdict::disagree);  // lower, but by too little
+    CHECK(judge(c.by_at_least(0.1), trials).verdict == Verdict::disagree);  // the value is lower, but by too little
   }
   CHECK_THAT(claims_csv({{"down", "none", judge(plain.by_at_least(0.005), trials)}}),
              contains("down,none,agree,-0.0") && contains(",-0.005,5,5\n"));
@@ -171,7 +172,7 @@ TEST_CASE("a claim compares a value with a constant") {
   CHECK(judge(below("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::disagree);
   CHECK(judge(above("loss", 3.1, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
   CHECK(judge(below("loss", 9, {{"epsilon", 0.1}, {"depth", 7}}), trials).verdict ==
-        Verdict::undecided);  // no such trials
+        Verdict::undecided);  // there are no such trials
   const ClaimResult result = judge(above("loss", 1, {{"epsilon", 0.1}}), trials);
   CHECK(result.difference.n == 4);
   CHECK(result.constant == 1);

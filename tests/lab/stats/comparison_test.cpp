@@ -27,12 +27,12 @@ double student_3(std::mt19937_64& g) { return std::student_t_distribution<double
 double bimodal(std::mt19937_64& g) { return (std::bernoulli_distribution(0.5)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 double seldom(std::mt19937_64& g) { return (std::bernoulli_distribution(0.2)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 
-// The noise, but one value in ten is infinite: its training diverged.
+// Noise in which one value in ten is infinite, as after a divergence.
 Noise diverging(const Noise& noise) {
   return [noise](std::mt19937_64& g) { return std::bernoulli_distribution(0.1)(g) ? inf : noise(g); };
 }
 
-// Series that differ only in their noise: all of them share a random part for each seed. `spread` is the ratio of the
+// Series that differ only in their noise. All series share a random part for each seed. `spread` is the ratio of the
 // largest and the smallest scale of the noise.
 std::vector<Outcomes> study(std::mt19937_64& g, const Noise& noise, std::size_t methods, std::size_t seeds,
                             double spread = 1) {
@@ -82,10 +82,10 @@ TEST_CASE("differences of pairs have an interval and an order") {
   CHECK(d.low == Approx(-2 - 4.302653 / std::sqrt(3)).epsilon(1e-6));
   CHECK(d.high == Approx(-2 + 4.302653 / std::sqrt(3)).epsilon(1e-6));
   CHECK(pairs_needed(d) == 4);  // 2 > t(0.975, 3) / 2 = 1.59
-  // Two pairs decide nothing, however similar they are.
+  // Two pairs decide nothing, even if their differences are almost equal.
   const Difference two = compare({{1, 2}, {2, 3.0001}}, {{0, 1}}).at(0);
   CHECK((two.order == Order::undecided && std::isinf(two.low) && pairs_needed(two) == 3));
-  const Difference more = compare({{1, 2, 3, 4}, {2, 4, 6, 6}}, {{0, 1}}).at(0);  // differences -1, -2, -3, -2
+  const Difference more = compare({{1, 2, 3, 4}, {2, 4, 6, 6}}, {{0, 1}}).at(0);  // the differences are -1, -2, -3, -2
   CHECK(more.order == Order::lower);
   CHECK(compare({{2, 4, 6, 6}, {1, 2, 3, 4}}, {{0, 1}}).at(0).order == Order::higher);
   // A part that both trials of a seed share does not widen the interval.
@@ -93,7 +93,7 @@ TEST_CASE("differences of pairs have an interval and an order") {
   // Missing trials form no pairs, and one pair has no finite interval.
   CHECK(compare({{1, missing, 3, missing}, {2, 4, missing, missing}}, {{0, 1}}).at(0).n == 1);
   CHECK(std::isinf(compare({{1}, {2}}, {{0, 1}}).at(0).low));
-  // Without any variance nothing is known.
+  // If the differences have no variance, nothing is decided.
   CHECK(compare({{1, 2, 3}, {2, 3, 4}}, {{0, 1}}).at(0).order == Order::undecided);
   // If all outcomes are equal, no number of pairs would decide.
   const Difference same = compare({{1, 2, 3}, {1, 2, 3}}, {{0, 1}}).at(0);
@@ -115,15 +115,16 @@ TEST_CASE("a difference in words") {
 
 TEST_CASE("a series that diverges is worse by the exact sign test") {
   const Outcomes good{1, 1, 1, 1, 1, 1}, diverged{inf, inf, 2, 2, inf, 2};
-  const Difference six = compare({good, diverged}, {{0, 1}}).at(0);  // 6 of 6: p = 2 / 64
+  const Difference six = compare({good, diverged}, {{0, 1}}).at(0);  // the first is better in 6 of 6 pairs: p = 2 / 64
   CHECK(six.order == Order::lower);
   CHECK((six.better == 6 && six.worse == 0 && six.diverged_first == 0 && six.diverged_second == 3));
   const Difference five = compare({{1, 1, 1, 1, 1}, {inf, inf, 2, 2, inf}}, {{0, 1}}).at(0);  // p = 2 / 32
   CHECK(five.order == Order::undecided);
   CHECK(pairs_needed(five) == 6);
-  CHECK(compare({{inf, 1, 1}, {inf, inf, 2}}, {{0, 1}}).at(0).better == 2);  // both diverged: a tie
-  // In a family of five in which the other four pairs are ties, six seeds are too few and eight are needed:
-  // 2 / 2^8 < 0.05 / 5.
+  // Both trials of the first seed diverged, which is a tie.
+  CHECK(compare({{inf, 1, 1}, {inf, inf, 2}}, {{0, 1}}).at(0).better == 2);
+  // In a family of five pairs in which the other four pairs are ties, six seeds are too few. Eight seeds are enough: 2
+  // / 2^8 < 0.05 / 5.
   std::vector<Outcomes> series{good};
   for (int i = 0; i < 5; ++i) series.push_back(i == 0 ? diverged : good);
   const Difference in_family = compare(series, against_first(series.size())).at(0);
@@ -201,7 +202,7 @@ TEST_CASE("a method that sometimes diverges neither widens the intervals of the 
   for (int i = 0; i < 1000; ++i) {
     std::vector<Outcomes> series = study(g, noise, 6, seeds);
     for (double& y : series.back())
-      y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // a finite loss may be anything
+      y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // a finite loss may have any size
     for (const bool all : {false, true}) {
       const auto family = all ? all_pairs(6) : against_first(6);
       const std::vector<Difference> found = compare(series, family);
@@ -222,11 +223,11 @@ TEST_CASE("a method that sometimes diverges neither widens the intervals of the 
   apart.push_back({inf, 100, inf, -100, inf});
   const std::vector<Difference> beside = compare(apart, against_first(6));
   CHECK(beside[0].order == Order::lower);
-  CHECK(beside[0].high - width < 2);  // from the larger family only
+  CHECK(beside[0].high - width < 2);  // the interval is wider only because the family is larger
 }
 
-// The table of power: one of the methods is better than the others by a number of standard deviations of a single
-// training. A cell is the share of simulated studies that find it.
+// The table of power. One of the methods is better than the other methods by a number of standard deviations of a
+// single training. A cell is the share of simulated studies that find the better method.
 TEST_CASE("the tables of docs/statistics.md are those of simulated studies", "[statistics]") {
   std::string text =
       "| noise | family | methods | 3 seeds | 5 seeds | 10 seeds |\n| --- | --- | ---: | ---: | ---: | ---: |\n";
@@ -256,7 +257,7 @@ TEST_CASE("the tables of docs/statistics.md are those of simulated studies", "[s
           for (int i = 0; i < 300; ++i) {
             std::vector<Outcomes> series = study(g, normal, methods, seeds);
             for (double& y : series[1]) y -= difference;
-            // The pair of the control (series 0) and the better method (series 1), in the order that the family has.
+            // The pair of the control (series 0) and the better method (series 1), in the same order as in the family.
             const Difference d = family.judge(series).at(0);
             found += d.order == (&family == &families[1] ? Order::lower : Order::higher);
           }

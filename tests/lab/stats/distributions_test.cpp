@@ -23,7 +23,7 @@ TEST_CASE("t quantiles equal published values") {
   const double pi = std::acos(-1.0);
   CHECK(student_t_quantile(0.975, 1) == Approx(std::tan(0.475 * pi)).epsilon(1e-11));
   CHECK(student_t_quantile(0.975, 2) == Approx(quantile_two_degrees(0.975)).epsilon(1e-11));
-  // From tables of the t distribution with ten digits.
+  // Values from tables of the t distribution with ten digits.
   const std::pair<double, double> known[] = {
       {3, 3.182446305},  {4, 2.776445105},  {5, 2.570581836},  {9, 2.262157163},   {10, 2.228138852},
       {29, 2.045229642}, {30, 2.042272456}, {99, 1.984216952}, {100, 1.983971519}, {1000, 1.962339081}};
@@ -57,7 +57,8 @@ TEST_CASE("t quantiles invert the tails of the t distribution") {
 
 TEST_CASE("far tails of the t distribution are exact for any number of degrees of freedom") {
   const double infinity = std::numeric_limits<double>::infinity();
-  // Computed by mpmath with 60 digits: incomplete beta function, integral of the density, complementary error function.
+  // Values computed by mpmath with 60 digits, from the incomplete beta function, the integral of the density, and the
+  // complementary error function.
   CHECK(student_t_tail(30, 1e4) == Approx(1.0221635237127853e-189).epsilon(1e-11));
   CHECK(student_t_tail(10, 2e5) == Approx(7.7175865836856319e-24).epsilon(1e-11));
   CHECK(student_t_tail(30, infinity) == Approx(4.9067139271481871e-198).epsilon(1e-11));

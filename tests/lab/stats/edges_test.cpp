@@ -9,7 +9,8 @@ using namespace plumb::lab;
 
 namespace {
 
-// Follows next_above() from tick 0, where each seed trains below its edge. Returns the number of ticks that were tried.
+// Calls next_above() from tick 0 until the search ends. Each seed trains at ticks below its edge. Returns the number of
+// ticks that were tried.
 int trace(const std::vector<double>& edges, const Octaves& octaves, int last, std::map<int, Share>& known) {
   int asked = 0;
   for (std::optional<int> tick = 0; tick; tick = next_above(known, 0, octaves, last)) {
@@ -28,7 +29,7 @@ TEST_CASE("the grid has a factor of two per octave") {
   CHECK(octaves.at(0) == 12);
   CHECK(octaves.at(4) == 24);
   CHECK(octaves.at(-8) == 3);
-  // Depths are integers. From the lowest tick on, all ticks have different depths.
+  // Depths are integers. From the lowest tick upwards, all ticks have different depths.
   for (int first = 4; first <= 200; ++first) {
     const Octaves depths{static_cast<double>(first), 4};
     INFO(first);
@@ -54,9 +55,9 @@ TEST_CASE("the search finds in few steps the edge at which most seeds cease to t
     CHECK(octaves.at(*found->outside) >= edge);
     CHECK(asked <= 8);
   }
-  // If the edge lies beyond the last tick, the search ends and the edge stays open.
+  // If the edge lies beyond the last tick, the search ends and the edge stays unknown.
   std::map<int, Share> known;
-  CHECK(trace({1e9}, octaves, 14, known) == 5);  // 0, 4, 8, 12, 14
+  CHECK(trace({1e9}, octaves, 14, known) == 5);  // tries the ticks 0, 4, 8, 12, 14
   CHECK(edge_above(known, 0)->inside == 14);
   CHECK_FALSE(edge_above(known, 0)->outside);
 }
@@ -89,10 +90,10 @@ TEST_CASE("shares count trials that trained, with Wilson's interval, and leave o
   REQUIRE(found.size() == 2);
   CHECK(to_string(found.at(0)) == "1/2");
   CHECK(to_string(found.at(4)) == "2/4");
-  CHECK_FALSE(found.at(4).most());  // most means more than half
+  CHECK_FALSE(found.at(4).most());  // most() means more than half
   CHECK(Share{2, 3}.most());
   CHECK_FALSE(Share{1, 3}.most());
-  CHECK(Share{2, 4}.low() == Approx(0.1500).margin(1e-4));  // Wilson 1927, by hand
+  CHECK(Share{2, 4}.low() == Approx(0.1500).margin(1e-4));  // computed by hand from Wilson 1927
   CHECK(Share{2, 4}.high() == Approx(0.8500).margin(1e-4));
   CHECK(Share{3, 3}.high() == 1);
   CHECK(Share{3, 3}.low() == Approx(0.4385).margin(1e-4));
@@ -107,9 +108,9 @@ TEST_CASE("a width reaches from the middle of the lower edge to the middle of th
   CHECK(foothold({{0, fails}, {-4, trains}, {8, trains}}) == -4);
   CHECK(width_of({{0, fails}}, rates).octaves == 0);
   const Width closed = width_of({{-3, fails}, {-2, most}, {0, trains}, {2, trains}, {3, few}}, rates);
-  CHECK((closed.octaves == 2.5 && !closed.open));  // from -2.5 to 2.5, two ticks to an octave
+  CHECK((closed.octaves == 2.5 && !closed.open));  // from tick -2.5 to tick 2.5, with two ticks per octave
   const Width open = width_of({{-3, fails}, {-2, trains}, {0, trains}, {4, trains}}, rates);
-  CHECK((open.octaves == 3.25 && open.open));  // from -2.5 to 4, the last tick that was tried
+  CHECK((open.octaves == 3.25 && open.open));  // from tick -2.5 to tick 4, the last tick that was tried
   // A region beyond a gap does not count.
   CHECK(width_of({{0, trains}, {1, fails}, {2, trains}, {-1, fails}}, rates).octaves == 0.5);
 }

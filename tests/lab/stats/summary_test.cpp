@@ -97,10 +97,11 @@ TEST_CASE("median survival has an interval by order statistics") {
   };
   CHECK(of({41, 69}, 1).median == 69);
   CHECK_FALSE(of({41}, 2).median);
-  CHECK(of({41}, 1).median == 41);  // half of the trials are gone
+  CHECK(of({41}, 1).median == 41);  // half of the trials have ended early
   CHECK_FALSE(of({10, 20, 30, 40, 50}, 0).has_interval);
-  // n = 6: the smallest and the largest, 1 - 2 / 64 = 97 %; n = 10: the second smallest and second largest, 98 %;
-  // n = 20: the sixth, 96 % (a textbook's table).
+  // The ends of the interval are order statistics. For n = 6 the ends are the smallest and the largest value, with
+  // probability 1 - 2 / 64 = 97 %. For n = 10 the ends are the second smallest and the second largest value, with 98 %.
+  // For n = 20 the ends are the sixth smallest and the sixth largest value, with 96 % (a textbook's table).
   const Survival six = of({10, 20, 30, 40, 50, 60}, 0);
   CHECK((six.n == 6 && six.median == 30 && six.has_interval && six.low == 10 && six.high == 60));
   const Survival ten = of({10, 20, 30, 40, 50, 60}, 4);
@@ -111,7 +112,7 @@ TEST_CASE("median survival has an interval by order statistics") {
   std::iota(until_20.begin(), until_20.end(), 1);
   const Survival twenty = of(until_20, 0);
   CHECK((twenty.median == 10 && twenty.low == 6 && twenty.high == 15));
-  // A hopeless trial is lost at its last step, and a failed trial does not count.
+  // A hopeless trial counts as lost at its last step. A failed trial does not count.
   std::vector<TrialResult> given_up = survivors({10, 10, 10}, 0);
   for (std::uint64_t seed = 3; seed < 7; ++seed) {
     given_up.push_back(trial("a", 6, seed, seed < 6 ? Status::hopeless : Status::failed, std::nullopt));

@@ -23,7 +23,7 @@ const Standing& standing(const Condition& condition, const std::string& method) 
   return *std::ranges::find(condition.standings, method, &Standing::method);
 }
 
-// The order of a method's losses against the control's.
+// The order of a method's losses compared with the losses of the control.
 Difference::Order order(const Condition& condition, const std::string& method) {
   for (const JudgedPair& pair : condition.against_control)
     if (condition.standings[pair.first].method == method) return pair.difference.order;
@@ -36,7 +36,7 @@ std::string verdict_of(const std::vector<TrialResult>& trials, const Judging& ho
   return sentence(conditions(trials, how).back(), how);
 }
 
-// Five methods at depth 48: rezero is the best, post stays near chance, fixup diverges.
+// Five methods at depth 48. rezero is the best, post stays near chance, and fixup diverges.
 std::vector<TrialResult> five_methods() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -50,7 +50,7 @@ std::vector<TrialResult> five_methods() {
   return trials;
 }
 
-// Two methods at depth 6, three seeds each: a ends lower than b.
+// Two methods at depth 6, with three seeds each. a ends lower than b.
 std::vector<TrialResult> two_methods() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
@@ -60,7 +60,7 @@ std::vector<TrialResult> two_methods() {
   return trials;
 }
 
-// Depths 6 and 48: a and d train at neither depth, b trains at depth 6 only, f has no trials at depth 6.
+// Depths 6 and 48. Methods a and d train at neither depth, b trains only at depth 6, and f has no trials at depth 6.
 std::vector<TrialResult> two_depths() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -77,7 +77,7 @@ std::vector<TrialResult> two_depths() {
   return trials;
 }
 
-// Six seeds at depth 6: a is stopped as hopeless in five of them, b fails in all.
+// Six seeds at depth 6. Method a is stopped as hopeless at five seeds, and method b fails at all seeds.
 std::vector<TrialResult> hopeless_and_failed() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
@@ -123,7 +123,7 @@ TEST_CASE("without the control all pairs of methods are compared") {
   trials.push_back(trial("c", 6, 0, 0.52));
   const Condition three = conditions(trials, against_pre).back();
   REQUIRE(three.pairs.size() == 3);
-  CHECK(three.pairs[1].difference.order == Difference::Order::undecided);  // a and c: one pair
+  CHECK(three.pairs[1].difference.order == Difference::Order::undecided);  // a and c have one pair
 }
 
 TEST_CASE("one seed has no interval to rank by") {
@@ -159,9 +159,9 @@ TEST_CASE("a method that trains at no depth is not compared at the larger depths
   CHECK(order(found[1], "b") == Difference::Order::higher);
   CHECK(order(found[1], "f") == Difference::Order::higher);
   CHECK(found[1].pairs.size() == 6);
-  // If the control is such a method, nothing is compared with it.
+  // If the control is near chance at its smallest depth as well, no method is compared with the control.
   CHECK(conditions(trials, {.classes = 10, .control = "a"})[1].against_control.empty());
-  // Each learning rate is looked at separately: a trains at depth 6 with 1e-2.
+  // Each learning rate is judged separately: with 1e-2, method a trains at depth 6.
   const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),        trial("a", 48, 0, 2.3),
                                        trial("b", 6, 0, 0.5),        trial("a", 6, 0, 0.5, 1e-2),
                                        trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
@@ -227,21 +227,22 @@ TEST_CASE("the learning rate is chosen by some of the seeds and only the other s
     trials.push_back(trial("a", 6, seed, slow[seed], 1e-3));
     trials.push_back(trial("a", 6, seed, fast[seed], 1e-2));
     trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1)
-                               : trial("a", 6, seed, faster[seed], 1e-1));  // the lowest loss, but one of two diverged
+                               // This rate has the lowest loss, but one of its two trials diverged.
+                               : trial("a", 6, seed, faster[seed], 1e-1));
   }
   const std::vector<Condition> found = conditions(trials, how);
   REQUIRE(found.size() == 1);
   CHECK(found[0].standings[0].rate == 1e-2);
   CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
-  // A learning rate at which no choosing seed has ended is not chosen.
+  // A learning rate is not chosen if no trial of a choosing seed has ended at that rate.
   std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
   for (std::uint64_t seed = 0; seed < 4; ++seed)
     early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
   CHECK(conditions(early, how)[0].standings[0].rate == 1e-2);
-  // If there is only one seed, the same seed chooses and is judged.
+  // If there is only one seed, this seed chooses the rate and is also judged.
   const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3),
                                      trial("b", 6, 0, 0.5, 1e-3)};
-  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // other seeds may still come
+  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // other seeds may still follow
   const Condition chosen = conditions(one, {.classes = 10, .choosing = {0}, .no_others = true}).at(0);
   CHECK(standing(chosen, "a").rate == 1e-3);
   CHECK(standing(chosen, "a").loss.mean == Approx(0.4));
@@ -275,8 +276,9 @@ TEST_CASE("comparisons.csv has a row for each pair in both families") {
   CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") &&
                       contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
-  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // all trials have the same
-  // Without an axis of learning rates the rows have the rate of all trials, if it is known.
+  // No rate is given, because all trials have the same rate.
+  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);
+  // Without an axis of learning rates, the rows have the rate of all trials if that rate is known.
   for (TrialResult& a : trials) a.point = a.point.without("lr");
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})),
              contains("\n6,0.25,control,post,pre,lower,"));

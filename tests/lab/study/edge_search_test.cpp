@@ -13,7 +13,8 @@ namespace {
 
 using Edges = EdgeSearch::Edges;
 
-// A search over depths from 12 on, at most `highest` ticks up and one octave (4 ticks) down.
+// A search over depths that starts at 12. The search goes up by at most `highest` ticks, and down by at most one octave
+// (4 ticks).
 EdgeSearch of_depths(int highest) {
   constexpr Octaves depths{12, 4};
   return {.axis = "depth",
@@ -40,8 +41,8 @@ EdgeSearch of_rates() {
           }};
 }
 
-// The values that a search names in each round until it ends. `trains` returns how many of three seeds train at a
-// value.
+// The values that a search names in each round until the search ends. `trains` returns the number of seeds, of three,
+// that train at a value.
 std::vector<std::vector<double>> rounds(const EdgeSearch& settings, const std::function<int(double value)>& trains) {
   const NextPoints next = edge_search([&] { return settings; });
   std::deque<Record> ended;
@@ -50,7 +51,7 @@ std::vector<std::vector<double>> rounds(const EdgeSearch& settings, const std::f
     Search search;
     for (const Record& r : ended) search.so_far.push_back(&r);
     const std::vector<Point> points = next(search);
-    CHECK(next(search) == points);  // it depends only on the search
+    CHECK(next(search) == points);  // the result depends only on the search
     if (points.empty()) return named;
     named.emplace_back();
     for (const Point& point : points) {
@@ -75,7 +76,7 @@ TEST_CASE("a search for the upper edge doubles the value until most seeds fail a
   // Doubling gives 12, 24, 48; bisection between 24 and 48 gives 34, then 40.
   CHECK(rounds(of_depths(16), [](double depth) { return depth < 38 ? 3 : 1; }) == Rounds{{12}, {24}, {48}, {34}, {40}});
   CHECK(rounds(of_depths(6), [](double) { return 2; }) ==
-        Rounds{{12}, {24}, {34}});  // no further than the highest tick
+        Rounds{{12}, {24}, {34}});  // the search does not go beyond the highest tick
 }
 
 TEST_CASE("a search looks elsewhere until most seeds train at a tick and then finds the edge") {

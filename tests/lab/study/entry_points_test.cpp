@@ -1,5 +1,5 @@
-// Tests of the programs of experiments/ as functions, with a custom gate and with constants of methods on the command
-// line.
+// Tests that call the programs of experiments/ as functions. The tests use a custom gate, and constants of methods on
+// the command line.
 #include <plumb/plumb.h>
 
 #include "core/atomic_file.h"
@@ -15,7 +15,7 @@ struct Prores : nn::ScaleGate {  // x + f(LN(x)) / T
   explicit Prores(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
 };
 
-// Registers the gate, once in this process.
+// Registers the gate once in this process.
 void register_prores() {
   static const bool once = [] {
     nn::register_gate<Prores>(
@@ -29,7 +29,7 @@ void register_prores() {
 
 const Words few{"--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "a"};
 
-// All gates in results.csv.
+// The names of all gates in results.csv.
 std::set<std::string> gates_of(const TemporaryFolder& folder) {
   std::istringstream lines(file(folder, "a/results.csv"));
   std::string line, cell;
@@ -113,7 +113,7 @@ TEST_CASE("methods with equal constants are one trial and wrong constants are na
       call(folder.path(), depth_stability,
            with(few, {"--depths", "2", "--gates", "fixup:factor=0.50:scales=0,prores:T=4e0", "--resume"}),
            "depth_stability");
-  CHECK(again.status == 0);  // the same trials
+  CHECK(again.status == 0);  // these names denote the same trials
   const auto refused = [&](const std::string& names, const std::string& text) {
     const Ended ended = gates(names);
     CHECK(ended.status == 2);

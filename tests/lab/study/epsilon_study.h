@@ -1,4 +1,4 @@
-// A small study, and functions with which tests read study folders.
+// A small study, and functions that read study folders in tests.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline const Words tiny{"--dim", "8", "--batch", "4", "--steps", "4", "--no-prog
 
 inline std::string file(const TemporaryFolder& folder, const std::string& name) { return read_file(folder / name); }
 
-// The only checkpoint in a study folder; empty if there is none.
+// The only checkpoint in a study folder. Empty if there is no checkpoint.
 inline std::filesystem::path checkpoint_in(const std::filesystem::path& run) {
   std::vector<std::filesystem::path> found;
   if (std::filesystem::exists(run / "checkpoints"))
@@ -31,7 +31,7 @@ inline std::filesystem::path checkpoint_in(const std::filesystem::path& run) {
 
 inline int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
-// A CSV without the columns of times.
+// A CSV text without the columns of times.
 inline std::string timeless(const std::string& csv) {
   std::istringstream lines(csv);
   std::string line, text;
@@ -48,10 +48,10 @@ inline std::string timeless(const std::string& csv) {
   return text;
 }
 
-// The example of study.h. It counts the calls of its body.
+// The example of study.h, with a count of the calls of its body.
 struct EpsilonStudy {
   std::atomic<int> bodies = 0;
-  std::function<void(lab::Trial&)> more = {};  // called in the body before the training
+  std::function<void(lab::Trial&)> more = {};  // called by the body before the training
 
   int operator()(int argc, const char* const* argv) {
     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");

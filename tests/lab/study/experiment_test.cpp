@@ -25,7 +25,7 @@ TEST_CASE("a training has diverged if a number is not finite or the loss stays a
   const double limit = 20;
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (int step = 0; step < 19; ++step) CHECK_FALSE(watch.observe(at++, limit + 0.1, 1));
-    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // starts the count again
+    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // a loss below the limit restarts the count
   }
   CHECK(watch.observe(at++, limit + 0.1, 1));
   CHECK(watch.reason([] { return Tensor(); }) == "loss above 20, 10 times chance (2), for 20 steps");
@@ -90,12 +90,12 @@ TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as d
       for (const std::int64_t step : r.each_step()) {
         ++steps[r.seed()];
         const bool bad = step == 2;
-        if (r.seed() == 0) r.log({{"loss", 1}, {"ratio", nan}});  // this value is not a loss
+        if (r.seed() == 0) r.log({{"loss", 1}, {"ratio", nan}});  // the value "ratio" is not a loss
         if (r.seed() == 1) r.log({{"loss", bad ? nan : 1}});
         if (r.seed() == 2) r.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
         if (r.seed() == 3) r.log({{"loss", bad ? -INFINITY : 1}});
         if (r.seed() == 3 && bad && r.check_divergence(backward(log_of_zero()), log_of_zero))
-          return;  // the reason from this call replaces the one from the log
+          return;  // the reason of this call replaces the reason from the log
         if (r.seed() == 4) r.log({{"loss", 1}});
         r.log({{"of_step", static_cast<double>(step)}});
       }

@@ -18,7 +18,7 @@ using namespace plumb::test;
 
 TEST_CASE("replay distinguishes a number format that is too narrow from an unstable training") {
   const TemporaryFolder folder;
-  // The forward pass computes exp(100 a), which overflows in f32, and divides it by itself.
+  // The forward pass computes exp(100 a), which overflows in f32, and divides the result by itself.
   struct Overflowing : nn::Layer {
     nn::Linear linear;
     Tensor a = parameter("a", zeros({1}), Role::gate);
@@ -33,7 +33,7 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
     return experiment(argc, argv, {.name = "overflow", .summary = "Overflow."}, [&](Run& run) {
       Overflowing model;
       nn::initialize(model, run.seed());
-      // The gradients of a cancel. The loop adds 0.05 to a in each step, so exp(100 a) overflows in step 18.
+      // The gradients of `a` cancel. The loop adds 0.05 to `a` in each step, so exp(100 a) overflows in step 18.
       nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
       run.track(model, optimizer);
       for (const Batch& batch : run.batches()) {
@@ -103,7 +103,8 @@ TEST_CASE("the f64 steps of a replay equal those of a trial in f64 from the same
       trial.train(model);
     });
   };
-  // The trial diverges by the loss limit in step 19, with onset in step 0, so both passes start from the initial state.
+  // The trial diverges by the loss limit in step 19. The divergence began in step 0, so both passes start from the
+  // initial state.
   const Words words{"--dim",       "8",   "--batch",      "4",   "--steps",       "45",
                     "--optimizer", "sgd", "--loss-limit", "0.5", "--no-progress", "--out"};
   REQUIRE(call(folder.path(), main, with(words, {"f32"})).status == 0);
@@ -116,8 +117,9 @@ TEST_CASE("the f64 steps of a replay equal those of a trial in f64 from the same
     if (const auto json = nlohmann::json::parse(line); json.contains("loss")) loss = json["loss"];
   const Ended replayed = call(folder.path(), main, with(words, {"f32", "--replay", "lr 0.01 seed 0"}));
   INFO(replayed.out << replayed.err);
-  // The initial weights are equal up to rounding to f32, so the losses agree to some digits. Losses after 19 updates
-  // would differ.
+  // The second pass starts from the initial weights. These weights are equal to those of the f64 study up to rounding
+  // to f32, so the losses agree to some digits. If the pass started from the weights after 19 updates, the losses would
+  // differ.
   CHECK_THAT(replayed.out, contains("f64 from step 0: diverged at step 19") && contains("\ndynamical: "));
   const std::string said = fmt::format("loss {:.4g}", loss);
   CHECK_THAT(replayed.out, contains(said));

@@ -110,7 +110,7 @@ TEST_CASE("an axis may replace any option of the library") {
   const Ended refused = call(folder.path(), main, {"--dim", "8"});
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err, contains("did you mean --dims?"));
-  // All losses differ, so the trainings used the values of the axes.
+  // The losses of all trials differ, so the trainings used the values of the axes.
   std::set<std::string> losses;
   std::istringstream rows(timeless(file(folder, "a/results.csv")));
   for (std::string row; std::getline(rows, row);)
@@ -243,7 +243,7 @@ TEST_CASE("wrong declarations of a study are errors") {
   CHECK_THAT(file(folder, "b/results.csv"),
              contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
   CHECK(StudyOptions().deterministic == Determinism::strict);
-  // If steps are an axis, the column of the steps taken has another name.
+  // If "steps" is an axis, the column with the number of steps taken has another name.
   const auto lengths = [&](int argc, const char* const* argv) {
     Study study("lengths", "Lengths.");
     study.axis<int>("--steps", {1, 2}, "Steps").named("steps");
@@ -255,7 +255,7 @@ TEST_CASE("wrong declarations of a study are errors") {
   CHECK_THAT(file(folder, "s/results.csv"),
              contains("steps,seed,status,steps_taken,seconds,size\n1,0,ok,0,0,1\n2,0,ok,0,0,2\n"));
   CHECK(nlohmann::json::parse(long_or_short.out)["results"][1]["steps"] == 2);
-  // An axis refuses the values that its option refuses.
+  // An axis refuses the same values that its option refuses.
   const Ended optimizers = call(folder.path(),
                                 [&](int argc, const char* const* argv) {
                                   Study study("optimizers", "Optimizers.");
@@ -294,7 +294,7 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
     INFO(e.err);
     CHECK(e.status == 1);
     CHECK(bodies == after);
-    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // a line for each trial
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // stderr has one line for each trial
     CHECK_THAT(e.err, contains("error: [claim] \"so it is\": " + text));
   };
   refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0,
@@ -306,14 +306,14 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
   refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
   refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0,
           "expected two points on the same axes, got depth 1 and pre");
-  // The study ends after the first trial of the claim.
+  // The study ends with an error after the first trial of the claim.
   refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
           "expected a value that trials measure, got train_los, which depth 1 gate pre form plain seed 0 did not "
           "measure; did "
           "you mean 'train_loss'?");
   refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3,
           "expected a value that trials measure, got val_loss, which depth 1 gate post");
-  // Claims about values that this call does not have are reported in one line and in the report.
+  // Claims about values that this call does not have are reported in one line on stderr and in the report.
   for (const auto& [comparison, text] : std::vector<std::pair<Comparison, std::string>>{
            {lower("train_loss", {{"depth", 1}}, {{"depth", 12}}), "so it is: no depth 12 in --depths 1,2"},
            {lower("train_loss", {{"gate", "pre"}}, {{"gate", "rezero"}}),
@@ -332,11 +332,11 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
     for (std::size_t at = 0; (at = shown.find('\'', at)) != shown.npos;) shown.replace(at, 1, "&#39;");
     CHECK_THAT(file(folder, "a/report.html"), contains("claims not judged") && (contains(text) || contains(shown)));
   }
-  // A claim may be about a value that only its trials measure.
+  // A claim may be about a value that only the trials of the claim measure.
   const Ended fine = ends(above("of_post", 0, {{"gate", "post"}}));
   CHECK(fine.status == 0);
   CHECK_THAT(fine.err, !contains("claim"));
-  // --rebuild makes the tables even if a claim is wrong.
+  // --rebuild writes the tables even if a claim is wrong.
   REQUIRE(ends(lower("train_loss", {{"depth", 1}}, {{"depth", 2}})).status == 0);
   const auto rebuilt = [&](int argc, const char* const* argv) {
     Study study("claims", "Claims.", {.network = false, .optimization = false});
@@ -372,7 +372,7 @@ TEST_CASE("the ledger and the report have the options of the network that the bo
         return trial.train(model);
       }
       nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = "post"});
-      if (what == Body::asks) return;  // it trains nothing
+      if (what == Body::asks) return;  // the body returns before it trains
       o.mlp_ratio = 3;
       nn::ViT model(o);
       trial.train(model);
@@ -410,7 +410,7 @@ TEST_CASE("the ledger and the report have the options of the network that the bo
   CHECK_THAT(settings(), contains("Own, parameters 10250"));
 }
 
-TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
+TEST_CASE("a default warm-up keeps its share of the steps") {
   const TemporaryFolder folder;
   std::set<std::int64_t> trained;
   std::string axis;
@@ -432,8 +432,8 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   };
   using Set = std::set<std::int64_t>;
   CHECK(warmups({}) == Set{30});
-  CHECK(warmups({"--steps", "30"}) == Set{3});  // and not 30, which would be all steps
-  CHECK(warmups({"--steps", "20"}) == Set{2});  // and not an error
+  CHECK(warmups({"--steps", "30"}) == Set{3});  // 3, not the default 30, which would be all steps
+  CHECK(warmups({"--steps", "20"}) == Set{2});  // 2, and no error
   CHECK(warmups({"--steps", "600"}) == Set{60});
   CHECK(warmups({"--steps", "30", "--warmup", "30"}) == Set{30});
   CHECK(warmups({"--preset", "long"}) == Set{100});
@@ -443,7 +443,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, the default share]"));
   { std::ofstream(folder / "c.json") << config.out; }
   CHECK(warmups({"--config", "c.json"}) == Set{2});
-  CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file sets it
+  CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the config file sets the warm-ups
   { std::ofstream(folder / "c.json") << "{\"preset\": \"long\", \"steps\": 30}"; }
   CHECK(warmups({"--config", "c.json"}) == Set{2});
   axis = "steps";
@@ -452,7 +452,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   axis = "warmup";
   CHECK(warmups({}) == Set{0, 60});
   CHECK(warmups({"--steps", "30"}) == Set{0, 6});
-  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // the two values stay different
+  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // the two values must stay different
   const Ended said = call(folder.path(), main, {"--steps", "30", "--dry-run"});
   CHECK_THAT(said.err, contains("--warmups 0,6 of 30 steps: ") && contains("0,60 of 300\n"));
   CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
@@ -500,7 +500,7 @@ TEST_CASE("a report has reference levels") {
   CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
   CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
-  accuracy = linear.val_accuracy;  // the deeper trial is better
+  accuracy = linear.val_accuracy;  // the deeper trial is better than the linear model
   CHECK_THAT(ended().out, contains("Known levels\n") && !contains("no trial is better"));
   // The axis of an accuracy ends at 100 %.
   accuracy = 0.98;
@@ -593,7 +593,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
   CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
   const std::string csv = file(folder, "a/figures/score-by-rate.csv");
   CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
-  // Form b has no rate of 0, so its line has two points.
+  // Form b has no rate of 0, so the line of form b has two points.
   CHECK(lines_of(csv) == 1 + 3 + 2);
   const Ended none =
       call(folder.path(), main, {"--rates", "0", "--forms", "b,a", "--seeds", "0", "--no-progress", "--dry-run"});

@@ -30,19 +30,19 @@ TEST_CASE("a resumed study may have further values and seeds and runs only missi
   REQUIRE(more.status == 0);
   CHECK(study.bodies == 8);
   CHECK(nlohmann::json::parse(file(folder, "a/run.json"))["settings"]["depths"] == std::vector<int>{1, 2});
-  // The files equal those of a single call.
+  // The files equal the files of a single call.
   Words whole = with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1", "--overwrite"});
   whole[8] = "b";
   REQUIRE(call(folder.path(), main, whole).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "b/metrics.jsonl"));
-  // A call with fewer values keeps the other trials in the ledger, and says so.
+  // A call with fewer values keeps the other trials in the ledger, and tells their number.
   const Ended fewer = call(folder.path(), main, with(tiny, {"--depths", "2", "--epsilons", "0.1", "--resume"}));
   CHECK(study.bodies == 16);
   CHECK_THAT(fewer.err, contains("7 trials of a/ledger.jsonl outside the axes of this call"));
   CHECK(lines_of(file(folder, "a/results.csv")) == 2);
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
-  // A call with other settings is refused.
+  // A call with other settings is refused with an error.
   const Ended other = call(folder.path(), main, with(tiny, {"--weight-decay", "0.1", "--resume"}));
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("weight_decay is 0.05 there and 0.1 here"));
@@ -127,8 +127,8 @@ TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same 
 TEST_CASE("a search names its next trials from earlier results and takes the same path again") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // The search finds the largest depth of 1..16 whose trials end well. They do up to depth 5 for one kind and up to
-  // depth 11 for the other.
+  // The search finds the largest depth of 1..16 whose trials end well. For one kind the trials end well up to depth 5,
+  // for the other kind up to depth 11.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("limit", "How deep?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
@@ -173,7 +173,7 @@ TEST_CASE("a search names its next trials from earlier results and takes the sam
   REQUIRE(call(folder.path(), main, with(words, {"r", "--resume"})).status == 0);
   CHECK(bodies == all - 7);
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
-  // A shard has whole searches.
+  // A shard has all trials of a search.
   REQUIRE(call(folder.path(), main, with(words, {"s", "--shard", "2/2"})).status == 0);
   const std::string shard = file(folder, "s/results.csv");
   CHECK(shard.find("\nlow,") == shard.npos);
@@ -183,8 +183,8 @@ TEST_CASE("a search names its next trials from earlier results and takes the sam
 TEST_CASE("with --best-lr some seeds try all learning rates and the others train only at the best") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // The best learning rate is 0.1 for kind a and 0.01 for kind b; at 1 both diverge. At these rates b is lower than a
-  // by more than the differences between seeds.
+  // The best learning rate is 0.1 for kind a and 0.01 for kind b. At a rate of 1 both kinds diverge. At the best rates,
+  // b is lower than a by more than the differences between seeds.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("rates", "Which rate?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
@@ -233,8 +233,8 @@ TEST_CASE("with --best-lr some seeds try all learning rates and the others train
 
   REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
   CHECK(timeless(file(folder, "j/results.csv")) == csv);
-  // A study that began without --best-lr may be resumed with it. Its trials are used if --best-lr names them, and the
-  // others stay in the ledger.
+  // A study that began without --best-lr may be resumed with --best-lr. Trials that --best-lr names are used. The other
+  // trials stay in the ledger.
   bodies = 0;
   REQUIRE(
       call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--seeds", "0..2", "--out", "r"})
@@ -246,7 +246,7 @@ TEST_CASE("with --best-lr some seeds try all learning rates and the others train
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
   REQUIRE(call(folder.path(), main, with(words, {"r", "--rebuild"})).status == 0);
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
-  // With a single seed there is no verdict.
+  // If there is only one seed, there is no verdict.
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--best-lr", "--out", "one"})
               .status == 0);
   CHECK_THAT(
@@ -357,7 +357,7 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
   CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") && contains("its trial is repeated"));
   CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
-  // Trials from before an option was added have other keys, so they can be displayed but not resumed.
+  // Trials from before an option was added have other keys, so these trials can be displayed but not resumed.
   other[8] = "younger";
   std::filesystem::create_directory(folder / "younger");
   for (LedgerEntry& e : entries) {
@@ -372,7 +372,7 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
   CHECK(file(folder, "younger/run.json") == run.dump());
   CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
   CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
-  // A folder from a program without a ledger.
+  // A folder from an older program that wrote no ledger.
   run.erase("code");
   std::filesystem::create_directory(folder / "old");
   { std::ofstream(folder / "old/run.json") << run.dump(); }
