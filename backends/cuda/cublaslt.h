@@ -7,7 +7,8 @@
 
 namespace plumb::cuda {
 
-// The cuBLASLt functions that Plumb calls. Their reference is the cuBLAS documentation, "Using the cuBLASLt API".
+// The cuBLASLt functions that Plumb calls. The cuBLAS documentation describes the functions under "Using the cuBLASLt
+// API".
 struct CublasLt {
 #define PLUMB_CUBLASLT_FUNCTIONS(each)                                                                          \
   each(cublasLtCreate) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic) each(cublasLtMatmulDescCreate) \
