@@ -1,5 +1,6 @@
 // Iterates over the elements of a result and of its operands. Each operand has its own strides. A stride may be 0 (a
-// broadcast axis), and strides may be permuted. If every operand allows this, neighbouring axes are merged.
+// broadcast axis), and strides may be permuted. If the strides of all operands permit, neighbouring axes are merged
+// into one axis.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Measures the best speeds that the machine can reach at the moment. Benchmarks compare kernels with these limits.
+// Measures the best speeds that the machine can reach at the moment. These speeds are the limits with which benchmarks
+// compare kernels.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ inline double elapsed(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Returns an f32 array of uniform values in [-1, 1). The generator is simple and fast, because only times depend on it.
+// Returns an f32 array of uniform values in [-1, 1). The generator is simple and fast, because only times depend on the
+// values.
 inline Out random_array(const Shape& shape) {
   static std::uint32_t state = 1;
   Out a(Array(shape, DType::f32, Device::cpu));

@@ -1,7 +1,7 @@
 // Times every kernel of a training step with the shapes of three models, and compares each kernel with the best speed
-// of the machine. For operations, this is the speed of a large product. For bytes, this is the speed of a copy. `cold`
-// times several sets of operands in turn, so that the operands are in memory rather than in the cache, as in most of a
-// training step. `warm` calls the kernel repeatedly with one set.
+// of the machine. The best speed of operations is the speed of a large product. The best speed of bytes is the speed of
+// a copy. `cold` times several sets of operands in turn, so that the operands are in memory rather than in the cache,
+// as in most of a training step. `warm` calls the kernel repeatedly with one set.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -27,7 +27,8 @@ const std::vector<Model> models{{"dim192", 192, 65, 64, 3}, {"dim64", 64, 17, 64
 struct Row {
   std::string name;
   double bytes,
-      // Bytes and flops per call, as the algorithm needs them. 0: only the overhead of the call is of interest.
+      // Bytes and FLOPs per call, as the algorithm needs them. If a number is 0, only the overhead of the call is of
+      // interest.
       flops;
   std::function<Call()> make;  // allocates a new set of operands
 };

@@ -20,9 +20,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Turns the scores `s` of a block of queries into P', and `d` from dout v^T into dS. `p` is memory for P; without
+// Turns the scores `s` of a block of queries into P', and `d` from dout v^T into dS. `p` is memory for P. Without
 // dropout, `p` is `s` itself. `parts` is memory for one vector per row. `sums` holds the largest score and the total of
-// each row. Two passes over the rows are faster than one, because no row then waits for its own sum over lanes.
+// each row. Two passes over the rows are faster than one pass, because no row then waits for its own sum over lanes.
 HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
                                    const float* sums, float* p, float* parts, float* s, float* d) {
   const bool dropout = call.dropout.threshold != 0;

@@ -1,5 +1,5 @@
 // GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. oneDNN could
-// compute GELU at the end of its product. But that costs more than this pass, and the backward pass needs the
+// compute GELU at the end of its product. But GELU in oneDNN costs more than this pass, and the backward pass needs the
 // derivative.
 #if defined(PLUMB_CPU_GELU_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_GELU_INL

@@ -43,7 +43,7 @@ Features of_processor() {
   unsigned a, b, c, d;
   f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;  // the vendor is "AuthenticAMD"
   f.amx_bf16 =
-      __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16 and AMX-TILE
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // both AMX-BF16 and AMX-TILE
   f.avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && keeps(avx512);
 #endif
   return f;

@@ -44,7 +44,8 @@ void LayerNormSecondRows(const float* g, const float* dy, const float* x, const 
     });
     const float g1 = sum_lanes(sum_g) * scale, u1 = sum_lanes(sum_u) * scale, gh = sum_lanes(sum_gh) * scale,
                 uh = sum_lanes(sum_uh) * scale;
-    // dx needs two means of t = g uh + u gh. The sums above give both: mean(t) = g1 uh + u1 gh and mean(t h) = 2 gh uh.
+    // With t = g uh + u gh, dx needs mean(t) and mean(t h). From the means above, mean(t) = g1 uh + u1 gh and mean(t h)
+    // = 2 gh uh.
     const V mean_g = set(g1), mean_gh = set(gh), mean_uh = set(uh), mean_t = set(g1 * uh + u1 * gh),
             along_h = set(sum_lanes(sum_gu) * scale - g1 * u1 - 3 * gh * uh);
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

@@ -45,8 +45,9 @@ struct ConvolutionKey {
   }
 };
 
-// One pass of a convolution on one thread. oneDNN chooses its fastest layouts (`any`). An operand with another layout
-// is reordered before the pass. A result with another layout is reordered after the pass.
+// One pass of a convolution on one thread. oneDNN chooses its fastest layouts (`any`). If an operand has another
+// layout, the operand is reordered before the pass. If the result has another layout, the result is reordered after the
+// pass.
 class ConvolutionPass {
  public:
   explicit ConvolutionPass(const ConvolutionKey& key) {

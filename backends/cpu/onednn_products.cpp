@@ -73,7 +73,7 @@ void check_status(dnnl_status_t status) {
 void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b,
              bool transpose_b, const Shape& y_shape, float* y) {
   if (y_shape.numel() == 0) return;
-  if (a_shape.numel() == 0) {  // this condition means that the inner extent is 0
+  if (a_shape.numel() == 0) {  // y has elements, so the inner extent is 0
     std::fill_n(y, y_shape.numel(), 0.0f);
     return;
   }

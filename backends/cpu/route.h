@@ -1,4 +1,5 @@
-// Chooses the kernel for a call: the cpu kernel if it accepts the dtypes, else the reference kernel.
+// Chooses the kernel for a call. If the cpu kernel accepts the dtypes of the call, the cpu kernel runs; otherwise the
+// reference kernel runs.
 #pragma once
 
 #include <algorithm>

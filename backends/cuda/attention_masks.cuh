@@ -187,8 +187,8 @@ inline bool row_fits(const AttentionCall& c, DType dtype) {
   return (dtype == DType::f64 ? row_bytes<double>(c.keys) : row_bytes<float>(c.keys)) <= attention_room;
 }
 
-// Launches a kernel with one warp per query. A block has up to four warps, but only as many warps as have room for
-// their rows in shared memory.
+// Launches a kernel with one warp per query. A block has four warps. If the rows of four warps do not fit into shared
+// memory, a block has fewer warps.
 template <class T, class... Parameters, class... Arguments>
 void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
   const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);

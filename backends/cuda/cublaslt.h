@@ -21,7 +21,7 @@ struct CublasLt {
 #undef PLUMB_CUBLASLT_MEMBER
 };
 
-// Returns the reason why cuBLASLt cannot be used, or "" if it can.
+// Returns the reason why cuBLASLt cannot be used. If cuBLASLt can be used, returns "".
 std::string why_no_cublaslt();
 // Returns the loaded functions. Throws Error if the library cannot be opened.
 const CublasLt& cublaslt();

@@ -14,7 +14,8 @@ struct Offsets {
   std::int64_t of[operands];
 };
 
-// The strides of the operands, passed to a kernel by value. If every operand allows this, neighbouring axes are merged.
+// The strides of the operands, passed to a kernel by value. If the strides of all operands permit, neighbouring axes
+// are merged into one axis.
 template <int operands>
 class Index {
  public:

@@ -297,7 +297,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
   if (y.numel() == 0) return;
-  if (a.numel() == 0) return fill(0, y);  // if this is true, the inner extent is 0
+  if (a.numel() == 0) return fill(0, y);  // y has elements, so the inner extent is 0
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1);
   const Shape matrices = leading(y.shape());
   const Walk<2> walk(

@@ -90,7 +90,7 @@ TEST_CASE("examples, bin/cait and bin/passport on the device give the same resul
   }
 }
 
-TEST_CASE("bin/replay repeats a trial that diverged on the device there and in f64") {
+TEST_CASE("bin/replay repeats a diverged trial of the device on the device and in f64") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words =

@@ -184,7 +184,7 @@ TEST_CASE("a training step never waits and runs all kernels on the device") {
   CHECK(two.synchronizations == 0);
   CHECK(two.downloads == 0);
   CHECK(two.paced == 0);
-  CHECK(two.readbacks == 1);  // loss and norm, read without waiting
+  CHECK(two.readbacks == 1);  // the loss and the norm are read without waiting
   CHECK(two.uploads == 2);    // the batch and AdamW's table
   CHECK(two.copies == 0);
   CHECK(two.launches == 93);

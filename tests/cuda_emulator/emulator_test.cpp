@@ -19,7 +19,7 @@ int signal_of(F&& f) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // remove the handlers of other code
+    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // removes the handlers of other code
     std::freopen("/dev/null", "w", stderr);
     f();
     _exit(0);

@@ -302,8 +302,8 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-// Copies the bytes when the stream reaches the copy, also from and to host memory. On a device, pinned memory may be
-// read as late as that. Sometimes the driver reads memory that is not pinned earlier. A copy to memory that is not
+// Copies the bytes when the stream reaches the copy, also from and to host memory. On a device, pinned memory may also
+// be read only at this time. The driver sometimes reads memory that is not pinned earlier. A copy to memory that is not
 // pinned returns after the copy is done.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   const std::lock_guard lock(state().mutex);
