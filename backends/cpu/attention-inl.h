@@ -68,8 +68,8 @@ class Carver {
   float* p_;
 };
 
-// Returns the address of the row of `token` in head `head` of sample `b`. The heads of a call are all f32 or all bf16.
-// T is their type.
+// Returns the address of the row of `token` in head `head` of sample `b`. T is the type of the
+// elements. All heads of a call are f32, or all are bf16.
 template <class T>
 HWY_INLINE const T* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
   return h.array.data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;

@@ -1,6 +1,6 @@
 // Kernels that work along one axis.
 //   cumsum, scatter_add_along: one thread for each position on the other axes. The thread walks along the axis in
-//   order. Therefore elements with the same index are added in the same order in each run.
+//     order. Therefore elements with the same index are added in the same order in each run.
 //   take_along: one thread moves one element.
 // Unless the axis is the last one, neighbouring threads access neighbouring elements. Traffic: each element is read
 // once and written once. scatter_add_along also reads and writes one element of the result for each index.

@@ -1,7 +1,7 @@
 // Dropout, and the scales that drop samples and heads.
 //   dropout: if the draw keeps the element, y = x / (1 - p), else y = 0. One thread draws for eight neighbouring
-//   elements at once (the layout of draws in core/random.h). Traffic: x is read once, y is written once. No mask is
-//   stored.
+//     elements at once (the layout of draws in core/random.h). Traffic: x is read once, y is written once. No mask is
+//     stored.
 //   drop_path_scale, drop_head_scale: one thread per sample.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"

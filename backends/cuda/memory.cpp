@@ -29,7 +29,7 @@ void wait_for(cudaEvent_t event) {
 }
 
 // Slots of pinned memory for asynchronous downloads. Each slot has its own event. A slot may be reused while a copy
-// into the slot is still under way, because the stream runs the next copy after the first one, and the reader waits for
+// into the slot is still under way, because the stream runs the next copy after this copy, and the reader waits for
 // the event of the next copy.
 class Places {
  public:

@@ -1,12 +1,12 @@
-// The optimizers, the moving average and the sum of squares. One launch covers all parameters. (Formulas:
-// backends/reference/optimizer.cpp.)
+// The optimizers, the moving average and the sum of squares. One launch covers all parameters, or
+// up to 160 arrays for the sum of squares. (Formulas: backends/reference/optimizer.cpp.)
 //   AdamW, SGD, Adagrad, moving average: one block per 1024 elements. A block finds its tensor in a table, which is
-//   uploaded once a call. The table of the moving average does not change between steps, so the table is uploaded only
-//   if it differs from the last table.
-//   LAMB: one block per tensor, because the trust ratio needs norms of the whole tensor. Directions are computed twice
-//   instead of stored.
-//   Sum of squares: one block per 4096 elements, in f64. Then one block adds the partial sums in order. The table is a
-//   parameter of the launch.
+//     uploaded once a call. The table of the moving average does not change between steps, so the table is uploaded
+//     only if it differs from the last table.
+//   LAMB: one block per tensor, because the trust ratio needs norms of the whole tensor. Directions are computed
+//     twice instead of stored.
+//   Sum of squares: one block per 4096 elements, in f64. Then one block adds the partial sums in order. The table is
+//     a parameter of the launch.
 // Traffic: each element of the gradient, the parameter and the optimizer's state is read once, and written once if the
 // element changes. LAMB reads everything except the gradient twice.
 #include <cstring>

@@ -6,8 +6,8 @@
 //   the grid.
 // - __syncthreads and __syncwarp order the accesses on their two sides. Shuffles order no accesses.
 // Blocks are not ordered among each other, unless one block reuses the fibres of another block. Neighbouring blocks
-// never reuse each other's fibres. ThreadSanitizer remembers only the last few accesses to a byte. Therefore it finds
-// most races, but not all.
+// never reuse each other's fibres. ThreadSanitizer remembers only the last few accesses to a byte. Therefore
+// ThreadSanitizer finds most races, but not all.
 #include "tests/cuda_emulator/lanes.h"
 
 #include <sys/mman.h>
