@@ -97,7 +97,7 @@ caught_by() {  # optional argument: the tests to run first, 'TESTS SCHEDULE [CAS
   done < <([ $# = 0 ] || echo "$1"; printf '%s\n' 'backends eager' 'ops eager' 'cuda eager' 'backends lazy' 'ops lazy' 'cuda lazy')
 }
 
-# Without a fault, all tests must pass. The tests that the list of faults names must exist and pass.
+# Without a fault, all tests must pass. Each test in the list of faults must exist and pass.
 by=$(caught_by)
 [ -z "$by" ] || { echo "error: a test fails without any fault: $by; fix it first" >&2; exit 1; }
 while read -r name schedule only; do

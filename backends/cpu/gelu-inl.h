@@ -49,7 +49,7 @@ struct TanhForm {
 
   explicit TanhForm(V x) : u(x) {
     const V z = hn::Mul(u, hn::MulAdd(hn::Mul(u, u), set(c * cube), set(c)));
-    // The limit of 100 changes no result, because s is 2^-100 at this limit. The comparison lets NaN pass.
+    // Clipping t at 100 loses nothing, because s is only 2^-100 at this limit. The comparison lets NaN pass.
     const V t = hn::Mul(z, set(-2 * log2_e));
     e = exp2_or_zero(hn::IfThenElse(hn::Gt(t, set(100.0f)), set(100.0f), t));
     s = reciprocal(hn::Add(set(1.0f), e));

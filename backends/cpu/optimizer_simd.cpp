@@ -163,7 +163,7 @@ std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   return runs;
 }
 
-// Return the array of an update whose number of elements is the number of elements to update.
+// Return the array whose numel() is the number of elements of the update.
 const Out& written(const EmaUpdate& u) { return u.average; }
 template <class Update>
 const Out& written(const Update& u) {

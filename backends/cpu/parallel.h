@@ -52,8 +52,9 @@ void parallel_elements(std::int64_t n, F&& f) {
 
 // Returns the number of rows per block for kernels that keep a partial sum for each block. From 512 rows on, the number
 // of blocks is a multiple of eight and at most 256, so that 2, 4 or 8 threads have equal shares. A block then has at
-// least 64 rows. The rule chooses the possible number of blocks with the fullest last block. Fewer than 512 rows make
-// up to eight blocks. All such kernels use this rule, so that an op has the same bits alone and as part of a fused op.
+// least 64 rows. Among the possible numbers of blocks, the function chooses the number with the fullest last block.
+// Fewer than 512 rows make up to eight blocks. All kernels of this kind use this function, so that an op has the same
+// bits alone and as part of a fused op.
 std::int64_t partial_rows(std::int64_t rows);
 
 // The smallest number of operations (about 5 us on one core) for which a product uses several threads. Below this

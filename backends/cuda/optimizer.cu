@@ -1,5 +1,5 @@
-// The optimizers, the moving average and the sum of squares. One launch covers all parameters, or
-// up to 160 arrays for the sum of squares. (Formulas: backends/reference/optimizer.cpp.)
+// The optimizers, the moving average and the sum of squares. (Formulas: backends/reference/optimizer.cpp.) One launch
+// covers all parameters; for the sum of squares, one launch covers up to 160 arrays.
 //   AdamW, SGD, Adagrad, moving average: one block per 1024 elements. A block finds its tensor in a table, which is
 //     uploaded once a call. The table of the moving average does not change between steps, so the table is uploaded
 //     only if it differs from the last table.

@@ -23,7 +23,7 @@ Array there(const std::vector<float>& values) {
   return array_from(std::span<const float>(values), {static_cast<std::int64_t>(values.size())}, Device::cuda);
 }
 
-// Returns whether the values are equal. CHECK would print all elements.
+// Returns whether the values are equal. A CHECK of both vectors would print all elements.
 bool equal_to(const Array& a, const std::vector<float>& values) {
   return to_vector(a) == std::vector<double>(values.begin(), values.end());
 }
