@@ -26,10 +26,9 @@ const std::vector<Model> models{{"dim192", 192, 65, 64, 3}, {"dim64", 64, 17, 64
 
 struct Row {
   std::string name;
-  double bytes,
-      // Bytes and FLOPs per call, as the algorithm needs them. If a number is 0, only the overhead of the call is of
-      // interest.
-      flops;
+  // Bytes and FLOPs per call, as the algorithm needs them. If a number is 0, only the overhead of the call is of
+  // interest.
+  double bytes, flops;
   std::function<Call()> make;  // allocates a new set of operands
 };
 

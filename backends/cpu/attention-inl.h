@@ -26,9 +26,8 @@ struct Layout {
   std::int64_t keys;  // columns of the scores: M rounded up to whole vectors
   std::int64_t dims;  // columns of q, k, v, out: head_dim rounded up to whole vectors
   std::int64_t rows;  // largest number of queries per block
-  std::int64_t
-      // Columns of k^T and v^T: an odd number of cache lines, so that a column spreads over many cache sets.
-      columns;
+  // Columns of k^T and v^T: an odd number of cache lines, so that a column spreads over many cache sets.
+  std::int64_t columns;
   std::int64_t groups;  // groups of eight keys
   std::int64_t words;   // 64-bit words per row of key bits
 

@@ -13,10 +13,9 @@ namespace {
 struct Blocks {
   Convolution all;
   std::int64_t x_size, y_size;  // x_size, y_size: number of elements of one sample
-  std::int64_t grain,
-      // grain: number of samples per block; count: number of blocks. If the convolution has at least half a million
-      // operations, there are up to eight blocks; otherwise there is one.
-      count;
+  // grain: number of samples per block; count: number of blocks. If the convolution has at least half a million
+  // operations, there are up to eight blocks. Otherwise there is one block.
+  std::int64_t grain, count;
 
   Blocks(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y)
       : all{.samples = x.dim(0),

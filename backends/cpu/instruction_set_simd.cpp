@@ -78,7 +78,6 @@ constexpr Row rows[] = {
     // EPYC, Zen 4: a step in bf16 takes 0.61 (dim 192) and 0.77 (dim 64) times as long as in f32 (at commit 6efe73c,
     // when all threads packed weights).
     {[](const Features& f) { return f.amd && f.avx512_bf16; }, {"AVX-512 bf16", true}},
-    // Xeon with AVX-512 bf16 instructions but without AMX: with the bf16 instructions, bf16 takes 1.74 and 1.61 times
     // Xeon with AVX-512 bf16 instructions but without AMX: with the bf16 instructions, a step in bf16 takes 1.74 (dim
     // 192) and 1.61 (dim 64) times as long as in f32. Large products then run at 0.6 times the speed of f32. With f32
     // instructions, the time was not measured.

@@ -18,9 +18,9 @@
 
 namespace plumb::cpu {
 
-// Calls body(context, i) once for each i in [0, blocks), on all threads if `parallel`. The loop runs on the calling
-// thread only, if the call is made within another loop or while another thread runs a loop. If a body throws, the first
-// exception is rethrown after all threads have stopped.
+// Calls body(context, i) once for each i in [0, blocks), on all threads if `parallel`. If the call is made within
+// another loop, or while another thread runs a loop, the loop runs on the calling thread only. If a body throws, the
+// first exception is rethrown after all threads have stopped.
 void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body);
 
 // Calls f(begin, end) for the blocks [0, grain), [grain, 2 grain), ... of [0, n). Fewer than `worth` blocks run on the

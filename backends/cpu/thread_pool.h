@@ -64,9 +64,8 @@ class ThreadPool {
   std::exception_ptr error_;
 
   alignas(64) std::atomic<std::uint32_t> loops_{0};  // number of loops started so far; workers wait for a change
-  alignas(64) std::atomic<std::uint32_t> door_{
-      // Bit 0: workers may enter the loop. Higher bits: the number of workers inside the loop.
-      0};
+  // Bit 0: workers may enter the loop. Higher bits: the number of workers inside the loop.
+  alignas(64) std::atomic<std::uint32_t> door_{0};
 };
 
 }  // namespace plumb::cpu
