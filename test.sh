@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds everything and runs all tests. Tests of the CUDA backend use an emulated device.
 # If nvcc is available, release also compiles the CUDA backend for real devices. asan leaves out long trainings and
-# sweeps, because shorter tests cover their code.
+# sweeps, because shorter tests run the same code. The last line is: N passed, N failed, N skipped
 # Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer
-# (threaded parts and CUDA kernels). The last line is: N passed, N failed, N skipped
+#                                           (only the threaded parts and the CUDA kernels)
 set -euo pipefail
 cd "$(dirname "$0")"
-# Keeps the build folder out of debug information, so that sanitizer presets share cached files.
+# With this setting, ccache ignores the build folder, so that the sanitizer presets share cached files.
 export CCACHE_NOHASHDIR=1
 preset=${1:-release}
 case "$preset" in
@@ -17,12 +17,12 @@ case "$preset" in
 esac
 
 status=0 reports=()
-# build PRESET [TARGET...]: builds a preset, or some of its targets.
+# build PRESET [TARGET...]: builds a preset, or the given targets of the preset.
 build() {
   cmake --preset "$1" -DPLUMB_BUILD_TESTS=ON
   cmake --build --preset "$1" ${2:+--target "${@:2}"}
 }
-run() { # TEST_PRESET BUILD_PRESET
+run() { # arguments: TEST_PRESET BUILD_PRESET
   local report=$PWD/build/$2/$1.xml
   rm -f "$report"
   ctest --preset "$1" --output-junit "$report" || status=$?
@@ -37,7 +37,7 @@ if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
 [ -z "$emulated" ] || build "$emulated" "${programs[@]}"
 for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
 
-count() { # ATTRIBUTE: prints its sum over the reports
+count() { # argument: ATTRIBUTE; prints the sum of this attribute over the reports
   local sum=0 report
   for report in "${reports[@]}"; do sum=$((sum + $(sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -1))); done
   echo "$sum"

@@ -1,5 +1,5 @@
 // Runs a kernel call on another device: copies the operands there, runs the kernel, and copies the written results
-// back. The CUDA backend uses it for calls that it has no kernel for, and tests use it to compare backends.
+// back. The CUDA backend runs calls in this way if it has no kernel for them. Tests compare backends in this way.
 #pragma once
 
 #include <unordered_map>
@@ -11,9 +11,9 @@
 namespace plumb {
 
 // The arrays of one kernel call, copied to another device. Each buffer is copied once, even if several operands share
-// it with different shapes (a result may also be an operand). Copies are rounded up to whole granules of `granule`
-// bytes. If the granule is larger than 1 (such as a cache line), the bytes after the end of an array are copied as
-// well, so each array must own its memory up to that boundary.
+// the buffer with different shapes. (A result may also be an operand.) Copies are rounded up to whole granules of
+// `granule` bytes. If the granule is larger than 1 (such as a cache line), the bytes after the end of an array are
+// copied as well. Then each array must own its memory up to the end of the last granule.
 class Mirror {
  public:
   explicit Mirror(Device device, std::size_t granule = 1) : device_(device), granule_(granule) {}
@@ -94,7 +94,7 @@ class Mirror {
   std::vector<std::pair<Out, Out>> written_;
 };
 
-// The function that stands in for the kernel `entry`: it runs the kernel on `device`.
+// The function that stands in for the kernel `entry` and runs the kernel on `device`.
 template <Device device, std::size_t granule, auto entry>
 struct Elsewhere;
 template <Device device, std::size_t granule, class... Args, void (*Kernels::*entry)(Args...)>
@@ -106,7 +106,7 @@ struct Elsewhere<device, granule, entry> {  // nvcc accepts `entry` only as the 
   }
 };
 
-// A function pointer for a kernel table: runs the kernel `entry` on `device`. For `granule`, see Mirror.
+// A function pointer for a kernel table. The function runs the kernel `entry` on `device`. For `granule`, see Mirror.
 template <auto entry, Device device, std::size_t granule = 1>
 inline constexpr auto elsewhere = &Elsewhere<device, granule, entry>::call;
 

@@ -1,5 +1,6 @@
-// Iterates over the elements of a result and of its operands. Each operand has its own strides; they may be 0 (a
-// broadcast axis) or permuted. Neighbouring axes are merged if every operand allows it.
+// Iterates over the elements of a result and of its operands. Each operand has its own strides. A stride may be 0 (a
+// broadcast axis), and strides may be permuted. If the strides of all operands permit, neighbouring axes are merged
+// into one axis.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,9 @@
 
 namespace plumb {
 
-using Strides = std::array<std::int64_t, Shape::max_rank>;  // one per axis, outermost first, in elements
+using Strides = std::array<std::int64_t, Shape::max_rank>;  // one stride per axis, outermost first, in elements
 
-// Returns the strides of a dense array of shape `shape` that is broadcast to `result`. Broadcast axes get stride 0.
+// Returns the strides of a dense array of shape `shape` that is broadcast to `result`. Broadcast axes get the stride 0.
 inline Strides broadcast_strides(const Shape& shape, const Shape& result) {
   Strides strides{};
   std::int64_t dense = 1;
@@ -34,7 +35,7 @@ struct Walk {
   std::array<std::int64_t, Shape::max_rank> extent{};  // extents of the outer axes, innermost first
   std::array<Offsets, Shape::max_rank> stride{};
 
-  // `strides` holds the strides of each operand along the axes of `result`.
+  // Merges the axes of `result`. `strides` holds the strides of each operand along the axes of `result`.
   Walk(const Shape& result, const std::array<Strides, operands>& strides) {
     bool first = true;
     for (int axis = result.rank() - 1; axis >= 0; --axis) {

@@ -47,7 +47,7 @@ def arguments():
     p.add_argument("--quick", action="store_true", help="run one round of two steps, to check that everything runs; the times are not comparable")
     p.add_argument("--csv", help="also write the table to FILE", metavar="FILE")
     p.add_argument("--program", default=str(STEP), help="the bench_step to run, if not the release build")
-    p.add_argument("--python", help="a Python with torch and numpy [$PYTHON, .venv/bin/python, python3]", metavar="PATH")  # handled by compare.sh
+    p.add_argument("--python", help="a Python with torch and numpy [$PYTHON, .venv/bin/python, python3]", metavar="PATH")  # compare.sh handles this option
     o = p.parse_args()
     if o.quick:
         o.rounds, o.steps, o.warmup = 1, 2, 1
@@ -75,7 +75,7 @@ def programs(o):
 
 
 def run(command):
-    """Returns a program's result, the JSON object in its last line, or None and the reason why there is none."""
+    """Returns a program's result, the JSON object in its last line, or None and the reason why there is no result."""
     finished = subprocess.run(command, capture_output=True, text=True)
     if finished.returncode == 0:
         try:
@@ -108,7 +108,7 @@ def measure(o, model, dtype, failures):
 
 
 def row(model, dtype, results):
-    """Returns one line of the table. Times are the best of all rounds; None if a program never ran."""
+    """Returns one line of the table. Times are the best of all rounds. If no run of a program succeeded, the time is None."""
 
     def best(names, key):
         values = [r[key] for name in names for r in results.get(name, [])]

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Compares the time and memory of one training step of Plumb with PyTorch's (eager and compiled), in alternating rounds.
+# Compares one training step of Plumb with one of PyTorch (eager and compiled): time and memory, in alternating rounds.
 # Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE]
 #                         [--python PATH]
 #        bench/compare.sh --help         all options
-# Needs a Python with torch and numpy: --python PATH, $PYTHON, or .venv/bin/python in this repository, created by
+# The script needs a Python with torch and numpy: --python PATH, $PYTHON, or .venv/bin/python in this repository. These
+# commands create the last one:
 #   python3 -m venv .venv && .venv/bin/pip install torch numpy
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does the time of a step grow linearly with depth, and how deep can a network be?
+# Measures whether the time of a step grows linearly with depth, and the cost of a step at depth 10,000.
 # Usage: bench/depth.sh [--quick]       --quick: depth 1,000 instead of 10,000
-# Times a step at depths 192 and 384 in turn (dim 64, 17 tokens, batch 8) and prints the ratio; 2 means linear.
+# Times a step at depths 192 and 384 in turn (dim 64, 17 tokens, batch 8) and prints the ratio (2 means linear).
 # Then prints seconds per step and peak memory of two methods at depth 10,000 (dim 32, 5 tokens, batch 8).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,4 +1,5 @@
-// Measures what the machine can do at best at the moment: the limits that benchmarks compare kernels with.
+// Measures the best speeds that the machine can reach at the moment. These speeds are the limits with which benchmarks
+// compare kernels.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ inline double elapsed(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Returns an f32 array of uniform values in [-1, 1). The generator is simple and fast, because only times depend on it.
+// Returns an f32 array of uniform values in [-1, 1). The generator is simple and fast, because only times depend on the
+// values.
 inline Out random_array(const Shape& shape) {
   static std::uint32_t state = 1;
   Out a(Array(shape, DType::f32, Device::cpu));
@@ -34,20 +36,21 @@ inline Out random_array(const Shape& shape) {
   return a;
 }
 
-// Returns the bytes of the largest cache of core 0. The C library's value is not used, because on some machines it
-// includes caches of other cores.
+// Returns the bytes of the largest cache of core 0. The value of the C library is not used, because on some machines
+// this value includes caches of other cores.
 inline std::size_t last_level_cache() {
   std::size_t largest = 0;
   for (int i = 0; i < 8; ++i) {
-    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");  // such as "32768K"
+    // The file holds a text such as "32768K".
+    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");
     std::size_t kib = 0;
     if (in >> kib) largest = std::max(largest, kib * 1024);
   }
   return largest > 0 ? largest : std::size_t{32} << 20;
 }
 
-// Returns the bytes per second that all threads together read and write while each copies its share of `bytes` by
-// memcpy; the best of several rounds.
+// Returns the bytes per second that all threads together read and write while each thread copies its share of `bytes`
+// by memcpy. The result is the best of several rounds.
 inline double copy_speed(std::size_t bytes) {
   const auto threads = static_cast<std::size_t>(num_threads());
   const std::size_t share = bytes / threads, repeats = std::max<std::size_t>(1, (std::size_t{64} << 20) / bytes);
@@ -84,7 +87,8 @@ inline double copy_speed(std::size_t bytes) {
   return best;
 }
 
-// Returns the operations per second of a matrix product; the best of several large shapes, transposed and not.
+// Returns the operations per second of a matrix product. The result is the best of several large shapes, transposed and
+// not.
 inline double gemm_speed() {
   double best = 0;
   for (const auto& [rows, inner, columns] :

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How much longer does a sweep take while other processes run?
+# Measures how much longer a sweep takes while other processes run.
 # Usage: bench/neighbours.sh [--rounds 3]
-# Times a short sweep of depth_stability: alone; two sweeps at once; next to a process that keeps one core busy; and
-# next to such a process with the lowest priority (nice 19). Prints the median time of each, and its multiple of the
-# time alone. Two sweeps at once take at least 2 times as long if one sweep uses all cores. Next to a busy process, the
-# result depends on the share of the cores that the system gives to each process.
+# Times a short sweep of depth_stability: alone; two sweeps at once; next to a process that keeps one core busy; next to
+# such a process with the lowest priority (nice 19). Prints the median time of each case and the ratio of this time to
+# the time alone. If one sweep uses all cores, two sweeps at once take at least 2 times as long. Next to a busy process,
+# the result depends on the share of the cores that the system gives to each process.
 set -euo pipefail
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)

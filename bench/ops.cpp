@@ -1,7 +1,7 @@
-// Times every kernel of a training step with the shapes of three models, and compares each with the best speed of the
-// machine: that of a large product for operations, that of a copy for bytes. `cold` times several sets of operands in
-// turn, so that the operands are in memory rather than in the cache, as in most of a training step. `warm` calls the
-// kernel repeatedly with one set.
+// Times every kernel of a training step with the shapes of three models, and compares each kernel with the best speed
+// of the machine. The best speed of operations is the speed of a large product. The best speed of bytes is the speed of
+// a copy. `cold` times several sets of operands in turn, so that the operands are in memory rather than in the cache,
+// as in most of a training step. `warm` calls the kernel repeatedly with one set.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,8 +26,9 @@ const std::vector<Model> models{{"dim192", 192, 65, 64, 3}, {"dim64", 64, 17, 64
 
 struct Row {
   std::string name;
-  double bytes,
-      flops;                   // per call, as the algorithm needs them; 0: only the overhead of the call is of interest
+  // Bytes and FLOPs per call, as the algorithm needs them. If a number is 0, only the overhead of the call is of
+  // interest.
+  double bytes, flops;
   std::function<Call()> make;  // allocates a new set of operands
 };
 
@@ -47,13 +48,14 @@ struct Result {
   std::optional<Timing> cold, warm;
 };
 
-Out like(const Array& a) { return random_array(a.shape()); }  // writing values touches the memory before it is timed
+// Writing the values touches the memory before the kernel is timed.
+Out like(const Array& a) { return random_array(a.shape()); }
 
 void linear_rows(const Model& m, std::vector<Row>& rows) {
   using After = LinearCall::After;
   const Kernels& k = cpu_kernels();
   const std::int64_t R = m.batch * m.tokens, D = m.dim;
-  // The calls of a training step: norm before qkv and fc1, GELU after fc1, the junction after proj and fc2.
+  // The calls of a training step: norm before qkv and fc1, GELU after fc1, residual junction after proj and fc2.
   struct Layer {
     const char* label;
     std::int64_t out, in;
@@ -125,7 +127,7 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
   const double X = 4.0 * static_cast<double>(B * T * D), product = 2.0 * static_cast<double>(B * H * T * T * hd);
   const auto part = [=]<class A>(const A& a, int i) { return HeadsOf<A>{a, i * D, T * 3 * D, hd, 3 * D}; };
   const auto plain = [=]<class A>(const A& a) { return HeadsOf<A>{a, 0, T * D, hd, D}; };
-  const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // side of the patch grid
+  const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // side: the side of the patch grid
   for (const auto& [p, shape, suffix] : {std::tuple{0.0, DropShape::plain, ""},
                                          {0.1, DropShape::plain, ", DropKey"},
                                          {0.1, DropShape::block, ", DropKey block"},
@@ -257,7 +259,7 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
   });
 }
 
-// The loss for 1000 classes, and the optimizer for the weights of one block.
+// Adds the loss for 1000 classes, and the optimizer for the weights of one block.
 void loss_and_optimizer_rows(const Model& m, std::vector<Row>& rows) {
   const Kernels& k = cpu_kernels();
   const std::int64_t B = m.batch, weights = 12 * m.dim * m.dim;
@@ -313,7 +315,7 @@ std::vector<Row> rows_of(const Model& m) {
   return rows;
 }
 
-// Returns the seconds per call: the best of several batches of some milliseconds. The calls take turns.
+// Returns the seconds per call of each kernel: the best of several batches of some milliseconds. The calls take turns.
 double seconds_a_call(const std::vector<Call>& calls) {
   const auto time = [&](int turns) {
     return bench::elapsed([&] {
@@ -370,7 +372,7 @@ struct Options {
   std::int64_t threads = 0;
 };
 
-// Measures the limits again for each model, because on a shared machine the speed of the memory changes.
+// The limits are measured again for each model, because the speed of the memory changes on a shared machine.
 Limits measure_limits() {
   const std::size_t cache = bench::last_level_cache(), small = std::max<std::size_t>(std::size_t{1} << 20, cache / 8);
   return {.cache_bytes = cache,

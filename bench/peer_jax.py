@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Times one training step of bench_step's ViT in JAX, compiled as one program. Takes the same flags and prints
+"""Times one training step of bench_step's ViT in JAX, compiled as one program. Takes the flags of bench_step and prints
 the same JSON keys.
 
-Needs: pip install jax numpy. compare.sh --jax runs it in turn with bench_step. With bf16, its residual stream is
-bf16 as well, which is less work than in the other programs.
+The script needs jax and numpy: pip install jax numpy. compare.sh --jax runs the script in turn with bench_step. With
+bf16, the residual stream is bf16 as well, which is less work than in the other programs.
 """
 import argparse
 import functools

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times one training step of bench_step's ViT, or one Hessian-vector product, in PyTorch, with the same flags, JSON
-keys and arithmetic.
+"""Times one training step of bench_step's ViT, or one Hessian-vector product, in PyTorch. Flags, JSON keys and
+arithmetic are the same as in bench_step.
 
-Needs: pip install torch numpy. compare.sh runs it in turn with bench_step.
+The script needs torch and numpy: pip install torch numpy. compare.sh runs the script in turn with bench_step.
 """
 import argparse
 import contextlib

@@ -1,7 +1,7 @@
 // Times one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW. With --work hvp,
 // times one Hessian-vector product: forward, cross-entropy, the gradient with its graph, and the gradient of the
-// gradient along the vector. The last line of stdout is a JSON object with the keys of peer_torch.py and peer_jax.py,
-// which run the same step in PyTorch and JAX. compare.sh runs them in turn.
+// gradient along the vector. The last line of stdout is a JSON object. peer_torch.py and peer_jax.py run the same step
+// in PyTorch and JAX and print an object with the same keys. compare.sh runs the three programs in turn.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Options {
 };
 
 // Returns the method for --gate. "none" is the peers' name for a plain pre-norm residual. The LayerScale of the peers
-// starts at 1e-4 at every depth.
+// has the initial value 1e-4 at every depth.
 nn::GateChoice gate_of(const std::string& name) {
   if (name == "none") return "pre";
   if (name == "layerscale") return nn::methods::layerscale(1e-4);
@@ -82,8 +82,8 @@ void declare(lab::Cli& cli, Options& o) {
   cli.example("--gate layerscale --dropkey 0.1");
 }
 
-// Returns the FLOPs of the matrix products of a step: forward, and twice as many backward. The count includes the
-// gradient of the images, although no program computes it.
+// Returns the FLOPs of the matrix products of a step: the forward products, and twice the same FLOPs for the backward
+// products. The count includes the gradient of the images, although no program computes this gradient.
 double matmul_flops(const Options& o) {
   const auto patches = static_cast<double>((o.image / o.patch) * (o.image / o.patch)), tokens = patches + 1,
              dim = static_cast<double>(o.dim);
@@ -112,7 +112,7 @@ Json measure(const Options& o) {
                  .depth = o.depth,
                  .heads = o.heads,
                  .gate = gate_of(o.gate),
-                 .norm_eps = 1e-5,  // PyTorch's default
+                 .norm_eps = 1e-5,  // the default of PyTorch
                  .drop_key = {.rate = o.dropkey},
                  .pool = nn::Pool::token,
                  .seed = seed});
@@ -158,7 +158,7 @@ Json measure(const Options& o) {
           {"peak_bytes", static_cast<std::int64_t>(end.ru_maxrss) * 1024},
           {"parameters", model.parameter_count()},
           {"products", products == Precision::bf16 ? fmt::format("bf16 by {}", bf16_products().instructions) : "f32"},
-          {"page_faults", end.ru_minflt - faults}};  // minor page faults during the measured steps
+          {"page_faults", end.ru_minflt - faults}};  // number of minor page faults during the measured steps
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # cmake -DLIST=FILE -DOUT=FILE -DTEMPLATE=FILE -P CodeHash.cmake: writes OUT from TEMPLATE and replaces @HASH@ by a
-# hash. The first line of LIST is text (compiler flags) and the other lines are names of files; the hash depends on the
-# text and on the contents of the files. OUT is written only if it changes.
+# hash. The first line of LIST is text (compiler flags). The other lines are names of files. The hash depends on the
+# text and on the contents of the files. OUT is written only if the content of OUT changes.
 file(STRINGS ${LIST} lines)
 list(POP_FRONT lines flags)
 set(all "${flags}")

@@ -1,6 +1,6 @@
-# cmake -DFILE=experiments/lab/report/page.css -DOUT=FILE -P EmbedFile.cmake: writes the C++ source OUT, whose function
-# page_css() returns the bytes of FILE. FILE is relative to the current folder. The header assets.h in the folder of
-# FILE declares the function.
+# cmake -DFILE=experiments/lab/report/page.css -DOUT=FILE -P EmbedFile.cmake: writes the C++ source file OUT. In this
+# example, the function page_css() in OUT returns the bytes of FILE. FILE is relative to the current folder. The header
+# assets.h in the folder of FILE declares the function.
 cmake_path(GET FILE PARENT_PATH folder)
 cmake_path(GET FILE FILENAME name)
 string(MAKE_C_IDENTIFIER ${name} name)

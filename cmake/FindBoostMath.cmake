@@ -1,5 +1,5 @@
-# Finds Boost.Math (distributions and special functions, header-only) as Boost::math. Looks for the header directly,
-# because CMake deprecates its FindBoost from version 3.30 on.
+# Finds Boost.Math (distributions and special functions, header-only) as Boost::math. The module looks for the header
+# directly, because CMake deprecates its FindBoost from version 3.30 on.
 find_path(BoostMath_INCLUDE_DIR boost/math/distributions/students_t.hpp)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(BoostMath REQUIRED_VARS BoostMath_INCLUDE_DIR

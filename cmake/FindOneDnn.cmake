@@ -1,6 +1,6 @@
-# Finds oneDNN as OneDnn::dnnl. Looks for header and library directly, because oneDNN's CMake package fails on systems
-# without OpenCL headers (which Debian only recommends). Set OneDnn_ROOT for another place, such as the folder of a
-# Python wheel.
+# Finds oneDNN as OneDnn::dnnl. The module looks for header and library directly, because oneDNN's CMake package fails
+# on systems without OpenCL headers (which Debian only recommends). If oneDNN is in another place, such as the folder of
+# a Python wheel, set OneDnn_ROOT.
 find_path(OneDnn_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(OneDnn_LIBRARY NAMES dnnl libdnnl.so.3)
 include(FindPackageHandleStandardArgs)

@@ -1,7 +1,7 @@
-# Runs when the package is installed: copies the public headers to include/plumb and changes their includes to
-# "plumb/core/...". The package then adds only include/ to a user's include path, and its headers never pick up a user's
-# core/error.h. Unchanged files are not written again. Expects PLUMB_SOURCE_DIR, PLUMB_UMBRELLA_HEADER (the generated
-# plumb.h) and PLUMB_HEADERS_DESTINATION.
+# Runs when the package is installed. Copies the public headers to include/plumb and changes their includes to
+# "plumb/core/...". Therefore the package adds only include/ to a user's include path, and the headers of the package
+# never pick up a user's core/error.h. Unchanged files are not written again. The script expects PLUMB_SOURCE_DIR,
+# PLUMB_UMBRELLA_HEADER (the generated plumb.h) and PLUMB_HEADERS_DESTINATION.
 file(GLOB_RECURSE headers RELATIVE ${PLUMB_SOURCE_DIR} ${PLUMB_SOURCE_DIR}/core/*.h ${PLUMB_SOURCE_DIR}/core/*.def ${PLUMB_SOURCE_DIR}/autograd/*.h ${PLUMB_SOURCE_DIR}/nn/*.h
      ${PLUMB_SOURCE_DIR}/experiments/*.h)
 foreach(header IN LISTS headers ITEMS plumb.h)

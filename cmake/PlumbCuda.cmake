@@ -1,11 +1,11 @@
-# Sets PLUMB_CUDA_SOURCES, the sources of the cuda backend or of its replacement, and defines
-# plumb_configure_cuda(target), which sets how they are compiled and linked. PLUMB_CUDA selects the backend:
+# Sets PLUMB_CUDA_SOURCES, the source files of the cuda backend or of its replacement. Defines
+# plumb_configure_cuda(target), which sets how these files are compiled and linked. PLUMB_CUDA selects the backend:
 #   OFF       no CUDA backend
-#   ON        compiled by nvcc (CUDA 12 or later). Programs start without a driver and without cuBLASLt: cudart is
-#             linked statically, the other libraries are opened at run time.
+#   ON        compiled by nvcc (CUDA 12 or later). Programs start without a driver and without cuBLASLt, because cudart
+#             is linked statically and the other libraries are opened at run time.
 #   AUTO      ON if a usable nvcc is found, otherwise OFF
-#   EMULATED  compiled by the C++ compiler for the emulated device of tests/cuda_emulator; for tests
-# PLUMB_CUDA_RACES (only with EMULATED) checks the kernels with ThreadSanitizer, and no other files. The default of
+#   EMULATED  compiled by the C++ compiler for the emulated device of tests/cuda_emulator, for tests
+# If PLUMB_CUDA_RACES is ON (only with EMULATED), ThreadSanitizer checks the kernels and no other files. The default of
 # CMAKE_CUDA_ARCHITECTURES is machine code for compute capability 9.0, and PTX for other devices from 8.0 on.
 set(PLUMB_CUDA AUTO CACHE STRING "CUDA backend: AUTO, ON, OFF or EMULATED")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
@@ -30,7 +30,7 @@ if(PLUMB_CUDA MATCHES "^(AUTO|ON)$")
   set(plumb_why_no_cuda "no nvcc of CUDA 12 or later was found (PLUMB_NVCC)")
   if(plumb_nvcc_version VERSION_GREATER_EQUAL 12)
     set(PLUMB_CUDA_FOUND TRUE)
-    if(PLUMB_CUDA STREQUAL AUTO)  # an nvcc that does not fit this compiler is not an error
+    if(PLUMB_CUDA STREQUAL AUTO)  # with AUTO, an nvcc that does not fit this compiler is not an error
       include(CheckLanguage)
       if(NOT CMAKE_CUDA_COMPILER OR NOT PLUMB_NVCC STREQUAL PLUMB_NVCC_CHECKED)
         unset(CMAKE_CUDA_COMPILER CACHE)
@@ -89,8 +89,8 @@ else()
   message(FATAL_ERROR "PLUMB_CUDA: expected AUTO, ON, OFF or EMULATED, got ${PLUMB_CUDA}")
 endif()
 
-# Sets options per source file, so that all other files are compiled in the same way as without CUDA and share a
-# compiler cache.
+# Sets the options of each source file of the backend. All other files are compiled in the same way as without CUDA, so
+# that builds with and without CUDA share a compiler cache.
 function(plumb_configure_cuda target)
   set(kernels ${PLUMB_CUDA_SOURCES})
   list(FILTER kernels INCLUDE REGEX "\\.cu$")

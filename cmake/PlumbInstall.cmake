@@ -1,5 +1,5 @@
-# Installs the package: find_package(plumb) provides plumb::plumb. The target adds include/ to the include path; all
-# headers are in include/plumb.
+# Installs the package. find_package(plumb) provides the target plumb::plumb, which adds include/ to the include path.
+# All headers are in include/plumb.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -6,17 +6,18 @@ function(plumb_configure_target target)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
   endif()
   if(PLUMB_SANITIZE)
-    # The address sanitizer reports null pointers and objects that are too small already.
+    # The address sanitizer already reports null pointers and objects that are too small.
     target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-sanitize=null,object-size
                            -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})
   endif()
 endfunction()
 
-# Files named *_simd.cpp contain Highway kernels. They are compiled once for each instruction set; the program chooses
-# one at run time. x86-64-v2 is the baseline because Debian's Highway has a scalar baseline without 128-bit operations;
-# the mask keeps SSSE3, AVX2 and AVX-512. -O2 would keep arrays of vectors in memory. Products and sums are fused only
-# where the source says so, so that a kernel gives the same bits alone and inlined in another.
+# Files named *_simd.cpp contain Highway kernels. These files are compiled once for each instruction set, and the
+# program chooses an instruction set at run time. The baseline is x86-64-v2, because Debian's Highway has a scalar
+# baseline without 128-bit operations. The mask keeps SSSE3, AVX2 and AVX-512. The files need -O3, because -O2 would
+# keep arrays of vectors in memory. Products and sums are fused only at the places that the source code names. Therefore
+# a kernel gives the same bits alone and inlined in another kernel.
 function(plumb_simd_sources target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
@@ -25,13 +26,15 @@ function(plumb_simd_sources target)
     list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=0x48D0)
   endif()
   if(PLUMB_SANITIZE)
-    list(APPEND flags -fno-sanitize=alignment,vptr)  # loads that need no alignment, no virtual functions
+    # Some loads need no alignment, and there are no virtual functions.
+    list(APPEND flags -fno-sanitize=alignment,vptr)
   endif()
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
 endfunction()
 
-# Adds a source file to the target that is made from cmake/<template>.cpp.in. @HASH@ is replaced by a hash of the given
-# files and of the compiler flags, updated at each build. The hash tells apart results of different code.
+# Makes a source file from cmake/<template>.cpp.in and adds the file to the target. @HASH@ is replaced by a hash of the
+# given files and of the compiler flags. The hash is updated at each build. Results of different code have different
+# hashes.
 function(plumb_add_code_hash target template)
   list(SORT ARGN)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
@@ -48,7 +51,7 @@ function(plumb_add_code_hash target template)
 endfunction()
 
 # Compiles files such as experiments/lab/report/page.css into the target. A function such as page_css() returns the
-# bytes; assets.h in the folder of the file declares it. Paths are relative to the project.
+# bytes of a file. assets.h in the folder of the file declares the function. Paths are relative to the project.
 function(plumb_embed target)
   foreach(file IN LISTS ARGN)
     set(out ${PROJECT_BINARY_DIR}/embedded/${file}.cpp)

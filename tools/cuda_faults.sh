@@ -2,14 +2,15 @@
 # Plants faults into a copy of the cuda backend, one at a time, and checks that the tests on the emulated device catch
 # each fault.
 # Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names match the regular expression
-# Prints the test that caught each fault, and ends with the line "N of N caught". Run nothing else at the same time: a
-# test that takes more than ten minutes counts as endless, and the fault then counts as caught.
+# Prints the name of the test that caught each fault. The last line is "N of N caught". Run nothing else at the same
+# time: a test that takes more than ten minutes counts as endless, and the fault of an endless test counts as caught.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD copy=$PWD/build/faults
 pattern=${1:-}
 
-# The fields are: name | file | perl substitution (must change the file) | tests, schedule and test case that run first
+# Prints one line per fault: name | file | perl substitution, which must change the file | tests, schedule and test case
+# to try first.
 faults() {
   cat <<'LIST'
 pinned memory filled again too early|backends/cuda/memory.cpp|s/wait_for\(halves_\[current_\]\.emptied\);//|cuda lazy uploads of any size*
@@ -60,7 +61,7 @@ mask of the scores left out|backends/cuda/attention_softmax.cu|s/if \(draw_masks
 LIST
 }
 
-# Before the first fault is planted, check that every substitution changes its file.
+# Before the first fault is planted, this loop checks that every substitution changes its file.
 while IFS='|' read -r name file change first; do
   if perl -0pe "$change" "$file" | cmp -s - "$file"; then echo "error: fault '$name': the substitution matches nothing in $file; update it in the list" >&2; exit 1; fi
 done < <(faults)
@@ -70,8 +71,8 @@ mkdir -p "$copy"
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 cd "$copy"
 export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
-# Builds and runs tests under a schedule or the race checker: tests TESTS eager|lazy|races [CASE]. Exit status 125 means
-# that the build failed.
+# Builds and runs tests under a schedule or the race checker: tests TESTS eager|lazy|races [CASE]. If the build fails,
+# the status is 125.
 tests() {
   local preset=emulated
   [ "$2" != races ] || preset=emulated-races
@@ -80,9 +81,9 @@ tests() {
   PLUMB_EMULATED_SCHEDULE=$2 timeout 600 "build/$preset/tests/${1}_tests" --abort ${3:+"$3"}
 }
 
-# Prints the first test that fails, and the schedule of that test. Prints nothing if all tests pass. The test in the
-# argument runs first, then all other tests in the order below.
-caught_by() {  # optional argument: the test that runs first, 'TESTS SCHEDULE [CASE]'
+# Prints the first test that fails, and the schedule of this test. If all tests pass, prints nothing. Runs the tests of
+# the argument first, then the tests of the list below in this order.
+caught_by() {  # optional argument: the tests to run first, 'TESTS SCHEDULE [CASE]'
   local schedule name status only
   while read -r name schedule only; do
     status=0
@@ -96,7 +97,7 @@ caught_by() {  # optional argument: the test that runs first, 'TESTS SCHEDULE [C
   done < <([ $# = 0 ] || echo "$1"; printf '%s\n' 'backends eager' 'ops eager' 'cuda eager' 'backends lazy' 'ops lazy' 'cuda lazy')
 }
 
-# Without a fault, all tests must pass, and each hint (the last field of a fault) must name existing tests.
+# Without a fault, all tests must pass. Each test in the list of faults must exist and pass.
 by=$(caught_by)
 [ -z "$by" ] || { echo "error: a test fails without any fault: $by; fix it first" >&2; exit 1; }
 while read -r name schedule only; do

@@ -1,5 +1,5 @@
-// Reads lines "KERNEL;REGISTERS;STACK;SHARED", and appends the occupancy in percent to each line. The occupancy is the
-// share of a multiprocessor's threads that blocks of 256 threads can fill, at compute capability 9.0. The program uses
+// Reads lines "KERNEL;REGISTERS;STACK;SHARED" and appends the occupancy in percent to each line. The occupancy is the
+// share of a multiprocessor's threads (compute capability 9.0) that blocks of 256 threads can fill. The program uses
 // CUDA's occupancy rules and needs no device.
 #include <cuda_occupancy.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 int main() {
-  cudaOccDeviceProp device;  // an H100, with compute capability 9.0
+  cudaOccDeviceProp device;  // compute capability 9.0, as on an H100
   device.computeMajor = 9, device.computeMinor = 0;
   device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;
   device.regsPerBlock = 65536, device.regsPerMultiprocessor = 65536;

@@ -2,10 +2,10 @@
 # Compiles the kernels of the cuda backend for compute capability 9.0, with warnings and register spills as errors.
 # Compares the resources of each kernel with backends/cuda/resources.csv: registers, bytes of stack, bytes of static
 # shared memory, and occupancy. The occupancy is the share of a multiprocessor's threads that blocks of 256 threads can
-# fill. Dynamic shared memory, which norms and attention use, is not counted in the occupancy.
+# fill. The occupancy does not count dynamic shared memory, which norms and attention use.
 # Usage: tools/cuda_resources.sh [--update]      --update: write the results of this nvcc to the table
-# If there is no nvcc ($CUDACXX or on the PATH), the script prints a notice and succeeds. If the table has no rows for
-# the version of nvcc, the script only prints the results.
+# Without nvcc ($CUDACXX or on the PATH), the script prints a notice and succeeds. If the table has no rows for the
+# version of nvcc, the script only prints the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=backends/cuda/resources.csv
@@ -32,7 +32,7 @@ export -f compile
 export nvcc work
 printf '%s\n' backends/cuda/*.cu | xargs -P "$(nproc)" -I{} bash -c 'compile "$1"' _ {}
 
-# Prints one line per kernel: the name without namespaces and parameters, then the resources.
+# This loop prints one line per kernel: the name without namespaces and parameters, then the resources.
 for log in "$work"/*.cu.log; do
   sed -n "s/^ptxas info *: Compiling entry function '\([^']*\)'.*/kernel \1/p
           s/^ *\([0-9]*\) bytes stack frame.*/stack \1/p

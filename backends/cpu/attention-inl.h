@@ -1,5 +1,5 @@
-// Code shared by the two passes of attention: the scratch memory of a (sample, head) pair, and the keys that its
-// queries may attend to.
+// Code shared by the forward and the backward pass of attention: the scratch memory of a (sample, head) pair, and the
+// keys that the queries of the pair may attend to.
 #if defined(PLUMB_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_ATTENTION_INL
 #undef PLUMB_CPU_ATTENTION_INL
@@ -20,14 +20,14 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-// Sizes of the padded matrices. Queries are processed in blocks of `rows`, so that the scores of a block stay in the
-// first two caches.
+// Sizes of the padded matrices. Queries are processed in blocks of at most `rows`, so that the scores of a block stay
+// in the first-level and second-level caches.
 struct Layout {
   std::int64_t keys;  // columns of the scores: M rounded up to whole vectors
   std::int64_t dims;  // columns of q, k, v, out: head_dim rounded up to whole vectors
-  std::int64_t rows;  // most queries per block
-  std::int64_t
-      columns;  // columns of k^T and v^T: an odd number of cache lines, so that a column spreads over many cache sets
+  std::int64_t rows;  // largest number of queries per block
+  // Columns of k^T and v^T: an odd number of cache lines, so that a column spreads over many cache sets.
+  std::int64_t columns;
   std::int64_t groups;  // groups of eight keys
   std::int64_t words;   // 64-bit words per row of key bits
 
@@ -49,7 +49,7 @@ struct Layout {
   }
 };
 
-// Divides a scratch buffer into pieces, each starting on a 64-byte boundary.
+// Divides a scratch buffer into pieces. Each piece starts on a 64-byte boundary.
 class Carver {
  public:
   explicit Carver(float* p) : p_(p) {}
@@ -67,7 +67,8 @@ class Carver {
   float* p_;
 };
 
-// Returns the address of a row of a head. The heads of a call are all f32 or all bf16; T is their type.
+// Returns the address of the row of `token` in head `head` of sample `b`. T is the type of the
+// elements. All heads of a call are f32, or all are bf16.
 template <class T>
 HWY_INLINE const T* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
   return h.array.data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
@@ -77,7 +78,7 @@ HWY_INLINE T* row(const HeadsOut& h, std::int64_t b, std::int64_t head, std::int
   return h.array.mutable_data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
 }
 
-// The rows from row `first` of the head on, for a product to prefetch while it computes.
+// Returns the rows from row `first` of the head on. A product prefetches these rows while it computes.
 template <class T, class A>
 HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim,
                        std::int64_t first) {
@@ -86,8 +87,8 @@ HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, s
           dim * bytes};
 }
 
-// Rows in f32 with whole vectors. padded() returns x itself if it is f32 and its rows fill whole vectors, and otherwise
-// a copy padded with zeros.
+// Rows in f32. padded() returns x itself if x is f32 and its rows fill whole vectors. Otherwise padded() returns a copy
+// of x, with each row padded with zeros to `dims` elements.
 struct Rows {
   const float* data;
   std::int64_t stride;
@@ -103,7 +104,7 @@ HWY_INLINE Rows padded(const T* x, std::int64_t rows, std::int64_t dim, std::int
   return {copy, dims};
 }
 
-// Returns the rows as f32; rows need not fill whole vectors, so only bf16 is copied.
+// Returns the rows as f32. The rows need not fill whole vectors, so only bf16 rows are copied.
 HWY_INLINE Rows as_f32(const float* x, std::int64_t, std::int64_t, std::int64_t stride, float*, std::int64_t) {
   return {x, stride};
 }
@@ -112,7 +113,7 @@ HWY_INLINE Rows as_f32(const bfloat16* x, std::int64_t rows, std::int64_t dim, s
   return padded(x, rows, dim, stride, copy, dims);
 }
 
-// Writes the rows of x to y, without the padding.
+// Writes the rows of x to y without the padding.
 template <class T>
 HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y,
                       std::int64_t stride) {
@@ -123,7 +124,7 @@ HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std:
 
 enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
 
-// The keys that each query of a block may attend to, as one row of bits per query. Bits from M on are 0.
+// The keys that each query of a block may attend to, as one row of bits per query. Bits from number M on are 0.
 class KeyBits {
  public:
   KeyBits(const AttentionCall& call, const Layout& layout, Carver& scratch)
@@ -146,7 +147,7 @@ class KeyBits {
     std::fill_n(state_, layout.rows, RowState::attends);
   }
 
-  // Draws the bits of the queries first ... first + rows - 1.
+  // Draws the bits of the queries from `first` to `first + rows - 1`.
   void draw(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
     const auto sample_head = static_cast<std::uint32_t>((call_.first_sample + b) * call_.heads + h);
     if (call_.dropout.threshold) {
@@ -157,7 +158,7 @@ class KeyBits {
     }
     if (!masked()) return;
     const KeyMask& drop = call_.drop_key;
-    const bool column = drop.sharing == DropSharing::column;  // one row of draws serves all queries
+    const bool column = drop.sharing == DropSharing::column;  // with `column`, one row of draws serves all queries
     if (drop.threshold) {
       const std::int64_t drawn_rows = column ? 1 : rows;
       count(column ? 0 : first, drawn_rows);
@@ -196,8 +197,8 @@ class KeyBits {
   }
 
   RowState state(std::int64_t r) const { return state_[r]; }
-  // Masks of the keys j ... j + W - 1 for query `r` of the block. kept: the keys before the softmax; undropped: the
-  // keys that attention dropout keeps; inside: the keys below M.
+  // Masks of the keys from j to j + W - 1 for query `r` of the block. kept: the keys that the softmax includes;
+  // undropped: the keys that attention dropout keeps; inside: the keys below M.
   Mask kept(std::int64_t r, std::int64_t j) const { return lanes(masked() ? kept_ + r * words_ : all_, j); }
   Mask undropped(std::int64_t r, std::int64_t j) const { return lanes(undropped_ + r * words_, j); }
   Mask inside(std::int64_t j) const { return lanes(all_, j); }
@@ -209,7 +210,8 @@ class KeyBits {
     for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
     return all != 0;
   }
-  // Sets the counters for `rows` rows of draws from query `first` on. All samples and heads use the same counters.
+  // Sets the counters for `rows` rows of draws, beginning with query `first`. All samples and heads use the same
+  // counters.
   void count(std::int64_t first, std::int64_t rows) {
     if (first == counted_from_ && rows <= counted_rows_) return;
     counted_from_ = first;
@@ -217,8 +219,8 @@ class KeyBits {
     for (std::int64_t r = 0, i = 0; r < rows; ++r)
       for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
   }
-  // Sets `to` to `from` without the drawn bits of row r. It also reads drawn bits after the end of the row; `from` is 0
-  // there.
+  // Sets `to` to `from` without the drawn bits of row r. Also reads drawn bits after the end of the row, but `from` is
+  // 0 at these places.
   void without(const std::uint64_t* from, std::int64_t r, std::uint64_t* to) const {
     for (std::int64_t w = 0; w < words_; ++w) {
       std::uint64_t dropped = 0;
@@ -233,7 +235,7 @@ class KeyBits {
       for (std::int64_t j = 0; j < n; ++j) bits[w] |= std::uint64_t{keep[64 * w + j] != 0} << j;
     }
   }
-  // Clears the bits after `last`.
+  // Clears the bits after bit number `last`.
   void keep_up_to(std::int64_t last, std::uint64_t* bits) const {
     for (std::int64_t w = 0; w < words_; ++w) {
       const std::int64_t kept = std::clamp<std::int64_t>(last + 1 - 64 * w, 0, 64);

@@ -1,4 +1,4 @@
-// Parts of attention that do not depend on the instruction set.
+// Functions of attention that do not depend on the instruction set.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ inline float survivor_scale(const AttentionCall& call) {
   return t >= 65536 ? 0.0f : static_cast<float>(1 / (1 - t / 65536.0));
 }
 
-// Whether all operands have the same dtype.
+// Returns whether all operands have the same dtype.
 template <class First, class... Others>
 bool of_one_dtype(const First& first, const Others&... others) {
   return ((others.array.dtype() == first.array.dtype()) && ...);
 }
 
-// Returns the number of (sample, head) pairs per parallel block: at least about 5 us of work, but few enough pairs that
-// the threads get even shares.
+// Returns the number of (sample, head) pairs per parallel block. A block has at least about 5 us of work, but few
+// enough pairs that the threads get even shares.
 inline std::int64_t attention_grain(const AttentionCall& call) {
   return std::max<std::int64_t>(1, 125'000 / std::max<std::int64_t>(1, call.queries * call.keys * call.head_dim));
 }
@@ -33,7 +33,7 @@ inline void drop_by_seeds(const KeyMask& drop, std::int64_t keys, const std::uin
                      reach = drop.window / 2;
   std::fill_n(dropped, bytes, std::uint8_t{0});
   const auto drop_cells = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
-                              std::int64_t right) {  // both ends included
+                              std::int64_t right) {  // both ends are included
     for (std::int64_t i = std::max<std::int64_t>(top, 0); i <= std::min(bottom, H - 1); ++i) {
       const std::int64_t row = off_grid + i * W, end = row + std::min(right, W - 1);
       for (std::int64_t key = row + std::max<std::int64_t>(left, 0); key <= end; ++key)

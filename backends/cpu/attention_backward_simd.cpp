@@ -1,10 +1,11 @@
 // The backward pass of attention. P = exp(scale (q k^T - top)) / total is recomputed in the same way as in the forward
-// pass. With P' = m P / (1 - p) under dropout and dP = m (dout v^T) / (1 - p):
+// pass. Without dropout, P' = P and dP = dout v^T. Under dropout with mask m and rate p, P' = m P / (1 - p) and dP = m
+// (dout v^T) / (1 - p). Then:
 //   dS = scale P (dP - D), D = sum_j P_j dP_j;  dq = dS k, dk = dS^T q, dv = P'^T dout.
 // D is summed from exactly these P and dP. The alternative D = dout . out is the same number with other rounding. In a
-// saturated row (P = 1 at one key) dS must be 0, but with the alternative it would be the rounding difference times P,
-// and dq would be this difference times k. Rows without a kept key (EmptyRow): for `zero`, P = 0; for `paper`, P = 1/M
-// and dS = 0.
+// saturated row (P = 1 at one key), dS must be 0. With the alternative, dS would be the rounding difference times P,
+// and dq would be this difference times k. In rows without a kept key, P depends on the rule (EmptyRow): for `zero`, P
+// = 0; for `paper`, P = 1 / M and dS = 0.
 #include "backends/cpu/attention.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -19,9 +20,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// For the queries of a block: turns the scores in `s` into P', and dout v^T in `d` into dS. `p` is room for P; without
-// dropout it is `s` itself. `parts` is room for one vector per row. `sums` holds the largest score and the total of
-// each row. The code makes two passes over the rows, so that no row waits for its own sum over lanes.
+// Turns the scores `s` of a block of queries into P', and `d` from dout v^T into dS. `p` is memory for P. Without
+// dropout, `p` is `s` itself. `parts` is memory for one vector per row. `sums` holds the largest score and the total of
+// each row. Two passes over the rows are faster than one pass, because no row then waits for its own sum over lanes.
 HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
                                    const float* sums, float* p, float* parts, float* s, float* d) {
   const bool dropout = call.dropout.threshold != 0;
@@ -85,7 +86,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                *const dq_rows = carver.take(l.rows * l.dims);
   float *const p = carver.take(call.dropout.threshold ? l.rows * l.keys : 0), *const parts = carver.take(l.rows * W);
   KeyBits bits(call, l, carver);
-  std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() leaves the columns after the keys unchanged
+  std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() does not write the columns after the keys
   std::fill_n(vt, hd * l.columns, 0.0f);
 
   for (std::int64_t i = begin; i < end; ++i) {
@@ -171,7 +172,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
   }
 }
 
-// Computes the (sample, head) pairs begin ... end - 1 of batch * heads.
+// Computes the (sample, head) pairs from `begin` to `end - 1` of batch * heads.
 void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v,
                        const float* sums, const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv,
                        std::int64_t begin, std::int64_t end) {

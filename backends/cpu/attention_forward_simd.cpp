@@ -1,5 +1,5 @@
-// The forward pass of attention. It computes one (sample, head) pair at a time, in blocks of queries whose scores stay
-// in cache. K is transposed once, so that both products read along rows.
+// The forward pass of attention. The code computes one (sample, head) pair at a time, in blocks of queries whose scores
+// stay in cache. K is transposed once, so that both products read along rows.
 #include <cmath>
 #include <limits>
 
@@ -18,9 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // Turns the scores of a block's queries into weights that are not normalized yet, and applies attention dropout. `sums`
-// gets the largest q.k of each row and the sum of the exponentials relative to it. `scales` gets the factors that turn
-// weights into probabilities. `parts` is room for one vector per row. The code makes three passes over the rows,
-// because a single pass would wait at every row for the sums over lanes.
+// gets two values for each row: the largest q.k, and the sum of the exponentials relative to this q.k. `scales` gets
+// the factors that turn weights into probabilities. `parts` is memory for one vector per row. The code makes three
+// passes over the rows, because a single pass would wait at every row for the sums over lanes.
 HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
                              float* s, float* parts, float* sums, float* scales) {
   const bool dropout = call.dropout.threshold != 0;
@@ -37,7 +37,7 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
     V sum = zero();
     for (std::int64_t j = 0; j < keys; j += W) {
       float* const at = s + r * keys + j;
-      // Zero the masked lanes after the exponential: their exponentials might be denormal, which is slow.
+      // The masked lanes become 0 after the exponential, because their exponentials might be denormal, which is slow.
       const V p = state == RowState::attends
                       ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
                   : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
@@ -71,7 +71,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
                *const q_copy = carver.take(q_floats), *const parts = carver.take(l.rows * W),
                *const scales = carver.take(l.rows);
   KeyBits bits(call, l, carver);
-  std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() leaves the columns after the keys unchanged
+  std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() does not write the columns after the keys
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
@@ -117,7 +117,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
   }
 }
 
-// Computes the (sample, head) pairs begin ... end - 1 of batch * heads.
+// Computes the (sample, head) pairs from `begin` to `end - 1` of batch * heads.
 void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
                       float* sums, std::int64_t begin, std::int64_t end) {
   (out.array.dtype() == DType::bf16 ? attend<bfloat16> : attend<float>)(call, q, k, v, out, sums, begin, end);

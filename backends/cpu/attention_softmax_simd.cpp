@@ -1,5 +1,5 @@
 // Softmax and dropout of attention scores under the masks of a call, row by row. The masks of a (sample, head) pair are
-// drawn as bits, for a block of queries at a time.
+// drawn as bits for one block of queries at a time.
 #include <cmath>
 
 #include "backends/cpu/attention.h"
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // Calls f(bits, row within bits, index of the row's first element in [B, H, N, M]) for each row of the (sample, head)
-// pairs begin ... end - 1.
+// pairs from `begin` to `end - 1`.
 template <class F>
 HWY_INLINE void each_row(const AttentionCall& call, std::int64_t begin, std::int64_t end, F&& f) {
   const Layout l(call);
@@ -85,8 +85,8 @@ HWY_EXPORT(AttentionDropoutRows);
 
 namespace {
 
-// Calls f(begin, end) for blocks of (sample, head) pairs. One score costs about as much as 20 multiplications of a
-// product, hence head_dim = 20.
+// Calls f(begin, end) for blocks of (sample, head) pairs. attention_grain() counts multiplications per score. One score
+// costs about as much as 20 multiplications of a product, hence head_dim = 20.
 template <class F>
 void each_block(const AttentionCall& call, F&& f) {
   AttentionCall cost = call;

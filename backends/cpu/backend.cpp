@@ -1,5 +1,5 @@
-// The kernel table of the cpu backend: the cpu kernels for f32 (some also for bf16), the reference kernels for the
-// rest.
+// The kernel table of the cpu backend. The table has cpu kernels for f32, and some for bf16 as well. All other calls
+// use the reference kernels.
 #include "core/backend.h"
 
 #include <fstream>

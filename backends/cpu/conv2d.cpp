@@ -1,5 +1,5 @@
-// 2-d convolution by oneDNN, in blocks of samples. Blocks depend only on the shape, and one thread computes one block.
-// The blocks' weight gradients are added in order.
+// 2-d convolution by oneDNN, in blocks of samples. The blocks depend only on the shape, and one thread computes one
+// block. The weight gradients of the blocks are added in order.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/onednn.h"
@@ -12,9 +12,10 @@ namespace {
 // A convolution split into blocks of samples.
 struct Blocks {
   Convolution all;
-  std::int64_t x_size, y_size;  // elements of one sample
-  std::int64_t grain,
-      count;  // grain: samples per block. There are up to eight blocks, or one below half a million operations
+  std::int64_t x_size, y_size;  // x_size, y_size: number of elements of one sample
+  // grain: number of samples per block; count: number of blocks. If the convolution has at least half a million
+  // operations, there are up to eight blocks. Otherwise there is one block.
+  std::int64_t grain, count;
 
   Blocks(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y)
       : all{.samples = x.dim(0),
@@ -32,7 +33,7 @@ struct Blocks {
                                                                        : (x.dim(0) + 7) / 8),
         count((x.dim(0) + grain - 1) / grain) {}
 
-  // Calls f(convolution of the block, index of the block, offset of its samples in x, offset in y).
+  // Calls f(convolution of the block, index of the block, offset of the block's samples in x, offset in y).
   template <class F>
   void run(F&& f) const {
     parallel_for(all.samples, grain, [&](std::int64_t begin, std::int64_t end) {

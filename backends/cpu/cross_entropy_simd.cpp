@@ -1,5 +1,6 @@
-// Cross-entropy over the last axis, with labels and smoothing or with soft targets t.
-// Loss of a row = lse sum(t) - sum(t x); dx = dloss / R (softmax(x) sum(t) - t).
+// Cross-entropy over the last axis. The target t of a row is a smoothed label, or a row of given probabilities. The
+// loss of a row is lse sum(t) - sum(t x), with lse = log sum exp(x). The gradient is dx = dloss / R (softmax(x) sum(t)
+// - t).
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
@@ -21,7 +22,7 @@ HWY_INLINE float sum(const float* x, std::int64_t n) {
   return sum_lanes(s);
 }
 
-// Exactly one of `labels` and `target` is null. `losses` gets one loss per row.
+// Exactly one of `labels` and `target` is null. `losses` gets one loss per row, and `lse` gets one lse per row.
 void CrossEntropyRows(const float* x, const std::int64_t* labels, const float* target, float smoothing,
                       std::int64_t rows, std::int64_t C, float* losses, float* lse) {
   for (std::int64_t r = 0; r < rows; ++r, x += C) {
@@ -30,7 +31,7 @@ void CrossEntropyRows(const float* x, const std::int64_t* labels, const float* t
       losses[r] = (1 - smoothing) * (l - x[labels[r]]);
       if (smoothing != 0) losses[r] += smoothing * (l - sum(x, C) / static_cast<float>(C));
     } else {
-      V s = zero();  // sum of t (lse - x), which avoids a difference of large sums
+      V s = zero();  // sum of t (lse - x); this form avoids a difference of large sums
       for_lanes(C, [&](std::int64_t i, auto part) HWY_ATTR {
         s = hn::MulAdd(load(target + r * C + i, part), hn::Sub(set(l), load(x + i, part)), s);
       });

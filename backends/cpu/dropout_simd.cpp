@@ -1,4 +1,4 @@
-// Dropout. The mask is drawn again whenever it is needed and never stored.
+// Dropout. The mask is never stored. Each kernel call draws the mask again.
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
 
@@ -11,17 +11,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Computes y = x / (1 - p) or 0 for n elements. `element` is the index of the first element in its array.
+// Computes y = x / (1 - p) for kept elements and y = 0 for dropped elements, for n elements. `element` is the index of
+// the first element in its array.
 void DropoutRun(const float* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t element,
                 std::int64_t n, float* y) {
-  constexpr std::int64_t chunk = 64;  // blocks of 8 elements
+  constexpr std::int64_t chunk = 64;  // number of draw blocks per chunk; a draw block covers 8 elements
   const V scale = set(static_cast<float>(1 / (1 - threshold / 65536.0)));
   std::uint32_t counters[chunk];
   std::uint8_t dropped[chunk + 8];
   while (n > 0) {
     const std::uint64_t block = element / 8, high = block >> 32;
     const auto skipped = static_cast<std::int64_t>(element % 8);
-    // All blocks of a chunk must have the same high word of the counter.
+    // All draw blocks of a chunk must have the same high word of the counter.
     const std::int64_t blocks =
         std::min<std::int64_t>({chunk, (skipped + n + 7) / 8,
                                 static_cast<std::int64_t>(std::min(((high + 1) << 32) - block, std::uint64_t{chunk}))});

@@ -1,5 +1,6 @@
-// DyT over the last axis: y = gamma t + beta, t = tanh(alpha x). The backward pass recomputes t: dx = alpha u, u =
-// gamma dy (1 - t^2); dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy. Each block of rows keeps partial sums.
+// DyT over the last axis: y = gamma t + beta, t = tanh(alpha x). The backward pass recomputes t. The gradients are dx =
+// alpha u with u = gamma dy (1 - t^2), dalpha = sum u x, dgamma = sum dy t and dbeta = sum dy. Each block of rows keeps
+// partial sums.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -23,8 +24,7 @@ void DytRows(const float* x, float alpha, const float* gamma, const float* beta,
     });
 }
 
-// dx may be null. dgamma and dbeta [D] get the partial sums of this block of rows; the return value is the partial sum
-// of dalpha.
+// dx may be null. dgamma and dbeta [D] get the partial sums of this block of rows. Returns the partial sum of dalpha.
 float DytBackwardRows(const float* dy, const float* x, float alpha, const float* gamma, std::int64_t rows,
                       std::int64_t D, float* dx, float* dgamma, float* dbeta) {
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

@@ -1,5 +1,5 @@
 // Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are visited row by row
-// (walk.h). Arrays are dense, so within a row each operand is either a run of elements or a single element.
+// (walk.h). Arrays are dense. Therefore each operand of a row is either a run of elements or a single element.
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
@@ -34,7 +34,8 @@ HWY_INLINE void map(const float* x, float* y, std::int64_t n, Op op) {
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(x + i, part)), y + i, part); });
 }
 
-// Highway's exp, log and log1p expect finite arguments within their domain. These wrappers handle all other arguments.
+// Highway's exp, log and log1p expect finite arguments within the domain of the function. These wrappers also accept
+// all other arguments.
 HWY_INLINE V exp(V x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(f32, hn::Min(x, set(104.0f)))); }
 HWY_INLINE V log(V x) {
   const V infinity = hn::Inf(f32), nan = hn::NaN(f32);
@@ -51,7 +52,7 @@ HWY_INLINE V log1p(V x) {
   return hn::IfThenElse(hn::Ge(x, set(-1.0f)), y, nan);
 }
 HWY_INLINE V sigmoid(V x) {
-  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // at most 1: no overflow
+  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // e is at most 1, so nothing overflows
   return hn::Div(hn::IfThenElse(hn::Lt(x, zero()), e, one), hn::Add(one, e));
 }
 HWY_INLINE V sign(V x) {
@@ -135,7 +136,7 @@ HWY_INLINE void combine(const float* a, bool a_run, const float* b, bool b_run, 
     for_lanes(n, [&, v = op(set(*a), set(*b))](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
 }
 
-// If a_run, a has n elements; otherwise it has one element. The same holds for b.
+// If `a_run`, a has n elements; otherwise a has one element. `b_run` means the same for b.
 void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n) {
   switch (op) {
     case Binary::add:
@@ -167,7 +168,7 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
   }
 }
 
-// Adds two bf16 arrays, such as gradients.
+// Adds two bf16 arrays. Gradients in bf16 use this function.
 void AddHalves(const bfloat16* a, const bfloat16* b, bfloat16* y, std::int64_t n) {
   for_lanes(n, [&](std::int64_t i, auto part)
                    HWY_ATTR { store(hn::Add(load(a + i, part), load(b + i, part)), y + i, part); });

@@ -1,5 +1,6 @@
-// The residual junction y = skip + s g branch. The gate g has one element or one per channel; s is a factor per sample
-// (drop-path). Backward: dbranch = s g dy, dg = sum s dy branch. Each block of rows keeps partial sums of dg.
+// The residual junction y = skip + s g branch. The gate g has one element, or one element per channel. s is a factor
+// per sample (drop-path). The backward pass computes dbranch = s g dy and dg = sum s dy branch. Each block of rows
+// keeps partial sums of dg.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -14,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// gate is [D] or null. s is the factor of all rows.
+// gate is [D], or null for a gate of 1. s is the factor of all rows.
 void GatedRows(const float* skip, const float* branch, const float* gate, float s, std::int64_t rows, std::int64_t D,
                float* y) {
   const V vs = set(s);
@@ -34,7 +35,7 @@ void GatedBackwardRows(const float* dy, const float* gate, float s, std::int64_t
     });
 }
 
-// Adds to dgate [D]: s times the sum over rows of dy branch.
+// Adds s times the sum of dy branch over the rows to dgate [D].
 void GateGradientRows(const float* dy, const float* branch, float s, std::int64_t rows, std::int64_t D, float* dgate) {
   const V vs = set(s);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -59,8 +60,8 @@ namespace {
 
 struct Junction {
   std::int64_t D, R, rows_per_sample;
-  const float* gate;  // [D] or null
-  float factor;       // a gate of one element, or 1
+  const float* gate;  // [D] if the gate has several elements, else null
+  float factor;       // the gate if the gate has one element, else 1
   const float* row_scale;
 
   Junction(const Array& x, const Array& gate_array, const Array& scale_array)
@@ -71,8 +72,8 @@ struct Junction {
         factor(gate_array.defined() && !gate ? *gate_array.data<float>() : 1.0f),
         row_scale(scale_array.defined() ? scale_array.data<float>() : nullptr) {}
 
-  // Splits the rows [begin, end) into parts that belong to one sample each. Calls f(first row, number of rows, scale of
-  // the sample) for each part.
+  // Splits the rows [begin, end) into parts of one sample each. Calls f(first row, number of rows, scale of the sample)
+  // for each part.
   template <class F>
   void each_sample(std::int64_t begin, std::int64_t end, F&& f) const {
     while (begin < end) {

@@ -1,5 +1,5 @@
 // GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. oneDNN could
-// compute GELU at the end of its product, but that costs more than this pass, and the backward pass needs the
+// compute GELU at the end of its product. But GELU in oneDNN costs more than this pass, and the backward pass needs the
 // derivative.
 #if defined(PLUMB_CPU_GELU_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_GELU_INL
@@ -17,10 +17,10 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // The erf form. For negative u, Phi(u) = exp(-u^2 / 2) P(t) with t = 1 / (1 + 0.2316419 |u|). P is a fitted polynomial
-// with relative error 7e-8. So Phi is as accurate in its tail as in the middle, unlike (1 + erf) / 2. The derivative
-// needs the exponential anyway: phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
+// with a relative error of 7e-8. Therefore Phi is as accurate in its tail as in the middle, unlike (1 + erf) / 2. The
+// derivative needs the exponential anyway: phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
 struct ErfForm {
-  V u, bell, cdf;  // bell = exp(-u^2 / 2)
+  V u, bell, cdf;  // bell = exp(-u^2 / 2), cdf = Phi(u)
 
   explicit ErfForm(V x) : u(x) {
     bell = exp2_or_zero(hn::Mul(hn::Mul(u, u), set(-0.5f * log2_e)));
@@ -49,15 +49,15 @@ struct TanhForm {
 
   explicit TanhForm(V x) : u(x) {
     const V z = hn::Mul(u, hn::MulAdd(hn::Mul(u, u), set(c * cube), set(c)));
-    // Clipping loses nothing, because s is 2^-100 there. The comparison lets NaN pass.
+    // Clipping t at 100 loses nothing, because s is only 2^-100 at this limit. The comparison lets NaN pass.
     const V t = hn::Mul(z, set(-2 * log2_e));
     e = exp2_or_zero(hn::IfThenElse(hn::Gt(t, set(100.0f)), set(100.0f), t));
     s = reciprocal(hn::Add(set(1.0f), e));
   }
   V value() const { return hn::Mul(u, s); }
   V slope() const {
-    const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c));  // 2 dz/du
-    return hn::MulAdd(hn::Mul(hn::Mul(u, s), hn::Mul(e, s)), dz, s);        // 1 - s = e s
+    const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c));  // twice dz/du
+    return hn::MulAdd(hn::Mul(hn::Mul(u, s), hn::Mul(e, s)), dz, s);        // with 1 - s = e s
   }
   V curvature() const {  // s (1 - s) (2 dz + u ((1 - 2 s) dz^2 + dz'))
     const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c)), other = hn::Mul(e, s);
@@ -79,8 +79,7 @@ HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std
     });
 }
 
-// Computes y = gelu(x + b) and dgelu = gelu'(x + b). b is [D] or null. dgelu is null if it is not wanted. y or dgelu
-// may be x itself.
+// Computes y = gelu(x + b) and dgelu = gelu'(x + b). b is [D] or null. dgelu may be null. y or dgelu may be x itself.
 template <class Y>
 HWY_INLINE void gelu_rows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y,
                           Y* dgelu) {

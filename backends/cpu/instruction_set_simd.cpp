@@ -18,7 +18,7 @@
 namespace plumb::cpu {
 namespace {
 
-// Whether the operating system saves the registers with these bits of XCR0 for each thread.
+// Returns whether the operating system saves the registers with these bits of XCR0 for each thread.
 bool keeps([[maybe_unused]] unsigned states) {
 #if HWY_ARCH_X86
   unsigned a, b, c, d;
@@ -43,7 +43,7 @@ Features of_processor() {
   unsigned a, b, c, d;
   f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;  // the vendor is "AuthenticAMD"
   f.amx_bf16 =
-      __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16 and AMX-TILE
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // both AMX-BF16 and AMX-TILE
   f.avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && keeps(avx512);
 #endif
   return f;
@@ -65,23 +65,24 @@ Features allowed(Features f) {
   return f;
 }
 
-// The instructions that multiply bf16 matrices: the first row that fits the processor. The comments give the time of a
-// training step in bf16 relative to its time in f32 (bench_step; first number: dim 192 depth 12, second: dim 64 depth
-// 48).
+// The instructions that multiply bf16 matrices. The first row that fits the processor applies. The comments give the
+// time of a training step in bf16 relative to the time in f32 (bench_step). The first number is for dim 192 and depth
+// 12, the second for dim 64 and depth 48.
 struct Row {
   bool (*fits)(const Features&);
   Bf16Products products;
 };
 constexpr Row rows[] = {
-    // Xeon with AMX: the time of a step was not measured; large products ran 4 to 5.5 times as fast as in f32.
+    // Xeon with AMX: the time of a step was not measured. Large products ran 4 to 5.5 times as fast as in f32.
     {[](const Features& f) { return f.amx_bf16; }, {"AMX", true}},
-    // EPYC, Zen 4: bf16 takes 0.61 and 0.77 times as long as f32 (at commit 6efe73c, when weights were packed on all
-    // threads).
+    // EPYC, Zen 4: a step in bf16 takes 0.61 (dim 192) and 0.77 (dim 64) times as long as in f32 (at commit 6efe73c,
+    // when all threads packed weights).
     {[](const Features& f) { return f.amd && f.avx512_bf16; }, {"AVX-512 bf16", true}},
-    // Xeon with AVX-512 bf16 instructions but without AMX: bf16 takes 1.74 and 1.61 times as long as f32 with the bf16
-    // instructions (their large products run at 0.6 times the speed of f32); not measured with f32 instructions. EPYC,
-    // Zen 3, which has only AVX2: 0.97 to 1.11 and 1.03 to 1.09 times as long with f32 instructions, equal within
-    // noise.
+    // Xeon with AVX-512 bf16 instructions but without AMX: with the bf16 instructions, a step in bf16 takes 1.74 (dim
+    // 192) and 1.61 (dim 64) times as long as in f32. Large products then run at 0.6 times the speed of f32. With f32
+    // instructions, the time was not measured.
+    // EPYC, Zen 3, which has only AVX2: with f32 instructions, a step in bf16 takes 0.97 to 1.11 (dim 192) and 1.03 to
+    // 1.09 (dim 64) times as long as in f32. These times are equal within noise.
     {[](const Features&) { return true; }, {"f32 instructions", false}},
 };
 
@@ -91,7 +92,7 @@ void choose_instruction_set() { hwy::GetChosenTarget().Update(hwy::SupportedTarg
 
 const char* instruction_set() {
   const std::int64_t best = hwy::SupportedTargets() & HWY_TARGETS;
-  switch (best & -best) {  // lower bits are better
+  switch (best & -best) {  // the lowest bit stands for the best instruction set
     case HWY_AVX3:
       return "AVX-512";
     case HWY_AVX2:

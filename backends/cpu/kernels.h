@@ -1,8 +1,9 @@
-// Declares the cpu kernels; core/kernels.def documents each kernel. They accept f32 and the mixtures with bf16 that
-// kernels.def allows. backend.cpp sends all other calls to the reference kernels.
+// Declares the cpu kernels. core/kernels.def documents each kernel and the dtypes that its cpu version accepts.
+// backend.cpp sends all other calls to the reference kernels.
 //
-// For equal arguments, the bits of a result do not depend on the number of threads, except where oneDNN's do
-// (onednn.h). They do depend on the instruction set.
+// For equal arguments, the bits of a result do not depend on the number of threads. The only exception is
+// product_over_rows() for f32 (onednn.h) without strict_determinism(). The bits of a result do depend on the
+// instruction set.
 #pragma once
 
 #include "core/backend.h"

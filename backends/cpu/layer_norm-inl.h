@@ -1,7 +1,7 @@
-// Layer norm over the last axis, row by row, because a row stays in the first cache:
-//   y = gamma h + beta, h = (x - mean) rstd.
-// Backward; each block of rows keeps partial sums of dgamma and dbeta:
+// Layer norm over the last axis: y = gamma h + beta, h = (x - mean) rstd. The code works row by row, because a row
+// stays in the first-level cache. The backward pass computes:
 //   dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy.
+// Each block of rows keeps partial sums of dgamma and dbeta.
 #if defined(PLUMB_CPU_LAYER_NORM_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_LAYER_NORM_INL
 #undef PLUMB_CPU_LAYER_NORM_INL
@@ -47,8 +47,8 @@ HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float*
   }
 }
 
-// dx may be null; if `accumulate`, the gradient is added to dx. dgamma and dbeta [D] get the partial sums of this
-// block. If y is not null, it gets the result of the forward pass again, with the same bits; only this needs beta.
+// dx may be null. If `accumulate`, the gradient is added to dx. dgamma and dbeta [D] get the partial sums of this
+// block. If y is not null, y gets the result of the forward pass again, with the same bits. beta is needed only for y.
 template <class Y>
 HWY_INLINE void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean,
                                          const float* rstd, std::int64_t rows, std::int64_t D, float* dx,

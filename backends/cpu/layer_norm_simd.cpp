@@ -24,8 +24,8 @@ void LayerNormBackwardRows(const float* dy, const float* x, const float* gamma, 
                            static_cast<float*>(nullptr));
 }
 
-// The derivatives of layer_norm_backward's dx (formulas: core/kernels.def). dgamma [D] gets the partial sum of this
-// block.
+// Computes the derivatives of layer_norm_backward's dx (formulas: core/kernels.def). dgamma [D] gets the partial sum of
+// this block.
 void LayerNormSecondRows(const float* g, const float* dy, const float* x, const float* gamma, const float* mean,
                          const float* rstd, std::int64_t rows, std::int64_t D, float* ddy, float* dx, float* dgamma) {
   const float scale = 1 / static_cast<float>(D);
@@ -44,7 +44,8 @@ void LayerNormSecondRows(const float* g, const float* dy, const float* x, const 
     });
     const float g1 = sum_lanes(sum_g) * scale, u1 = sum_lanes(sum_u) * scale, gh = sum_lanes(sum_gh) * scale,
                 uh = sum_lanes(sum_uh) * scale;
-    // t = g uh + u gh is linear in the vectors summed above: mean(t) = g1 uh + u1 gh, mean(t h) = 2 gh uh.
+    // With t = g uh + u gh, dx needs mean(t) and mean(t h). From the means above, mean(t) = g1 uh + u1 gh and mean(t h)
+    // = 2 gh uh.
     const V mean_g = set(g1), mean_gh = set(gh), mean_uh = set(uh), mean_t = set(g1 * uh + u1 * gh),
             along_h = set(sum_lanes(sum_gu) * scale - g1 * u1 - 3 * gh * uh);
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Copies x to y, element by element, converted to the type of y.
+// Copies x to y, element by element, and converts each element to the type of y.
 template <class X, class Y>
 HWY_INLINE void convert(const X* x, std::int64_t n, Y* y) {
   if constexpr (std::is_same_v<X, bfloat16> && std::is_same_v<Y, Rounded>)

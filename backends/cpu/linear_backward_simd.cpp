@@ -1,7 +1,7 @@
-// The backward pass of the linear layer. It runs block of rows by block of rows, in the reverse order of the forward
-// pass: gradient of u -> product -> gradient of the layer norm, added to the gradient that x has so far. Neither the
-// normalized x nor the branch's output is stored. The normalized x is recomputed from x, and the gate's gradient
-// follows from the gradient of the weights:
+// The backward pass of the linear layer. The code runs block of rows by block of rows, in the reverse order of the
+// forward pass: gradient of u -> product -> gradient of the layer norm. If add_to_dx, the gradient is added to dx.
+// Neither the normalized x nor the branch's output is stored. The normalized x is recomputed from x, and the gate's
+// gradient follows from the gradient of the weights:
 //   dgate_j = sum_k w_jk (dy^T x)_jk + b_j sum dy_j,  dw_jk = gate_j (dy^T x)_jk.
 // For bf16, see linear_forward_simd.cpp.
 #include "backends/cpu/linear.h"
@@ -24,17 +24,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Whether dw [N, K] is summed block by block, while the operands of the block are in cache. This is the case if dw
-// itself stays in the second-level cache.
+// Returns whether dw [N, K] is summed block by block, while the operands of the block are in cache. This requires rows
+// of whole vectors, and that dw itself stays in the second-level cache.
 bool SumsByBlocks(std::int64_t N, std::int64_t K) { return K % W == 0 && N * K <= 32 * 1024; }
 
-// The operands of the products of the blocks begin ... end - 1, from their first row on: du, the gradient of u, and the
+// The operands of the products of a block of rows, from the first row on: du is the gradient of u, and `operand` is the
 // operand of dw.
 struct BlockOperands {
   Elements du, operand;
 };
 
-// Writes the gradient of u, unless it is dy itself, and the sum of its rows to db.
+// Writes the gradient of u to `to`, unless `to` is dy itself. If db is not null, writes the sum of the gradient's rows
+// to db.
 HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to,
                               float* db) {
   const std::int64_t N = f.b.K;
@@ -57,7 +58,8 @@ HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::
   });
 }
 
-// Recomputes the layer norm of x from its mean and rstd; without a layer norm, converts x to the operand's type.
+// Writes the operand of dw to `operand`. With a layer norm, the operand is the layer norm of x, recomputed from mean
+// and rstd. Without a layer norm, the operand is x, converted to the type of `operand`.
 HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& operand) {
   const std::int64_t K = f.b.N;
   typed(operand, [&](auto* to) HWY_ATTR {
@@ -74,8 +76,8 @@ HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, st
   multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
 }
 
-// Computes dx of the block. With a layer norm, also computes the block's dgamma and dbeta, and recomputes the norm into
-// the operand if there is one.
+// Computes dx of the block. If the layer has a layer norm, also computes the block's dgamma and dbeta. If `o.operand`
+// is given as well, writes the normalized rows of x there.
 HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t rows,
                               const BlockOperands& o) {
   const std::int64_t K = f.b.N;
@@ -99,7 +101,7 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
   });
 }
 
-// Computes the blocks first ... last - 1.
+// Computes the blocks from `first` to `last - 1`.
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
   const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows,
                      all = std::min(f.rows, last * f.block_rows) - first_row;
@@ -147,7 +149,7 @@ float GateGradient(const float* w, float b, float g, std::int64_t K, float* dw, 
   return result;
 }
 
-// y = the sum of `count` rows of x. Rows begin `stride` elements apart.
+// Computes y = the sum of `count` rows of x. The rows begin `stride` elements apart.
 void AddSums(const float* x, std::int64_t count, std::int64_t stride, std::int64_t n, float* y) {
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
     V sum = zero();
@@ -176,10 +178,10 @@ Array scaled(const Array& x, const Array& scale) {
   return y;
 }
 
-// How dw is summed over rows. If `whole`, both operands of dw are arrays, and product_over_rows() multiplies them.
-// Otherwise (SumsByBlocks) the operands exist only for a few blocks of rows, and their products are added up while they
-// are in cache. There are `sums` such sums. Their number depends only on the shape, so at most `fixed_parts` threads
-// have work.
+// The way in which dw is summed over rows. If `whole`, both operands of dw are arrays, and product_over_rows()
+// multiplies these arrays. Otherwise (SumsByBlocks) the operands exist only for a few blocks of rows, and the products
+// of the operands are added to one of `sums` sums while the operands are in cache. `sums` depends only on the shape, so
+// at most `fixed_parts` threads have work.
 struct WeightSums {
   bool whole;
   std::int64_t sums = 1, blocks_a_sum = 1;
@@ -192,8 +194,8 @@ struct WeightSums {
   }
 };
 
-// The number of blocks of rows whose products are added at once. With fewer rows, moving the sum would take longer than
-// adding to it.
+// The number of blocks of rows whose products are added at once. With fewer rows, moving the sum to and from memory
+// would take longer than adding the products.
 constexpr std::int64_t blocks_at_once = 2;
 
 // Computes dw [N, K] = du^T operand from whole arrays.
@@ -207,8 +209,8 @@ void whole_weight_gradient(const LinearBackward& f, float* dw) {
                       dw);
 }
 
-// On entry, dw and db are the gradients for a gate [N] of 1; dw and db may be null (not wanted). Multiplies both by the
-// gate and computes dgate, [N] or [1], unless it is undefined.
+// On entry, dw and db are the gradients for a gate [N] of 1. A null dw or db is not wanted. Multiplies dw and db by the
+// gate. Also computes dgate, [N] or [1], unless dgate is undefined.
 void through_gate(const Array& w, const Array& b, const float* gate, float* dw, float* db, const Out& dgate) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
   const Scratch each(N);
@@ -250,8 +252,8 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
   const Array gate = gated ? per_output(call.gate, N) : Array();
   const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
 
-  // The operands of the products: the given arrays if possible, else converted copies. floats(n): the floats that n
-  // elements take.
+  // The operands of the products are the given arrays if possible, else converted copies. floats(n) is the number of
+  // floats that n elements of a copy take.
   const auto floats = [half](std::int64_t n) { return half ? n / 2 + 1 : n; };
   const auto room = [half, rounded](const Scratch& s) {
     return half      ? Elements(reinterpret_cast<const bfloat16*>(s.data()))

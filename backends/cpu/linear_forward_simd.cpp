@@ -1,10 +1,10 @@
 // The linear layer with the operations before and after its product: x -> layer norm -> product -> bias, GELU or
-// residual junction. It runs block of rows by block of rows, so that the results of a block are used while they are in
-// the second-level cache.
+// residual junction. The code runs block of rows by block of rows, so that the results of a block are used while they
+// are in the second-level cache.
 //
 // In bf16, the same passes round the operands of each product. If bf16 instructions are faster (bf16_products), oneDNN
-// multiplies the bf16 operands. Otherwise the operands are f32 that hold rounded values (Rounded); their f32 product is
-// equal up to the order of its sums.
+// multiplies the bf16 operands. Otherwise the operands are f32 that hold rounded values (Rounded). The f32 product of
+// such operands equals the bf16 product up to the order of the sums.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// y = skip + s gate u
+// Computes y = skip + s gate u.
 HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t end, float* y) {
   const std::int64_t N = f.b.N;
   for (std::int64_t r = begin; r < end; ++r, u += N, y += N) {
@@ -37,8 +37,8 @@ HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t b
   }
 }
 
-// Returns the rows that the product reads: x or its layer norm, in the product's type T. `room` holds rows that must be
-// computed or converted.
+// Returns the rows that the product reads: x or the layer norm of x, in the product's type T. `room` is memory for rows
+// that must be computed or converted.
 template <class T>
 HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std::int64_t rows, T* room) {
   const std::int64_t K = f.b.K;

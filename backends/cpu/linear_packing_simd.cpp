@@ -35,7 +35,7 @@ Packed::Packed(PackedMatrix b, bool wanted)
   if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
   b_.panels = panels_.data();
   const std::int64_t pieces = HWY_DYNAMIC_DISPATCH(Pieces)(b_);
-  // At least 4096 elements per thread; fewer are not worth another thread.
+  // Each thread packs at least 4096 elements. With fewer elements, another thread would cost more time than it saves.
   parallel_for(pieces, std::max<std::int64_t>(1, 4096 * pieces / std::max<std::int64_t>(1, b.K * b.N)),
                [&](std::int64_t begin, std::int64_t end) {
                  HWY_DYNAMIC_DISPATCH(PackPieces)

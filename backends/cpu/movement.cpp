@@ -8,7 +8,7 @@
 namespace plumb::cpu {
 namespace {
 
-// memcpy for the short runs that these kernels move, without a function call.
+// Copies like memcpy, but without a function call for short runs, which are the most common here.
 inline void copy(char* to, const char* from, std::int64_t bytes) {
   if (bytes > 512) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -20,7 +20,7 @@ inline void copy(char* to, const char* from, std::int64_t bytes) {
   for (bytes &= 3; bytes > 0; --bytes) *to++ = *from++;
 }
 
-// Copies `count` runs of `run` bytes; f(i) returns the destination and source of run i.
+// Copies `count` runs of `run` bytes. f(i) returns the destination and the source of run i.
 template <class F>
 void copy_runs(std::int64_t count, std::int64_t run, F&& f) {
   parallel_rows(count, (run + 3) / 4, [&](std::int64_t begin, std::int64_t end) {
@@ -37,7 +37,7 @@ struct Ends {
 };
 
 struct Split {
-  std::int64_t outer, inner;  // product of the extents before the axis; bytes of one index of the axis
+  std::int64_t outer, inner;  // outer: product of the extents before the axis; inner: bytes of one index of the axis
 };
 
 Split split(const Array& a, int axis) {

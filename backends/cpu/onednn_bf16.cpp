@@ -10,11 +10,11 @@ namespace {
 
 using namespace onednn;
 
-// Describes a product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at
-// i * a_row + j * a_column, and likewise for b and c.
+// The sizes and layouts of a product of bf16 operands on one thread: c [M, N] = a [M, K] b [K, N] + bias. Element (i,
+// j) of a is at i * a_row + j * a_column. The same holds for b and c with their own strides.
 struct HalfKey {
   std::int64_t M, K, N, a_row, a_column, b_row, c_row;
-  std::int64_t packed_rows;  // rows per block that b is packed for; 0: b is not packed
+  std::int64_t packed_rows;  // number of rows per block that b is packed for; 0 if b is not packed
   bool bias, half_result;
 
   bool operator==(const HalfKey&) const = default;
@@ -104,8 +104,8 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
-  // The number of parts depends only on the shape, because it changes the bits of oneDNN's bf16 results. Another thread
-  // is worth its cost for parts of about 5 us or more.
+  // The number of parts depends only on the shape, because the number changes the bits of oneDNN's bf16 results.
+  // Another thread is worth its cost if a part takes about 5 us or more.
   const std::int64_t parts = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
   across_longer_side(
       m, n, k, parts, y,

@@ -11,8 +11,8 @@ namespace {
 
 using namespace onednn;
 
-// Create primitive descriptors for oneDNN 2 and 3; oneDNN 3 has merged the operation descriptor into the primitive
-// descriptor. `hint` is the descriptor of the forward primitive, which a backward primitive needs.
+// Create primitive descriptors for oneDNN 2 and 3. oneDNN 3 has merged the operation descriptor into the primitive
+// descriptor. A backward primitive needs `hint`, the descriptor of the forward primitive.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc primitive_descriptor(const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -30,7 +30,7 @@ typename Primitive::primitive_desc backward_descriptor(const Hint& hint, const A
 #endif
 }
 
-enum class Pass { forward, data, weights };  // they compute y, dx and dw
+enum class Pass { forward, data, weights };  // the passes that compute y, dx and dw
 
 struct ConvolutionKey {
   Pass pass;
@@ -45,8 +45,9 @@ struct ConvolutionKey {
   }
 };
 
-// One pass of a convolution on one thread. oneDNN chooses its fastest layouts (`any`). Operands with other layouts are
-// reordered before the pass, and the result is reordered after it.
+// One pass of a convolution on one thread. oneDNN chooses its fastest layouts (`any`). If an operand has another
+// layout, the operand is reordered before the pass. If the result has another layout, the result is reordered after the
+// pass.
 class ConvolutionPass {
  public:
   explicit ConvolutionPass(const ConvolutionKey& key) {
@@ -93,7 +94,7 @@ class ConvolutionPass {
     for (Operand& o : operands_) arguments_[o.argument] = o.inner;
   }
 
-  // Runs the pass for two operands and a result, in the order of operands_.
+  // Runs the pass for two operands and a result, in the order of `operands_`.
   void run(const OneDnnCall& call, const float* first, const float* second, const float* bias, float* result) {
     auto& [a, b, y] = operands_;
     a.plain.set_data_handle(const_cast<float*>(first));
@@ -112,8 +113,8 @@ class ConvolutionPass {
  private:
   struct Operand {
     int argument = 0;
-    bool moved = false;         // the primitive's layout differs from the caller's
-    dnnl::memory plain, inner;  // plain: the caller's row-major array; inner: the primitive's layout
+    bool moved = false;         // whether the layout of the primitive differs from the layout of the caller
+    dnnl::memory plain, inner;  // plain: the row-major array of the caller; inner: the array in the primitive's layout
     dnnl::reorder to_inner, to_plain;
 
     Operand() = default;

@@ -15,29 +15,29 @@ namespace plumb::cpu::onednn {
 
 using Dims = dnnl::memory::dims;
 
-// Every call of oneDNN needs an OneDnnCall. While it lives, oneDNN computes only on the calling thread. Signals for
-// this thread are delayed, because oneDNN's kernels may have moved the stack pointer (signals.h). Primitives run on
-// stream(); there is no other access to the stream.
+// Every call of oneDNN needs an OneDnnCall. While an OneDnnCall lives, oneDNN computes only on the calling thread.
+// Signals for this thread are delayed, because oneDNN's kernels may have moved the stack pointer (signals.h). Only
+// stream() gives access to the stream that primitives run on.
 class OneDnnCall {
  public:
-  dnnl::stream& stream() const;  // the stream of the calling thread
+  dnnl::stream& stream() const;  // returns the stream of the calling thread
 
  private:
   OneThread one_thread_;
   SignalsWait signals_wait_;
 };
 
-// The oneDNN engine. It is never destroyed, because threads keep primitives until they end.
+// Returns the oneDNN engine. The engine is never destroyed, because threads keep primitives until the threads end.
 dnnl::engine& engine();
 
-// The scratch memory of a primitive. It comes from Plumb's allocator, because oneDNN allocates large scratch memory
-// anew for each call.
+// The scratch memory of a primitive. The memory comes from Plumb's allocator, because oneDNN allocates large scratch
+// memory anew for each call.
 class Room {
  public:
   Room() = default;
   explicit Room(const dnnl::memory::desc& wanted)
       : memory_(wanted, engine(), nullptr), floats_(static_cast<std::int64_t>(wanted.get_size() / sizeof(float) + 1)) {}
-  std::int64_t floats() const { return floats_; }  // size of the memory that lies_at() takes
+  std::int64_t floats() const { return floats_; }  // size of the memory that lies_at() takes, in floats
   void lies_at(float* p) {
     if (memory_) memory_.set_data_handle(p);
   }
@@ -48,7 +48,8 @@ class Room {
   std::int64_t floats_ = 0;
 };
 
-// Returns the descriptor of a product c = a b + bias, for oneDNN 2 and 3. Its user provides the scratch memory.
+// Returns the descriptor of a product c = a b + bias, for oneDNN 2 and 3. The user of the descriptor provides the
+// scratch memory.
 inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
                                                       const std::optional<dnnl::memory::desc>& bias,
                                                       const dnnl::memory::desc& c) {
@@ -62,7 +63,8 @@ inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& 
 #endif
 }
 
-// A matmul with its arguments. Each call of run() sets their data pointers. Each thread has its own objects.
+// A matmul with its arguments. Each call of run() sets the data pointers of the arguments. Each thread has its own
+// Matmul objects.
 class Matmul {
  public:
   Matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const std::optional<dnnl::memory::desc>& bias,
@@ -101,13 +103,14 @@ inline std::size_t hash_of(std::initializer_list<std::int64_t> numbers) {
   return static_cast<std::size_t>(h);
 }
 
-// Returns the calling thread's Made(key), which is constructed at the first request. Key must have hash() and ==.
+// Returns the calling thread's object Made(key). The object is constructed at the first call with this key. Key must
+// have hash() and ==.
 template <class Made, class Key>
 Made& made(const Key& key) {
   struct Hash {
     std::size_t operator()(const Key& k) const { return k.hash(); }
   };
-  // No model has this many shapes. A program that keeps creating new shapes starts over now and then.
+  // No model has this many shapes. In a program that always creates new shapes, the limit clears the map now and then.
   constexpr std::size_t limit = 512;
   thread_local std::unordered_map<Key, Made, Hash> all;
   auto found = all.find(key);
@@ -118,10 +121,11 @@ Made& made(const Key& key) {
   return found->second;
 }
 
-// Splits y [m, n] into about `blocks` blocks across its longer side. Calls f(rows, columns, first row, first column,
-// address of the block's first element) for each block, in parallel. The width of a block is a multiple of 48, because
-// oneDNN computes 24 (AVX2) or 48 (AVX-512) columns at once and sums the remaining columns in another order. Each block
-// packs the other operand again. If the inner extent k is 0, y is set to 0.
+// Splits y [m, n] into about `blocks` blocks across the longer side of y. For each block, calls f(rows, columns, first
+// row, first column, address of the block's first element), in parallel. Unless there is one block, the extent of a
+// block along the longer side is a multiple of 48, because oneDNN computes 24 (AVX2) or 48 (AVX-512) columns at once
+// and sums the remaining columns in another order. Each block packs the other operand again. If the inner extent k is
+// 0, y is set to 0.
 template <class F>
 void across_longer_side(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t blocks, float* y, F&& f) {
   if (m == 0 || n == 0) return;

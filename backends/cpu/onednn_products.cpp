@@ -1,4 +1,4 @@
-// Matrix products in f32, and the code that all users of oneDNN share.
+// Matrix products in f32, and code that all files that use oneDNN share.
 #include <algorithm>
 #include <span>
 
@@ -27,8 +27,8 @@ namespace {
 
 using namespace onednn;
 
-// Describes `count` products on one thread, y [M, N] = a [M, K] b [K, N] each. Element (i, j) of matrix c is at c *
-// matrix + i * row + j * column; `matrix` is 0 if all products use the same operand.
+// The sizes and layouts of `count` products on one thread: y [M, N] = a [M, K] b [K, N]. Element (i, j) of matrix c is
+// at c * matrix + i * row + j * column. If all products use the same operand, `matrix` is 0.
 struct Layout {
   std::int64_t matrix, row, column;
   bool operator==(const Layout&) const = default;
@@ -57,7 +57,7 @@ struct Product : Matmul {
                descriptor(k.count, k.M, k.N, k.y)) {}
 };
 
-// Returns the layout of dense matrices [.., rows, columns], optionally transposed.
+// Returns the layout of dense matrices [.., rows, columns], transposed if `transposed`.
 Layout dense(const Shape& shape, bool transposed) {
   const std::int64_t rows = shape[-2], columns = shape[-1];
   return {rows * columns, transposed ? 1 : columns, transposed ? columns : 1};
@@ -73,7 +73,7 @@ void check_status(dnnl_status_t status) {
 void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b,
              bool transpose_b, const Shape& y_shape, float* y) {
   if (y_shape.numel() == 0) return;
-  if (a_shape.numel() == 0) {  // the inner extent is 0
+  if (a_shape.numel() == 0) {  // y has elements, so the inner extent is 0
     std::fill_n(y, y_shape.numel(), 0.0f);
     return;
   }
@@ -82,7 +82,7 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
   const Shape matrices = leading(y_shape);
   const Walk<2> walk(matrices,
                      {broadcast_strides(leading(a_shape), matrices), broadcast_strides(leading(b_shape), matrices)});
-  // Computes the given rows and columns of the matrices begin ... end - 1 of y.
+  // Computes the given rows and columns of the matrices from `begin` to `end - 1` of y.
   const auto block = [&](std::int64_t begin, std::int64_t end, std::int64_t first_row, std::int64_t rows,
                          std::int64_t first_column, std::int64_t columns) {
     const OneDnnCall call;
@@ -104,8 +104,8 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
   if (count >= fixed_parts)
     return parallel_for(count, (count + 4 * fixed_parts - 1) / (4 * fixed_parts),
                         [&](std::int64_t begin, std::int64_t end) { block(begin, end, 0, M, 0, N); });
-  // Few matrices: split each across its longer side into parts of at least 32, because each part packs the other
-  // operand again.
+  // There are few matrices. Each matrix is split across its longer side into parts of at least 32 rows or columns.
+  // Smaller parts would cost too much, because each part packs the other operand again.
   const std::int64_t longer = std::max(M, N),
                      parts = std::clamp<std::int64_t>(longer / 32, 1, (fixed_parts + count - 1) / count);
   parallel_for(count * parts, 1, [&](std::int64_t i, std::int64_t) {
@@ -116,8 +116,8 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
-  // One part per thread, or under strict_determinism() a fixed number: the number of parts changes the bits of the
-  // result.
+  // There is one part per thread. Under strict_determinism(), the number of parts is fixed, because the number changes
+  // the bits of the result.
   const std::int64_t parts = 2 * m * n * k < small_product ? 1 : strict_determinism() ? fixed_parts : num_threads();
   across_longer_side(
       m, n, k, parts, y,

@@ -1,5 +1,5 @@
-// The optimizers, in one pass over all parameters (LAMB: one pass per parameter), and the sum of squares for gradient
-// clipping.
+// The optimizers, and the sum of squares for gradient clipping. LAMB makes one pass per parameter; the other optimizers
+// make one pass over all parameters.
 #include <algorithm>
 #include <vector>
 
@@ -20,8 +20,8 @@ HWY_INLINE V set(double x) { return hn::Set(f32, static_cast<float>(x)); }
 HWY_INLINE V above(V v, float limit) { return hn::IfThenZeroElse(hn::Lt(hn::Abs(v), hn::Set(f32, limit)), v); }
 
 // Updates Adam's moments by a gradient and returns the update m^ / (sqrt(v^) + eps) times `rate`. Moments that would be
-// denormal become 0. Otherwise a parameter whose gradient has vanished would cost a hundred times as much in every
-// later step. Compared with eps, such moments make no difference.
+// denormal become 0. Otherwise a parameter with a vanished gradient would cost a hundred times as much in every later
+// step. Denormal moments make no difference, because eps is much larger.
 class Adam {
  public:
   Adam(const AdamWStep& s, double gradient_scale, double rate)
@@ -60,7 +60,7 @@ void AdamWRun(const AdamWStep& s, double gradient_scale, const float* gradient, 
   });
 }
 
-// Computes LAMB's direction, before the trust ratio.
+// Computes the direction of LAMB before the trust ratio is applied.
 void LambRun(const AdamWStep& s, double gradient_scale, const float* gradient, const float* parameter, float* moment1,
              float* moment2, float* direction, std::int64_t n) {
   const Adam adam(s, gradient_scale, 1);
@@ -107,7 +107,7 @@ void EmaRun(double rate, const float* value, float* average, std::int64_t n) {
   });
 }
 
-// y -= rate x
+// Computes y = y - rate x.
 void MoveRun(double rate, const float* x, float* y, std::int64_t n) {
   const V r = set(rate);
   for_lanes(n, [&](std::int64_t i, auto part)
@@ -146,14 +146,14 @@ HWY_EXPORT(SumOfSquares);
 
 namespace {
 
-// Elements begin ... end - 1 of array number i.
+// The elements from `begin` to `end - 1` of array number i.
 struct Run {
   std::size_t i;
   std::int64_t begin, end;
 };
 
-// Splits arrays with these sizes into runs of at most `grain` elements, so that one parallel loop covers all arrays,
-// small or large.
+// Splits arrays with the sizes size(i) into runs of at most `grain` elements. One parallel loop over the runs then
+// covers all arrays, small or large.
 template <class Size>
 std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   std::vector<Run> runs;
@@ -163,7 +163,7 @@ std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   return runs;
 }
 
-// The array that determines the number of elements of an update.
+// Return the array whose numel() is the number of elements of the update.
 const Out& written(const EmaUpdate& u) { return u.average; }
 template <class Update>
 const Out& written(const Update& u) {

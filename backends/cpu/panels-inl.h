@@ -1,4 +1,4 @@
-// Products of many rows by one matrix: y = x B, where B [K, N] is packed once into panels as wide as a register tile.
+// Products of many rows by one matrix: y = x B. B [K, N] is packed once into panels as wide as a register tile.
 #if defined(PLUMB_CPU_PANELS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_PANELS_INL
 #undef PLUMB_CPU_PANELS_INL
@@ -12,12 +12,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Columns first ... first + vectors * W - 1 of B, stored as [K, vectors * W], padded with zeros from column N on.
+// The columns of B from `first` to `first + vectors * W - 1`, stored as [K, vectors * W]. Columns from N on are filled
+// with zeros.
 struct Panel {
   std::int64_t first, vectors;
 };
 
-// The panels of N columns. They are as wide as the best tile that divides the columns evenly.
+// The panels of N columns. The panels are as wide as the best tile that divides the columns evenly.
 struct PanelLayout {
   std::int64_t vectors, parts;
 
@@ -35,14 +36,14 @@ struct PanelLayout {
   }
 };
 
-// Packing is split into pieces of at most `piece_rows` rows of a panel.
+// The packing of a panel is split into pieces of at most `piece_rows` rows.
 constexpr std::int64_t piece_rows = 64;
 HWY_INLINE std::int64_t pieces(const PackedMatrix& b) {
   return PanelLayout(b.N).parts * ((b.K + piece_rows - 1) / piece_rows);
 }
 
-// Packs piece i of B. B = w^T for w [N, K] if `transposed`; else B = w [K, N], and row k is multiplied by scale[k] if
-// scale is given.
+// Packs piece i of B. If `transposed`, B = w^T for w [N, K]. Otherwise B = w [K, N], and row k is multiplied by
+// scale[k] if `scale` is given.
 HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
   const PanelLayout layout(b.N);
   const Panel panel = layout[i % layout.parts];
@@ -71,7 +72,7 @@ HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
   }
 }
 
-// Whether w already has the packed layout.
+// Returns whether w already has the packed layout.
 HWY_INLINE bool packed_already(const PackedMatrix& b) {
   return !b.transposed && !b.scale && !b.rounded && b.N % W == 0 && PanelLayout(b.N).parts == 1;
 }
@@ -98,11 +99,11 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
     if (columns >= panel.vectors * W) {
       constexpr auto bytes = static_cast<std::int64_t>(sizeof(float));
       p.ahead[0] = {reinterpret_cast<const char*>(p.c), p.c_row * bytes, rows,
-                    panel.vectors * W * bytes};  // prefetched just before their tile
+                    panel.vectors * W * bytes};  // the rows of c are prefetched just before their tile
       multiply(p);
       continue;
     }
-    // The last columns do not fill a whole vector, so they go through a buffer.
+    // The last columns do not fill a whole vector, so the results go through a buffer.
     HWY_ALIGN float edge[edge_rows * max_vectors * W];
     for (std::int64_t r = 0; r < rows; r += edge_rows) {
       Product q = p;

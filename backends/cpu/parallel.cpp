@@ -1,5 +1,5 @@
-// Parallel loops and the number of threads. This is the only file that uses OpenMP, in order to keep oneDNN, which
-// would start OpenMP's threads, on the calling thread.
+// Parallel loops and the number of threads. This is the only file that uses OpenMP. OpenMP is used here to keep oneDNN
+// on the calling thread, because oneDNN would otherwise start OpenMP's threads.
 #include "backends/cpu/parallel.h"
 
 #include <omp.h>
@@ -19,7 +19,8 @@ namespace {
 std::atomic<int> wanted_threads{0};
 std::atomic<bool> strict{false};
 
-// Pools that no ThreadShare uses at the moment. Their threads never end, so the next ThreadShare reuses them.
+// Pools that no ThreadShare uses at the moment. The threads of a pool never end, so the next ThreadShare reuses the
+// pool.
 struct FreePools {
   std::mutex mutex;
   std::vector<cpu::ThreadPool*> pools;
@@ -69,7 +70,7 @@ int num_threads() {
   if (ThreadShare::current) return ThreadShare::current->threads_;
   const int n = wanted_threads.load();
   if (n > 0) return n;
-  static const int initial = omp_get_max_threads();  // honours OMP_NUM_THREADS
+  static const int initial = omp_get_max_threads();  // omp_get_max_threads() respects OMP_NUM_THREADS
   return initial;
 }
 

@@ -1,4 +1,4 @@
-// The draws of core/random.h, for several counters at a time.
+// The random draws of core/random.h, for several counters at a time.
 #if defined(PLUMB_CPU_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_PHILOX_INL
 #undef PLUMB_CPU_PHILOX_INL
@@ -12,12 +12,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Sets bit i of dropped[j] if draw i of the counter (step, purpose, a, b[j]) is below the threshold, for j < n. Reads b
-// and writes `dropped` up to the next multiple of 8.
+// For each j < n: sets bit i of dropped[j] if draw i of the counter (step, purpose, a, b[j]) is below the threshold.
+// Reads b and writes `dropped` up to the next multiple of 8.
 //
 // A counter word is stored in the low half of a 64-bit lane, as the multiplication requires. The high halves hold
-// arbitrary bits that no product reads. Lanes are ordered such that one comparison of 16-bit lanes yields the bits in
-// the order of the counters.
+// arbitrary bits that no product reads. The lanes are ordered such that one comparison of 16-bit lanes yields the bits
+// in the order of the counters.
 HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t a,
                             const std::uint32_t* b, std::int64_t n, std::uint32_t threshold, std::uint8_t* dropped) {
   if (threshold > 0xFFFF) {
@@ -59,8 +59,8 @@ HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpo
   }
 }
 
-// Returns the mask of the lanes first, first + 1, ... of a row of bits. `bits` must have 8 readable bytes from the byte
-// of `first` on.
+// Returns the mask of the lanes first, first + 1, ... of a row of bits. 8 bytes must be readable from the byte of bit
+// `first` on.
 HWY_INLINE Mask lanes_of_bits(const std::uint8_t* bits, std::int64_t first) {
   std::uint64_t word;
   std::memcpy(&word, bits + first / 8, sizeof word);

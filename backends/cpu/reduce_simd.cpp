@@ -1,5 +1,5 @@
-// Sums and maxima over axes. Neighbouring axes that are both reduced or both kept are merged into one. Then each group
-// of reduced axes is one pass, from the innermost to the outermost, so every pass is x [O, R, I] -> y [O, I].
+// Sums and maxima over axes. Neighbouring axes that are both reduced or both kept are merged into one. Each group of
+// reduced axes is then one pass x [O, R, I] -> y [O, I]. The passes go from the innermost group to the outermost.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -96,8 +96,8 @@ void combine_partials(Reduce op, const float* partial, std::int64_t blocks, std:
   add_partials(partial, blocks, columns, y);
 }
 
-// Reduces x [O, R, I] to y [O, I]. Each index of O is reduced in `parts` blocks of R, whose results are combined in
-// order.
+// Reduces x [O, R, I] to y [O, I]. For each index of O, the R axis is reduced in `parts` blocks, and the results of the
+// blocks are combined in order.
 void reduce_middle(Reduce op, const float* x, std::int64_t O, std::int64_t R, std::int64_t I, float* y) {
   const std::int64_t part_rows = I == 1   ? 4096
                                  : O >= 8 ? R

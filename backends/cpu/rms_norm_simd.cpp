@@ -1,5 +1,5 @@
-// RMS norm over the last axis: y = gamma h, h = x rstd.
-// Backward: dx = rstd (u - h mean(u h)), u = gamma dy; dgamma = sum dy h.
+// RMS norm over the last axis: y = gamma h, h = x rstd. The backward pass computes dx = rstd (u - h mean(u h)) with u =
+// gamma dy, and dgamma = sum dy h.
 #include <cmath>
 
 #include "backends/cpu/column_sums.h"

@@ -1,4 +1,5 @@
-// Chooses the kernel for a call: the cpu kernel if it accepts the dtypes, else the reference kernel.
+// Chooses the kernel for a call. If the cpu kernel accepts the dtypes of the call, the cpu kernel runs; otherwise the
+// reference kernel runs.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace plumb::cpu {
 
-// Whether an argument of a kernel is, or contains, an array of this dtype.
+// Returns whether an argument of a kernel is, or contains, an array of this dtype.
 template <class T>
 constexpr bool is(DType dtype, const T& argument) {
   if constexpr (std::is_base_of_v<Array, T>)
@@ -25,9 +26,9 @@ constexpr bool is(DType dtype, const T& argument) {
 }
 
 // The entries of the kernel table. f32<&Kernels::where, cpu::where> calls cpu::where if the call has f32 arrays and no
-// bf16 arrays, and the reference kernel otherwise (f64, bf16, no floating-point array). f32_or_bf16 is for cpu kernels
-// that also accept the mixtures with bf16 in kernels.def, `any` for cpu kernels that accept all dtypes, and
-// by_reference for kernels without a cpu version.
+// bf16 arrays, and the reference kernel otherwise (f64, bf16, no floating-point array). f32_or_bf16 serves cpu kernels
+// that also accept the mixtures with bf16 in kernels.def. `any` serves cpu kernels that accept all dtypes. by_reference
+// serves kernels without a cpu version.
 template <auto entry, auto fast>
 struct Route;
 template <class... Args, void (*Kernels::*entry)(Args...)>

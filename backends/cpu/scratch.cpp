@@ -16,7 +16,7 @@ class ScratchStack {
   ScratchStack(const ScratchStack&) = delete;
   ScratchStack& operator=(const ScratchStack&) = delete;
 
-  // Returns nullptr if the stack has no room.
+  // Returns nullptr if the stack has too little free memory.
   std::byte* push(std::size_t bytes) {
     if (!buffers_are_reused || bytes > size - top_) return nullptr;
     if (!memory_) {
@@ -27,7 +27,8 @@ class ScratchStack {
     ++pieces_;
     return memory_ + std::exchange(top_, top_ + bytes);
   }
-  // Pieces may be freed in any order. A piece that is not the last one keeps its room until all pieces are freed.
+  // Frees a piece. Pieces may be freed in any order. The memory of a piece that is not the last one is reused only
+  // after all pieces are freed.
   void pop(const void* piece, std::size_t bytes) {
     const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(piece) - memory_);
     if (at + bytes == top_) top_ = at;
@@ -49,7 +50,7 @@ Scratch::Scratch(std::int64_t floats) : bytes_((static_cast<std::size_t>(floats)
   if (data_) return;
   data_ = static_cast<float*>(storage_.emplace(bytes_).data);
   if constexpr (!buffers_are_reused)
-    std::memset(data_, 0xFF, bytes_);  // NaN, so that a kernel that reads unwritten memory fails
+    std::memset(data_, 0xFF, bytes_);  // the bytes form NaN, so that a kernel that reads unwritten memory fails
 }
 Scratch::~Scratch() {
   if (!storage_) scratch_stack.pop(data_, bytes_);

@@ -9,9 +9,10 @@
 
 namespace plumb::cpu {
 
-// Uninitialized memory, aligned to 64 bytes. The same thread must construct and destroy it. Each thread has a stack of
-// 2 MiB for it, so that a block of work finds its scratch in the caches of its core. memory_stats() does not count this
-// stack, which lives as long as the thread. If the stack is full, the memory comes from the allocator.
+// Uninitialized memory, aligned to 64 bytes. The thread that constructs a Scratch must also destroy the Scratch. Each
+// thread has a stack of 2 MiB for this memory, so that a block of work finds its scratch in the caches of its core.
+// memory_stats() does not count the stack, which lives as long as the thread. If the stack is full, the memory comes
+// from the allocator.
 class Scratch {
  public:
   explicit Scratch(std::int64_t floats);
@@ -21,7 +22,7 @@ class Scratch {
   float* data() const { return data_; }
 
  private:
-  std::size_t bytes_;  // bytes taken from the stack or the allocator
+  std::size_t bytes_;  // number of bytes taken from the stack or the allocator
   float* data_;
   std::optional<Storage> storage_;
 };

@@ -1,6 +1,5 @@
-// Basics that all vector kernels share, compiled once for each instruction set: vectors of f32, partial loads and
-// stores, sums over lanes. A kernel file includes this file after hwy/foreach_target.h, then opens
-// HWY_BEFORE_NAMESPACE().
+// The basics of all vector kernels, compiled once for each instruction set: vectors of f32, partial loads and stores,
+// sums over lanes. A kernel file includes this file after hwy/foreach_target.h, then opens HWY_BEFORE_NAMESPACE().
 #if defined(PLUMB_CPU_SIMD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_SIMD_INL
 #undef PLUMB_CPU_SIMD_INL
@@ -21,16 +20,16 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of f32, and masks for them.
+// Vectors of f32, and masks for these vectors.
 using F32 = hn::ScalableTag<float>;
 using V = hn::Vec<F32>;
 using Mask = hn::Mask<F32>;
 constexpr F32 f32{};
-constexpr std::int64_t W = HWY_LANES(float);  // f32 lanes per vector
+constexpr std::int64_t W = HWY_LANES(float);  // number of f32 lanes per vector
 static_assert(!HWY_HAVE_SCALABLE, "vectors must have a size known at compile time");
 
-// Which lanes of a vector a load or store accesses: all, or the first n (the other lanes read as 0 and are not
-// written).
+// The lanes of a vector that a load or store accesses. Whole means all lanes; Part means the first n lanes. The other
+// lanes read as 0 and are not written.
 struct Whole {};
 struct Part {
   std::int64_t n;
@@ -46,7 +45,7 @@ HWY_INLINE V load(const float* p, Part part) {
 HWY_INLINE void store(V v, float* p, Part part) {
   hn::BlendedStore(v, hn::FirstN(f32, static_cast<std::size_t>(part.n)), f32, p);
 }
-#else  // masked accesses would touch the whole vector here
+#else  // with these instruction sets, masked accesses would touch the whole vector
 HWY_INLINE V load(const float* p, Part part) {
   HWY_ALIGN float lanes[W] = {};
   std::memcpy(lanes, p, static_cast<std::size_t>(part.n) * sizeof(float));
@@ -59,8 +58,8 @@ HWY_INLINE void store(V v, float* p, Part part) {
 }
 #endif
 
-// The same for bf16 in memory, as vectors of f32. A store rounds like bfloat16's constructor, with integer operations,
-// because Highway's conversion truncates and the processor's instruction flushes denormals.
+// Loads and stores of bf16 in memory, as vectors of f32. A store rounds like the constructor of bfloat16, with integer
+// operations, because Highway's conversion truncates and the processor's instruction flushes denormals.
 using HalfBits = hn::Rebind<std::uint16_t, F32>;
 constexpr HalfBits half_bits{};
 constexpr hn::RebindToUnsigned<F32> f32_bits{};
@@ -116,13 +115,13 @@ HWY_INLINE void store(V v, Rounded* p, P part) {
   store(round_to_bf16(v), &p->value, part);
 }
 
-// Returns v, with lanes that a load of this part did not read set to `other`.
+// Returns v, but sets the lanes that a load of this part did not read to `other`.
 HWY_INLINE V or_else(V v, V, Whole) { return v; }
 HWY_INLINE V or_else(V v, V other, Part part) {
   return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other);
 }
 
-// Calls body(i, Whole or Part) for i = 0, W, 2 W, ... below n.
+// Calls body(i, lanes) for i = 0, W, 2 W, ... below n. `lanes` is Whole, or Part for an incomplete last vector.
 template <class Body>
 HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   std::int64_t i = 0;
@@ -130,8 +129,8 @@ HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   if (i < n) body(i, Part{n - i});
 }
 
-// Calls f with a pointer of the elements' type: float*, bfloat16* or Rounded*. Kernels are templates on this type, so
-// the choice is made once per block of work.
+// Calls f with a pointer to the type of the elements: float*, bfloat16* or Rounded*. Kernels are templates on this
+// type. Therefore the type is chosen once per block of work.
 template <class F>
 HWY_INLINE void typed(const Elements& e, F&& f) {
   if (e.dtype == DType::bf16)
@@ -142,13 +141,13 @@ HWY_INLINE void typed(const Elements& e, F&& f) {
     f(static_cast<float*>(e.data));
 }
 
-// All lanes x; all lanes 0; the sum and the maximum of the lanes.
+// A vector whose lanes are all x, a vector of zeros, and the sum and the maximum of the lanes.
 HWY_INLINE V set(float x) { return hn::Set(f32, x); }
 HWY_INLINE V zero() { return hn::Zero(f32); }
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(f32, v)); }
 HWY_INLINE float max_lanes(V v) { return hn::GetLane(hn::MaxOfLanes(f32, v)); }
 
-// Returns the larger value of each lane, or NaN if either is NaN.
+// Returns the larger value of each lane. If either value is NaN, the result is NaN.
 HWY_INLINE V max_or_nan(V a, V b) { return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a); }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

@@ -13,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Returns the largest element. A NaN in the row may be ignored here; it reappears when the maximum is subtracted from
-// it.
+// Returns the largest element. A NaN in the row may be ignored here, because the NaN reappears when the maximum is
+// subtracted from the row.
 HWY_INLINE float row_max(const float* x, std::int64_t D) {
   V top = hn::Neg(hn::Inf(f32));
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { top = hn::Max(top, or_else(load(x + i, part), top, part)); });

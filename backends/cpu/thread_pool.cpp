@@ -36,9 +36,9 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& value, std::uint
 
 constexpr std::uint32_t open = 1, one_inside = 2;
 
-// While an object lives, new threads start with signals blocked, because signals for the process are meant for the
-// program's own threads and their handlers. Faults stay unblocked. So does SIGPROF, which profilers use to sample the
-// working thread.
+// While an object of this class lives, new threads start with signals blocked, because the program's own threads and
+// their handlers should receive the signals for the process. Faults are not blocked. SIGPROF is not blocked either,
+// because profilers use SIGPROF to sample the working thread.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -75,7 +75,7 @@ void ThreadPool::grow(int workers) {
       worker.detach();
     }
   } catch (const std::exception&) {
-    // The system allows no more threads. The existing threads take over the blocks of the missing ones.
+    // The system allows no more threads. The existing threads compute the blocks of the missing threads.
   }
 }
 
@@ -96,7 +96,8 @@ bool ThreadPool::run(std::int64_t blocks, int threads, void* context, BlockBody 
 
   work(0);
 
-  // All blocks are taken. From now on no worker can enter the loop. The workers inside compute their last block.
+  // All blocks are taken. From now on, no worker can enter the loop. The workers inside the loop compute their last
+  // block.
   std::uint32_t inside = door_.fetch_sub(open, std::memory_order_acquire) - open;
   while (inside != 0) inside = wait_for_change(door_, inside);
   const std::exception_ptr error = std::exchange(error_, nullptr);
@@ -131,14 +132,14 @@ bool ThreadPool::enter() {
 
 void ThreadPool::leave() {
   if (door_.fetch_sub(one_inside, std::memory_order_release) == one_inside)
-    door_.notify_all();  // this was the last worker, and no other can enter
+    door_.notify_all();  // this was the last worker, and no other worker can enter
 }
 
 void ThreadPool::work_forever(int self) {
   for (std::uint32_t seen = 0;;) {
     seen = wait_for_change(loops_, seen);
     if (self >= shares_in_use_.load(std::memory_order_relaxed) || !enter()) continue;
-    work(self);  // if a later, smaller loop runs by now, this only takes blocks of other shares
+    work(self);  // if a later, smaller loop runs by now, this thread only takes blocks of other shares
     leave();
   }
 }

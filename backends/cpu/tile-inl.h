@@ -1,5 +1,5 @@
-// Small matrix products within the first-level cache, c = a b, with vectors along the columns. They are the inner part
-// of attention.
+// Small matrix products within the first-level cache, c = a b, with vectors along the columns. These products are the
+// inner part of attention.
 #if defined(PLUMB_CPU_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_TILE_INL
 #undef PLUMB_CPU_TILE_INL
@@ -16,13 +16,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Rows of memory to prefetch. The rows of a head in a packed buffer are too far apart for the processor to predict, and
-// prefetching them all at once only makes requests queue. So each product prefetches some of them between its tiles.
+// Rows of memory to prefetch. The rows of a head in a packed buffer are too far apart for the processor to predict.
+// Prefetching all rows at once would only make the requests queue. Therefore each product prefetches some of the rows
+// between its tiles.
 struct Ahead {
   const char* rows = nullptr;
-  std::int64_t stride = 0, count = 0, size = 0;  // in bytes, except for the count
+  std::int64_t stride = 0, count = 0, size = 0;  // stride and size are in bytes
 
-  // Always inline: GCC treats a function that only prefetches as one without effect and drops the call.
+  // The function must be inlined. Otherwise GCC drops the call, because GCC treats a function that only prefetches as a
+  // function without effect.
   HWY_INLINE void prefetch(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t r = begin; r < std::min(end, count); ++r)
       for (std::int64_t j = 0; j < size; j += 64) hwy::Prefetch(rows + r * stride + j);
@@ -30,8 +32,8 @@ struct Ahead {
 };
 
 // A product c = a b. Element (r, k) of a [rows, K] is at a[r * a_row + k * a_column], so a may be transposed. The rows
-// of b [K, vectors * W] and c [rows, vectors * W] begin `b_row` and `c_row` elements apart. If `accumulate`, the
-// product is added to c.
+// of b [K, vectors * W] begin `b_row` elements apart, and the rows of c [rows, vectors * W] begin `c_row` elements
+// apart. If `accumulate`, the product is added to c.
 struct Product {
   const float* a;
   std::int64_t a_row, a_column;
@@ -41,11 +43,12 @@ struct Product {
   std::int64_t c_row;
   std::int64_t rows, K, vectors;
   bool accumulate = false;
-  const float* start = nullptr;  // [vectors * W]: initial values of each row's sums; null: 0
+  const float* start = nullptr;  // [vectors * W]: initial values of the sums of each row; null means 0
   Ahead ahead[3] = {};
 };
 
-// The size of a tile of c in registers. R * N sums, N vectors of b and one element of a fill the register file.
+// The size of a tile of c in registers. For a tile of R rows and N vectors, the R * N sums, N vectors of b and one
+// element of a fill the register file.
 #if HWY_TARGET == HWY_AVX3
 constexpr int max_vectors = 5;
 constexpr int max_rows(int vectors) { return vectors == 5 ? 5 : vectors == 4 ? 6 : vectors == 3 ? 8 : 12; }
@@ -54,7 +57,8 @@ constexpr int max_vectors = 3;
 constexpr int max_rows(int vectors) { return vectors == 3 ? 4 : vectors == 2 ? 6 : 8; }
 #endif
 
-// Unroll loops over registers completely. Otherwise the compiler would place the array of sums in memory.
+// PLUMB_UNROLL unrolls a loop over registers completely. Otherwise the compiler would place the array of sums in
+// memory.
 #if HWY_COMPILER_CLANG
 #define PLUMB_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -100,7 +104,7 @@ HWY_INLINE void tile_of(std::int64_t rows, const Product& p, std::int64_t row, s
     tile_of<N, R - 1>(rows, p, row, column);
 }
 
-// Splits [0, n) into ranges of at most `most` elements and nearly equal size. Calls f(begin, size) for each.
+// Splits [0, n) into ranges of at most `most` elements and nearly equal size. Calls f(begin, size) for each range.
 template <class F>
 HWY_INLINE void even_parts(std::int64_t n, std::int64_t most, F&& f) {
   const std::int64_t parts = (n + most - 1) / most;
@@ -124,8 +128,9 @@ HWY_INLINE void multiply(const Product& p) {
              [&](std::int64_t first, std::int64_t vectors) HWY_ATTR { strip(p, vectors, first * W); });
 }
 
-// Computes t [columns, ld] = the transpose of x [rows, columns], whose rows are `stride` elements apart, four rows at a
-// time. The columns of t from `rows` to the next multiple of four are set to 0; later columns are not written.
+// Computes t [columns, ld] = the transpose of x [rows, columns], four rows at a time. The rows of x begin `stride`
+// elements apart. The columns of t from `rows` to the next multiple of four are set to 0. Later columns are not
+// written.
 HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t stride, float* t,
                           std::int64_t ld) {
   const hn::FixedTag<float, 4> f4;

@@ -1,4 +1,4 @@
-// Stands in for the cuda backend in a build without CUDA: every function reports that CUDA is missing.
+// Stands in for the cuda backend in a build without CUDA. Every function reports that CUDA is missing.
 #include "core/backend.h"
 #include "core/error.h"
 #include "core/memory.h"

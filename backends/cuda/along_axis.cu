@@ -1,6 +1,6 @@
 // Kernels that work along one axis.
 //   cumsum, scatter_add_along: one thread for each position on the other axes. The thread walks along the axis in
-//     order, so that repeated indices add up in the same order in each run.
+//     order. Therefore elements with the same index are added in the same order in each run.
 //   take_along: one thread moves one element.
 // Unless the axis is the last one, neighbouring threads access neighbouring elements. Traffic: each element is read
 // once and written once. scatter_add_along also reads and writes one element of the result for each index.
@@ -11,7 +11,7 @@
 namespace plumb::cuda {
 namespace {
 
-// The numbers of positions on the axes before (outer) and after (inner) `axis`.
+// The numbers of positions on the axes before `axis` (outer) and after `axis` (inner).
 struct Around {
   std::int64_t outer = 1, inner = 1;
   Around(const Array& a, int axis) {
@@ -33,7 +33,7 @@ __global__ void cumsum_kernel(const T* x, std::int64_t extent, std::int64_t inne
   }
 }
 
-// If an index is out of range, nothing is read. The element then has all bits set: NaN, -1 or 255.
+// If an index is out of range, nothing is read. All bits of the element are then set, which is NaN, -1 or 255.
 template <class T>
 __global__ void take_along_kernel(const T* x, std::int64_t x_extent, const std::int64_t* index, std::int64_t extent,
                                   std::int64_t inner, T* y, std::int64_t n) {

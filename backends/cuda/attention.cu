@@ -1,14 +1,14 @@
 // Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp). One warp
-// computes one query. The warp keeps the query's row of probabilities in shared memory. It draws the masks there as
-// well and stores them nowhere else.
+// computes one query. The warp keeps the query's row of probabilities in shared memory. The masks are drawn in shared
+// memory as well, and are stored nowhere else.
 //
-// Backward: the warps recompute the rows of probabilities, and from each row compute dS and the probabilities after
-// dropout. Then one thread computes one element of dk and dv: it sums over the queries, in order. If both [N, M] arrays
-// of a head fit into shared memory (about 70 tokens in f32), one block does all of this for one head. Otherwise two
-// kernels do it, with the arrays in global scratch [B, H, N, M].
+// Backward: the warps recompute the rows of probabilities. From each row, a warp computes the row of dS and the row of
+// probabilities after dropout. Then one thread computes one element of dk and one element of dv, as sums over the
+// queries, in order. If both [N, M] arrays of a head fit into shared memory (about 70 tokens in f32), one block does
+// all of this for one head. Otherwise there are two kernels, and the arrays are in global scratch memory [B, H, N, M].
 //
-// Traffic: forward q, k, v and out; backward dout, q, k, v, dq, dk, dv, and twice the scratch. Keys and values are read
-// again for each query, from the cache.
+// Traffic: the forward pass reads q, k and v and writes out. The backward pass reads dout, q, k and v, writes dq, dk
+// and dv, and writes and reads the scratch memory. Keys and values are read again for each query, from the cache.
 #include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/through_host.h"
@@ -27,12 +27,12 @@ struct View {
 };
 
 struct RowState {
-  bool differentiable;  // false: the probabilities of this row are constant
-  double top, sum;      // largest q.k; sum of the exponentials relative to the largest score
+  bool differentiable;  // false if the probabilities of this row are constant
+  double top, sum;      // top: largest q.k; sum: sum of the exponentials relative to the largest score
 };
 
 // Computes the probabilities of query n of head h of sample b and writes them to `row`. All lanes of a warp must call
-// it.
+// attend().
 template <class T, class S>
 __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h,
                            std::int64_t n, const RowMemory<T>& row) {
@@ -48,7 +48,7 @@ __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>&
   return {true, call.scale > 0 ? static_cast<double>(s.top / call.scale) : 0, static_cast<double>(s.sum)};
 }
 
-// One warp for each (sample, head, query), in this order.
+// Computes the output of one query. There is one warp for each (sample, head, query), in this order.
 template <class T, class S>
 __global__ void forward_kernel(Call<T> call, View<const S> q, View<const S> k, View<const S> v, View<S> out, T* sums) {
   const Query query = warp_query(call);
@@ -74,8 +74,8 @@ struct Backward {
   View<S> dq, dk, dv;
 };
 
-// Computes dq of query n, and the query's rows of dS (`ds`) and of the probabilities after dropout (`after`), which dk
-// and dv need. All lanes of a warp must call it.
+// Computes dq of query n. Also computes two rows of the query that dk and dv need: `ds` is the row of dS, and `after`
+// is the row of probabilities after dropout. All lanes of a warp must call backward_row().
 template <class T, class S>
 __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t n,
                              const RowMemory<T>& row, T* ds, T* after) {
@@ -97,7 +97,7 @@ __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::in
   for (std::int64_t j = lane(); j < call.keys; j += 32) {
     const T slope = state.differentiable && row.p[j] != 0 ? call.scale * row.p[j] * (ds[j] - dot) : T{0};
     ds[j] = slope;
-    row.p[j] = slope;  // the other lanes read it below
+    row.p[j] = slope;  // the other lanes read row.p[j] below
   }
   __syncwarp();
   S* const result = to.dq.at(b, h, n);
@@ -108,7 +108,8 @@ __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::in
   }
 }
 
-// Computes element i of dk and of dv for key j, from dS and the probabilities after dropout, both [N, M], of the head.
+// Computes element i of dk and of dv for key j of a head. `ds` holds dS and `after` holds the probabilities after
+// dropout. Each is the [N, M] array of the head.
 template <class T, class S>
 __device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h,
                                              std::int64_t j, std::int64_t i, const T* ds, const T* after) {
@@ -121,7 +122,8 @@ __device__ __forceinline__ void over_queries(const Call<T>& call, const Backward
   to.dv.at(b, h, j)[i] = static_cast<S>(dv);
 }
 
-// One block per head. Shared memory holds dS and the probabilities of the head, then one row for each warp.
+// The backward pass in one kernel, with one block per head. Shared memory holds dS and the probabilities of the head,
+// then one row for each warp.
 template <class T, class S>
 __global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Backward<S> to) {
   const std::int64_t h = blockIdx.x % call.heads, b = blockIdx.x / call.heads, all = call.queries * call.keys;
@@ -136,7 +138,7 @@ __global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Bac
     over_queries(call, to, b, h, index / call.head_dim, index % call.head_dim, ds, after);
 }
 
-// The backward pass in two kernels, with dS (`ds`) and the probabilities (`after`) in global memory, [B, H, N, M].
+// The backward pass in two kernels. dS (`ds`) and the probabilities (`after`) are in global memory, [B, H, N, M].
 template <class T, class S>
 __global__ void rows_backward_kernel(Call<T> call, Backward<S> to, T* ds, T* after) {
   const Query query = warp_query(call);
@@ -161,14 +163,14 @@ auto view(const AttentionCall& c, const HeadsOf<A>& h, std::int64_t tokens) {
   return View<std::remove_pointer_t<decltype(pointer<T>(h.array))>>{first, h.batch, h.head, h.token};
 }
 
-// Whether the kernels can run: all arrays have the same dtype, and a row fits into shared memory. Other calls run on
-// the CPU (through_host).
+// Returns whether the kernels can run. All arrays must have the same dtype, and a row must fit into shared memory.
+// Other calls run on the CPU (through_host).
 bool fits(const AttentionCall& c, std::initializer_list<const Array*> arrays) {
   const DType dtype = (*arrays.begin())->dtype();
   return row_fits(c, dtype) && std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
 }
 
-// Calls f<T, S>: T is the type of the arithmetic, S is the type that q, k, v, out and their gradients are stored in.
+// Calls f<T, S>. T is the type of the arithmetic. S is the type in which q, k, v, out and their gradients are stored.
 template <class F>
 void dispatch_attention(DType dtype, F&& f) {
   if (dtype == DType::bf16)
@@ -208,7 +210,8 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
     const Array all(Shape{c.batch, c.heads, c.queries, c.keys}, dtype_of<T>, Device::cuda);
     const Out ds(all), after(empty_like(all));
     launch_queries<T>(c, rows_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
-    view<S>(c, dout, N), view<S>(c, q, N);  // counts these bytes again: keys_backward_kernel reads dout and q once more
+    // This line counts the bytes of dout and q again, because keys_backward_kernel reads dout and q once more.
+    view<S>(c, dout, N), view<S>(c, q, N);
     launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds),
                elements<T>(after));
   });

@@ -23,22 +23,22 @@ struct Call {
 template <class T>
 struct RowMemory {
   T* p;                             // [M]: scores, later probabilities
-  std::uint8_t *seeds, *kept, *on;  // [M] each; on: not dropped after the softmax
+  std::uint8_t *seeds, *kept, *on;  // [M] each; on: the keys that are not dropped after the softmax
 };
 
-// Bytes of a RowMemory for M = `keys`, rounded up to a multiple of 16.
+// Returns the bytes of a RowMemory for M = `keys`, rounded up to a multiple of 16.
 template <class T>
 __host__ __device__ constexpr std::int64_t row_bytes(std::int64_t keys) {
   return (keys * (static_cast<std::int64_t>(sizeof(T)) + 3) + 15) / 16 * 16;
 }
 
-// Bytes of two arrays [queries, keys] of one head, rounded up to a multiple of 16.
+// Returns the bytes of two arrays [queries, keys] of one head, rounded up to a multiple of 16.
 template <class T>
 __host__ __device__ constexpr std::int64_t head_bytes(std::int64_t queries, std::int64_t keys) {
   return (2 * queries * keys * static_cast<std::int64_t>(sizeof(T)) + 15) / 16 * 16;
 }
 
-// Returns the row of this warp. The rows of all warps start `before` bytes into shared memory; `before` must be a
+// Returns the row of this warp. The rows of all warps start `before` bytes into shared memory. `before` must be a
 // multiple of 16.
 template <class T>
 __device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64_t before = 0) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64
   return {reinterpret_cast<T*>(mine), bytes, bytes + keys, bytes + 2 * keys};
 }
 
-// Whether a dropped block or cross around one of the seeds covers cell (i, j) of the token grid.
+// Returns whether a dropped block or cross around one of the seeds covers cell (i, j) of the token grid.
 __device__ __forceinline__ bool dropped_by(const KeyMask& drop, const std::uint8_t* seeds, std::int64_t i,
                                            std::int64_t j) {
   const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
@@ -65,7 +65,7 @@ __device__ __forceinline__ bool dropped_by(const KeyMask& drop, const std::uint8
   return dropped;
 }
 
-// Sets flags[j] = 1 for each key j whose draw is below the threshold, 0 for the others.
+// Sets flags[j] = 1 for each key j whose draw is below the threshold, and flags[j] = 0 for the other keys.
 __device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose,
                                          std::uint32_t sample_head, std::uint32_t query, std::uint32_t threshold,
                                          std::int64_t keys, std::uint8_t* flags) {
@@ -76,8 +76,9 @@ __device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, 
   }
 }
 
-// Writes row.kept and row.on for query n of head h of sample b. Returns false if the query has no kept key and the rule
-// (EmptyRow) makes its probabilities constant; row.p then holds them. All lanes of a warp must call it.
+// Writes row.kept and row.on for query n of head h of sample b. If the query has no kept key and the rule (EmptyRow)
+// makes its probabilities constant, writes these probabilities to row.p and returns false. Otherwise returns true. All
+// lanes of a warp must call draw_masks().
 template <class T>
 __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, std::int64_t n,
                            const RowMemory<T>& row) {
@@ -120,8 +121,9 @@ __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, 
   return true;
 }
 
-// Turns the scores in row.p into probabilities over the kept keys; scores of other keys are not read. Returns the
-// largest score, and the sum of the exponentials relative to the largest score. All lanes of a warp must call it.
+// Turns the scores in row.p into probabilities over the kept keys. The scores of other keys are not read. Returns the
+// largest score, and the sum of the exponentials relative to the largest score. All lanes of a warp must call
+// softmax_over_kept().
 template <class T>
 struct Softmax {
   T top, sum;
@@ -145,7 +147,8 @@ __device__ Softmax<T> softmax_over_kept(std::int64_t M, const RowMemory<T>& row)
   return {top, sum};
 }
 
-// The query of this warp, in a grid started by launch_queries(). exists() is false for the warps after the last query.
+// The query of this warp, in a grid that launch_queries() started. exists() is false for the warps after the last
+// query.
 struct Query {
   std::int64_t b, h, n, row;  // row: the index in [B, H, N]
 };
@@ -179,13 +182,13 @@ Call<T> call_of(const AttentionCall& c) {
 
 constexpr std::int64_t attention_room = 48 << 10;  // bytes of shared memory that a block gets without opt-in
 
-// Whether a row fits into shared memory; the limit is about 7,000 keys in f32.
+// Returns whether a row fits into shared memory. The limit is about 7,000 keys in f32.
 inline bool row_fits(const AttentionCall& c, DType dtype) {
   return (dtype == DType::f64 ? row_bytes<double>(c.keys) : row_bytes<float>(c.keys)) <= attention_room;
 }
 
-// Launches a kernel with one warp per query. A block has up to four warps, as many as their rows fit into shared
-// memory.
+// Launches a kernel with one warp per query. A block has four warps. If the rows of four warps do not fit into shared
+// memory, a block has fewer warps.
 template <class T, class... Parameters, class... Arguments>
 void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
   const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);

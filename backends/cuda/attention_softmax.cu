@@ -1,6 +1,6 @@
-// Softmax and dropout of scores [B, H, N, M] under the masks of a call. One warp per query, with the query's row in
-// shared memory. The masks are drawn there and stored nowhere else. Traffic: forward and dropout read and write the
-// array once; backward reads two arrays and writes one.
+// Softmax and dropout of scores [B, H, N, M] under the masks of a call. There is one warp per query, with the query's
+// row in shared memory. The masks are drawn in shared memory and stored nowhere else. Traffic: the forward pass and
+// dropout read and write the array once. The backward pass reads two arrays and writes one.
 #include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/through_host.h"

@@ -4,7 +4,7 @@
 namespace plumb {
 
 const Kernels& cuda_kernels() {
-  cuda::stream();  // throws if there is no device
+  cuda::stream();  // stream() throws Error if there is no device
   static constexpr Kernels table{
 #define PLUMB_KERNEL(dtypes, name, parameters) .name = cuda::name,
 #include "core/kernels.def"

@@ -1,8 +1,9 @@
-// 2-d convolution as matrix products over patches. cols [B, C kh kw, H' W'] holds, for each element of a filter and
-// each position of the result, the pixel that the two meet at; one thread writes one element. Then y_b = w cols_b. dw
-// is the sum of dy_b cols_b^T over the samples, in order. For dx: dcols_b = w^T dy_b, then one thread per element of dx
-// sums the elements of dcols that came from this pixel. Traffic: cols, which is kh kw / stride^2 times as large as x,
-// is written and read once in each direction.
+// 2-d convolution as matrix products over patches. cols [B, C kh kw, H' W'] holds one pixel for each pair of a filter
+// element and a position of the result: the pixel that this filter element multiplies at this position. One thread
+// writes one element of cols. The result is y_b = w cols_b. dw is the sum of dy_b cols_b^T over the samples, in order.
+// For dx, dcols_b = w^T dy_b is computed first. Then one thread per element of dx sums the elements of dcols that
+// belong to this pixel. Traffic: cols is kh kw / stride^2 times as large as x. cols is written once and read once in
+// each direction.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/products.h"

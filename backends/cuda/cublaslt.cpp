@@ -10,7 +10,7 @@ namespace {
 #define PLUMB_TEXT_OF(x) #x
 #define PLUMB_TEXT(x) PLUMB_TEXT_OF(x)
 constexpr const char* library_name =
-    "libcublasLt.so." PLUMB_TEXT(CUBLAS_VER_MAJOR);  // the major version of the header at compile time
+    "libcublasLt.so." PLUMB_TEXT(CUBLAS_VER_MAJOR);  // uses the major version of the header at compile time
 
 struct Opened {
   CublasLt functions{};

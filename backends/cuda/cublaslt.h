@@ -7,7 +7,8 @@
 
 namespace plumb::cuda {
 
-// The cuBLASLt functions that Plumb calls. Their reference is the cuBLAS documentation, "Using the cuBLASLt API".
+// The cuBLASLt functions that Plumb calls. The cuBLAS documentation describes the functions under "Using the cuBLASLt
+// API".
 struct CublasLt {
 #define PLUMB_CUBLASLT_FUNCTIONS(each)                                                                          \
   each(cublasLtCreate) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic) each(cublasLtMatmulDescCreate) \
@@ -20,7 +21,7 @@ struct CublasLt {
 #undef PLUMB_CUBLASLT_MEMBER
 };
 
-// Returns the reason why cuBLASLt cannot be used, or "" if it can.
+// Returns the reason why cuBLASLt cannot be used. If cuBLASLt can be used, returns "".
 std::string why_no_cublaslt();
 // Returns the loaded functions. Throws Error if the library cannot be opened.
 const CublasLt& cublaslt();

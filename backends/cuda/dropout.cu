@@ -1,6 +1,7 @@
-// Dropout and the scales that drop samples and heads.
-//   dropout: y = x / (1 - p) if the draw keeps the element, else 0. One thread draws for eight neighbouring elements at
-//     once (the layout of draws in core/random.h). Traffic: x is read once, y is written once; no mask is stored.
+// Dropout, and the scales that drop samples and heads.
+//   dropout: if the draw keeps the element, y = x / (1 - p), else y = 0. One thread draws for eight neighbouring
+//     elements at once (the layout of draws in core/random.h). Traffic: x is read once, y is written once. No mask is
+//     stored.
 //   drop_path_scale, drop_head_scale: one thread per sample.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
@@ -10,8 +11,8 @@
 namespace plumb::cuda {
 namespace {
 
-// Thread i handles the eight elements of draw block first / 8 + i. Elements before `first` or from first + n on are not
-// part of the array and are skipped.
+// Thread i computes the eight elements of draw block first / 8 + i. Elements before `first` or from first + n on are
+// not part of the array, and the thread skips these elements.
 template <class T>
 __global__ void dropout_kernel(const T* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold,
                                std::uint64_t first, T scale, T* y, std::int64_t n) {
@@ -47,7 +48,8 @@ __device__ __forceinline__ std::uint32_t head_draw(std::uint64_t key, std::uint3
       head % 8);
 }
 
-// One thread per sample. The thread makes the draws of its heads twice: first to count the kept heads, then to write.
+// Computes the scales of one sample per thread. The thread makes the draws of its heads twice: first to count the kept
+// heads, then to write.
 template <class T>
 __global__ void drop_head_scale_kernel(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample,
                                        std::uint32_t threshold, T* y, std::int64_t samples, int heads) {
@@ -55,7 +57,7 @@ __global__ void drop_head_scale_kernel(std::uint64_t key, std::uint32_t step, st
   if (b >= samples) return;
   const std::uint32_t sample = first_sample + static_cast<std::uint32_t>(b);
   std::uint32_t highest = 0;
-  int kept = 0, ties = 0;  // heads with draw >= threshold; heads with the highest draw
+  int kept = 0, ties = 0;  // kept: number of heads with draw >= threshold; ties: number of heads with the highest draw
   for (int h = 0; h < heads; ++h) {
     const std::uint32_t draw = head_draw(key, step, sample, h);
     kept += draw >= threshold;

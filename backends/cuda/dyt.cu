@@ -1,6 +1,6 @@
-// DyT (Zhu et al. 2025): y = gamma tanh(alpha x) + beta. Forward: one thread per element. Backward: one thread per
-// column and group of rows (rows.cuh) writes dx and sums the gradients of alpha, gamma and beta. Traffic: forward x and
-// y; backward dy, x and dx.
+// DyT (Zhu et al. 2025): y = gamma tanh(alpha x) + beta. The forward pass uses one thread per element. The backward
+// pass uses one thread per column and group of rows (rows.cuh). The thread writes dx and sums the gradients of alpha,
+// gamma and beta. Traffic: the forward pass reads x and writes y. The backward pass reads dy and x and writes dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -14,7 +14,7 @@ __global__ void forward_kernel(const T* x, const T* alpha, const T* gamma, const
   if (i < n) y[i] = gamma[i % D] * std::tanh(*alpha * x[i]) + beta[i % D];
 }
 
-// Writes dx (unless it is null) and adds one element to the sums dalpha, dgamma and dbeta.
+// Writes one element of dx, unless dx is null. Adds the element's share to the sums dalpha, dgamma and dbeta.
 template <class T>
 struct Backward {
   const T *dy, *x, *alpha, *gamma;

@@ -1,5 +1,5 @@
-// fill, cast, unary, binary, where, broadcast. One thread computes 16 bytes of the result, or one element if operands
-// broadcast along inner axes. Traffic: each operand is read once, the result is written once.
+// fill, cast, unary, binary, where, broadcast. One thread computes 16 bytes of the result. If operands broadcast along
+// inner axes, one thread computes one element. Traffic: each operand is read once, and the result is written once.
 #include <limits>
 #include <type_traits>
 
@@ -25,7 +25,7 @@ __global__ void fill_kernel(T value, T* y, std::int64_t n) {
   }
 }
 
-// One thread converts four elements, whatever their sizes.
+// One thread converts four elements, whatever the sizes of the elements are.
 template <class From, class To>
 __global__ void cast_kernel(const From* x, To* y, std::int64_t n) {
   std::int64_t i = thread_number() * 4;
@@ -60,7 +60,7 @@ __device__ __forceinline__ T apply(T x, T p) {
   if constexpr (op == Unary::floor) return floor(x);
   if constexpr (op == Unary::round) return rint(x);
   if constexpr (op == Unary::sigmoid) {
-    const T e = exp(-abs(x));  // at most 1: no overflow
+    const T e = exp(-abs(x));  // e is at most 1, so nothing overflows
     return (x < 0 ? e : T{1}) / (1 + e);
   }
   if constexpr (op == Unary::pow) return pow(x, p);
@@ -96,7 +96,7 @@ __device__ __forceinline__ T apply_binary(T a, T b) {
   if constexpr (op == Binary::pow) return pow(a, b);
 }
 
-// For operands that either have the shape of the result (step 1) or are one element (step 0).
+// Computes four elements per thread. Each operand has the shape of the result (step 1) or is one element (step 0).
 template <Binary op, class A, class B, class Y>
 __global__ void flat_binary_kernel(const A* a, int step_a, const B* b, int step_b, Y* y, std::int64_t n) {
   using T = arithmetic<Y>;

@@ -1,17 +1,18 @@
-// The residual junction y = skip + row_scale[sample] gate branch. One thread per element. If the gate's gradient is
-// wanted, the backward pass uses one thread per column and group of rows instead (rows.cuh). Traffic: forward skip,
-// branch and y; backward dy, branch (only for the gate) and dbranch.
+// The residual junction y = skip + row_scale[sample] gate branch, with one thread per element. If the gate's gradient
+// is wanted, the backward pass instead uses one thread per column and group of rows (rows.cuh). Traffic: the forward
+// pass reads skip and branch and writes y. The backward pass reads dy, reads branch if the gate's gradient is wanted,
+// and writes dbranch.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
 namespace plumb::cuda {
 namespace {
 
-// The factor of branch at element i: gate times row scale. Both pointers may be null (factor 1).
+// The factor of branch at element i: gate times row scale. A null pointer stands for a factor of 1.
 template <class T>
 struct Factor {
   const T *gate, *scale;
-  std::int64_t gates, per_sample;  // elements of the gate; elements of one sample
+  std::int64_t gates, per_sample;  // gates: elements of the gate; per_sample: elements of one sample
   __device__ __forceinline__ T sample(std::int64_t i) const { return scale ? scale[i / per_sample] : T{1}; }
   __device__ __forceinline__ T at(std::int64_t i) const {
     return gate ? sample(i) * gate[gates == 1 ? 0 : i % gates] : sample(i);
@@ -30,7 +31,7 @@ __global__ void backward_kernel(const T* dy, Factor<T> factor, T* dbranch, std::
   if (i < n) dbranch[i] = factor.at(i) * dy[i];
 }
 
-// Writes dbranch (unless it is null) and adds one element to the sum dgate.
+// Writes one element of dbranch, unless dbranch is null. Adds the element's share to the sum dgate.
 template <class T>
 struct Backward {
   const T *dy, *branch;

@@ -1,4 +1,5 @@
-// y = gelu(x + b) and its slope, both f32, f64 or bf16. One thread per element. Traffic: x, y and the slope, each once.
+// y = gelu(x + b) and its slope, in f32, f64 or bf16, with one thread per element. Traffic: x is read once; y and the
+// slope are written once.
 #include "backends/cuda/gelu.cuh"
 
 #include "backends/cuda/kernels.h"

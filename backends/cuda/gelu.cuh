@@ -14,7 +14,7 @@ struct ValueAndSlope {
   T value, slope;
 };
 
-// Returns the second derivative. For the erf form it is phi(x) (2 - x^2).
+// Returns the second derivative. For the erf form, the second derivative is phi(x) (2 - x^2).
 template <Gelu form, class T>
 __device__ __forceinline__ T gelu_curvature(T x) {
   constexpr T density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536),
@@ -25,7 +25,7 @@ __device__ __forceinline__ T gelu_curvature(T x) {
     const T u = c * (x + cubic * x * x * x), t = std::tanh(u), du = c * (1 + 3 * cubic * x * x),
             ddu = c * 6 * cubic * x;
     const T e = std::exp(-2 * std::abs(u)),
-            slope_of_t = 4 * e / ((1 + e) * (1 + e));  // 1 - t^2; accurate even if t rounds to 1
+            slope_of_t = 4 * e / ((1 + e) * (1 + e));  // equals 1 - t^2; accurate even if t rounds to 1
     return slope_of_t * (du + half * x * (ddu - 2 * t * du * du));
   }
 }

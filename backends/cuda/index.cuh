@@ -1,5 +1,5 @@
-// Maps an element of a result to the elements of its operands. Each operand has its own strides; they may be 0 (a
-// broadcast axis) or permuted.
+// Maps an element of a result to the elements of its operands. Each operand has its own strides. A stride may be 0 (a
+// broadcast axis), and strides may be permuted.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,20 +8,21 @@
 
 namespace plumb::cuda {
 
-// Offsets of one element in each operand.
+// The offsets of one element in each operand.
 template <int operands>
 struct Offsets {
   std::int64_t of[operands];
 };
 
-// The strides of the operands, passed to a kernel by value. Neighbouring axes are merged if every operand allows it.
+// The strides of the operands, passed to a kernel by value. If the strides of all operands permit, neighbouring axes
+// are merged into one axis.
 template <int operands>
 class Index {
  public:
-  // Dense operands with these shapes, broadcast to `result`.
+  // Takes dense operands with these shapes, broadcast to `result`.
   Index(const Shape& result, const std::array<const Shape*, operands>& shapes)
       : Index(result, strides_of(result, shapes)) {}
-  // Operands with these strides along the axes of `result`.
+  // Takes operands with these strides along the axes of `result`.
   Index(const Shape& result, const std::array<Strides, operands>& strides) {
     const Walk<operands> walk(result, strides);
     rank_ = static_cast<int>(walk.outer_rank) + 1;
@@ -34,8 +35,8 @@ class Index {
     }
   }
 
-  // flat(): whether each operand either has the layout of the result or is one element. In this case step(operand) is
-  // the distance between neighbouring elements of the operand, 1 or 0.
+  // flat() returns whether each operand either has the layout of the result or is one element. If flat() is true,
+  // step(operand) returns the distance between neighbouring elements of the operand, 1 or 0.
   bool flat() const {
     for (int k = 0; k < operands; ++k)
       if (stride_[k][0] > 1) return false;
@@ -62,7 +63,7 @@ class Index {
     return strides;
   }
 
-  int rank_ = 1;  // merged axes, innermost first
+  int rank_ = 1;  // number of merged axes, innermost first in the arrays below
   std::int64_t extent_[Shape::max_rank + 1] = {1};
   std::int64_t stride_[operands][Shape::max_rank + 1] = {};
 };

@@ -1,4 +1,4 @@
-// Launches kernels and counts the bytes that they read and write:
+// Launches kernels and counts the bytes that the kernels read and write:
 //
 //   launch(kernel, grid, block, shared_bytes, arguments...);
 //
@@ -31,10 +31,10 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
 #endif
 }
 
-constexpr int block_threads = 256;  // for kernels with one thread per work item
+constexpr int block_threads = 256;  // number of threads per block for kernels with one thread per work item
 
-// Launches `kernel` with one thread for each of n work items, or nothing if n = 0. The kernel must skip thread numbers
-// from n on.
+// Launches `kernel` with one thread for each of n work items. If n = 0, launches nothing. The kernel must skip thread
+// numbers from n on.
 template <class... Parameters, class... Arguments>
 void launch_for(std::int64_t n, void (*kernel)(Parameters...), Arguments... arguments) {
   if (n > 0)
@@ -42,7 +42,7 @@ void launch_for(std::int64_t n, void (*kernel)(Parameters...), Arguments... argu
            dim3{block_threads, 1, 1}, 0, arguments...);
 }
 
-// Adds to the bytes that launches read and write (Traffic).
+// Adds `bytes` to the bytes that launches read and write (Traffic).
 inline void count_bytes(std::int64_t bytes) { counters.bytes += static_cast<std::uint64_t>(bytes); }
 
 // Returns the device address of the elements, or null if the array is undefined. T must match the dtype.
@@ -55,13 +55,13 @@ template <class T>
 T* pointer(const Out& a) {
   return const_cast<T*>(pointer<T>(static_cast<const Array&>(a)));
 }
-// Like pointer(), for an operand that a launch reads or writes as a whole: also counts its bytes once.
+// Like pointer(), for an operand that a launch reads or writes as a whole. Also counts the bytes of the operand once.
 template <class T, class A>
 auto elements(const A& a) {
   if (a.defined()) count_bytes(static_cast<std::int64_t>(a.size_in_bytes()));
   return pointer<T>(a);
 }
-// Like elements(), for an operand that is read and written: counts its bytes twice.
+// Like elements(), for an operand that a launch reads and writes. Counts the bytes of the operand twice.
 template <class T>
 T* in_place(const Out& a) {
   elements<T>(a);

@@ -1,9 +1,9 @@
 // matmul, and the linear layer with the operations before and after its product. cuBLASLt computes the product with the
-// bias. Norm, GELU and residual junction use the kernels of their own files. The backward pass makes one pass each over
-// du, x and w, and each pass does all the work on its array.
+// bias. Norm, GELU and residual junction use the kernels of their own files. The backward pass makes one pass over du,
+// one over x and one over w. Each pass does all the work on its array.
 //
-// A weight gradient over many rows is computed as 8 products, each over a slice of the rows, and their sum in a fixed
-// order. One product would have too few blocks to fill the device.
+// A weight gradient over many rows is computed as 8 products, each over a slice of the rows, and the sum of the 8
+// products in a fixed order. One product would have too few blocks to fill the device.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "backends/cuda/products.h"
@@ -13,11 +13,11 @@
 namespace plumb::cuda {
 namespace {
 
-constexpr std::int64_t slices = 8, sliced_from = 2048;  // sliced_from: in rows
+constexpr std::int64_t slices = 8, sliced_from = 2048;  // slices are used from `sliced_from` rows on
 
 std::int64_t leading_rows(const Array& x) {
   return x.shape().with(-1, 1).numel();
-}  // unlike rows_of(), this also counts rows without elements
+}  // unlike rows_of(), leading_rows() also counts rows without elements
 Array scratch(const Array& like) { return empty_like(like); }
 const void* address_of(const Array& a) { return a.defined() ? a.address() : nullptr; }
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
@@ -71,7 +71,7 @@ void weight_gradient(const Array& du, const Array& x, const Out& dw) {
   reduce(Reduce::sum, parts, Out(dw.reshaped({1, N, K})));
 }
 
-// Returns x as an operand of a product: converted to bf16 if products run in bf16.
+// Returns x as an operand of a product. If products run in bf16, x is converted to bf16.
 Array operand(const LinearCall& call, const Array& x) {
   if (call.products != Precision::bf16 || x.dtype() == DType::bf16) return x;
   const Out rounded(Array(x.shape(), DType::bf16, Device::cuda));
@@ -79,7 +79,7 @@ Array operand(const LinearCall& call, const Array& x) {
   return rounded;
 }
 
-// Returns x, or the norm of x, as an operand. If the call has a norm, mean and rstd are written.
+// Returns x, or the norm of x, as an operand. If the call has a norm, also writes mean and rstd.
 Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out& rstd) {
   if (!call.gamma.defined()) return operand(call, x);
   const Out h(Array(x.shape(), call.products == Precision::bf16 ? DType::bf16 : x.dtype(), Device::cuda));
@@ -87,10 +87,10 @@ Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out&
   return h;
 }
 
-// Computes du, the gradient of u = before(x) w^T + b, as an operand of type U: du = dy slope (GELU), or dy times the
-// gate and the scale of its sample. Also adds to two column sums: du to sums[0], for db; and u du', where du' is du
-// without the gate, to sums[1], for the gate's gradient. All pointers but dy may be null. S is the type that dy and
-// slope are stored in.
+// Computes du, the gradient of u = before(x) w^T + b, as an operand of type U. With GELU, du = dy slope. With a
+// residual junction, du = dy times the gate and the scale of its sample. Also adds to two column sums. sums[0] gets du,
+// for db. sums[1] gets u du', where du' is du without the gate, for the gate's gradient. All pointers but dy may be
+// null. S is the type in which dy and slope are stored.
 template <class T, class S, class U>
 struct OutputGradient {
   const S *dy, *slope;
@@ -107,7 +107,7 @@ struct OutputGradient {
     if (du) du[i] = static_cast<U>(g);
     sums[0] += g;
   }
-  // The bytes that a pass over all rows reads and writes.
+  // Returns the bytes that a pass over all rows reads and writes.
   std::int64_t bytes(std::int64_t rows) const {
     const std::size_t of_element = sizeof(S) * (slope ? 2 : 1) + sizeof(T) * (u ? 1 : 0) + sizeof(U) * (du ? 1 : 0);
     return rows * N * static_cast<std::int64_t>(of_element) +
@@ -115,15 +115,15 @@ struct OutputGradient {
   }
 };
 
-// Computes the gradient of a junction's gate from du', the gradient of u without the gate, and dw' = du'^T x. For u = x
-// w^T + b, the sum of du' u over the rows equals the sum of dw' w over the columns plus db' b. So neither u nor du' u
-// is ever stored. One warp per row n of w: dgate[n] = dw'[n] w[n] + db'[n] b[n], dw = gate dw', db = gate db', and
-// gated = gate w. The product du' gated is the gradient of x.
+// Computes the gradient of a junction's gate from dw' = du'^T x and db', where du' is the gradient of u without the
+// gate. For u = x w^T + b, the sum of du' u over the rows equals the sum of dw' w over the columns plus db' b.
+// Therefore neither u nor du' u is stored. There is one warp per row n of w. The warp computes dgate[n] = dw'[n] w[n] +
+// db'[n] b[n], dw = gate dw', db = gate db', and gated = gate w. The product du' gated is the gradient of x.
 template <class T>
 struct Fold {
   const T *w, *b, *gate, *parts;  // parts: [blocks, N], the partial sums of db'
   std::int64_t gates, blocks, N, K;
-  T *dw, *db, *dgate, *gated;  // dgate [N]; db, gated may be null
+  T *dw, *db, *dgate, *gated;  // dgate: [N]; db and gated may be null
 };
 
 template <class T>
@@ -165,7 +165,7 @@ void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
 }
 
 // Computes dx, dgamma and dbeta. The gradient of the norm's output is du w [R, K]. If h is defined, also recomputes the
-// norm's output into h. For `also`, see norm_backward().
+// norm's output and writes it to h. For `also`, see norm_backward().
 template <class T, class U>
 void through_norm(const LinearCall& call, const LinearKept& kept, const Array& du, const Array& x, const Array& w,
                   const LinearGradients& g, const Out& h, RowSums<T>& sums, const ColumnSums<T>& also) {
@@ -183,7 +183,7 @@ void through_norm(const LinearCall& call, const LinearKept& kept, const Array& d
                 also);
 }
 
-// Computes dx if no norm stands before the product. dx may be bf16.
+// Computes dx of a product without a norm before it. dx may be bf16.
 void to_input(const Array& du, const Array& w, const Array& like, const LinearGradients& g) {
   if (g.dx.dtype() == like.dtype()) return input_gradient(du, w, g.dx, g.add_to_dx);
   const Out exact(empty_like(like, g.dx.shape()));
@@ -191,8 +191,8 @@ void to_input(const Array& du, const Array& w, const Array& like, const LinearGr
   g.add_to_dx ? binary(Binary::add, exact, g.dx, g.dx) : cast(exact, g.dx);
 }
 
-// T is the type of the weights and sums, S the type that dy and the slope are stored in, U the type of the products'
-// operands.
+// Computes the backward pass. T is the type of the weights and sums. S is the type in which dy and the slope are
+// stored. U is the type of the products' operands.
 template <class T, class S, class U>
 void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& weight,
               const Array& b, const LinearGradients& g) {
@@ -228,13 +228,14 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
       output.gate = nullptr;
       const Array du = scaled ? operands() : dy;
       if (scaled) output.du = pointer<U>(Out(du));
-      const std::array<Out, 2> nowhere{};  // fold_kernel reads the partial sums of db' itself
+      const std::array<Out, 2> nowhere{};  // empty: fold_kernel reads the partial sums of db' itself
       const T* const parts = scaled || b.defined() ? make_du(nowhere) : nullptr;
       const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)),
                 of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
       weight_gradient(du, again(), dw);
       if (parts)
-        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // read by fold_kernel
+        // fold_kernel reads these bytes.
+        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));
       const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
       launch_rows(N, fold_kernel<T>,
                   Fold<T>{.w = elements<T>(weight),
@@ -272,7 +273,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
     make_du({g.db, wants_gate ? g.dgate : Out()});
   }
   ColumnSums<T> also;
-  if (!output.du && g.db.defined()) {  // the columns of dy are not summed yet
+  if (!output.du && g.db.defined()) {  // in this case, the columns of dy are not summed yet
     if constexpr (std::is_same_v<S, T>)
       if (norm && wants_x)
         also = {.x = elements<T>(dy),
@@ -296,7 +297,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
   if (y.numel() == 0) return;
-  if (a.numel() == 0) return fill(0, y);  // the inner extent is 0
+  if (a.numel() == 0) return fill(0, y);  // y has elements, so the inner extent is 0
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1);
   const Shape matrices = leading(y.shape());
   const Walk<2> walk(

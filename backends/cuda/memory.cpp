@@ -28,8 +28,9 @@ void wait_for(cudaEvent_t event) {
   PLUMB_CUDA_CHECKED(cudaEventSynchronize(event));
 }
 
-// Slots of pinned memory for asynchronous downloads, each with its event. A slot may be reused while a copy into it is
-// still under way: the stream runs the next copy after it, and the reader waits for the event of the next copy.
+// Slots of pinned memory for asynchronous downloads. Each slot has its own event. A slot may be reused while a copy
+// into the slot is still under way, because the stream runs the next copy after this copy, and the reader waits for
+// the event of the next copy.
 class Places {
  public:
   struct Place {
@@ -46,7 +47,7 @@ class Places {
   }
   void put_back(const Place& place) noexcept {
     const std::lock_guard lock(mutex_);
-    free_.push_back(place);  // does not allocate: grow() has reserved the space
+    free_.push_back(place);  // push_back() allocates nothing here, because grow() has reserved the space
   }
 
  private:
@@ -92,7 +93,8 @@ class CudaDownload : public Download {
   Places::Place place_;
 };
 
-// Pinned memory in two halves that are used in turn: the host fills one half while the device copies from the other.
+// Pinned memory in two halves that are used in turn. The host fills one half while the device copies from the other
+// half.
 class Staging {
  public:
   Staging() {
@@ -132,19 +134,19 @@ class Staging {
 
   Half halves_[2];
   int current_ = 0;
-  std::size_t used_ = 0;  // bytes used of the current half
+  std::size_t used_ = 0;  // number of bytes of the current half that are used
 };
 
 class CudaMemory : public Memory {
  public:
-  CudaMemory() { stream(); }  // throws if there is no device
+  CudaMemory() { stream(); }  // stream() throws Error if there is no device
 
   std::size_t usual_region() const override { return std::size_t{256} << 20; }
   std::byte* reserve(std::size_t bytes) override {
     void* p = nullptr;
     const cudaError_t status = cudaMalloc(&p, bytes);
     if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // clear the error, so that the next call does not report it
+      cudaGetLastError();  // clears the error, so that the next call does not report it
       return nullptr;
     }
     PLUMB_CUDA_CHECKED(status);
@@ -154,7 +156,7 @@ class CudaMemory : public Memory {
     cudaStreamSynchronize(stream());
     cudaFree(region);
   }
-  void supply(std::byte*, std::size_t) override {}  // regions are allocated with their memory
+  void supply(std::byte*, std::size_t) override {}  // regions are allocated together with their memory
   void withdraw(std::byte*, std::size_t) noexcept override {}
 
   void upload(const void* host, void* device, std::size_t bytes) override {
@@ -203,7 +205,7 @@ class CudaMemory : public Memory {
 
 }  // namespace
 
-// Never destroyed, because storages with static lifetime may outlive any static object.
+// The memory is never destroyed, because storages with static lifetime may outlive any static object.
 Memory& cuda_memory() {
   static CudaMemory& memory = *new CudaMemory;
   return memory;

@@ -1,7 +1,7 @@
-// permute, slice, assign_slice, gather: one thread moves one unit, the largest of 16, 8, 4, 2 or 1 bytes that divides
-// all run lengths and strides (permute: one element). scatter_add: one thread computes one element of the result and
-// sums the rows that go there, in order. Traffic: each element that moves is read once and written once; scatter_add
-// reads the whole index once for each element of a row.
+// permute: one thread moves one element. slice, assign_slice, gather: one thread moves one unit. A unit has the largest
+// size of 16, 8, 4, 2 or 1 bytes that divides all run lengths and strides. scatter_add: one thread computes one element
+// of the result and sums, in order, the rows whose index is the row of this element. Traffic: each element that moves
+// is read once and written once. scatter_add reads the whole index once for each element of a row.
 #include <type_traits>
 
 #include "backends/cuda/index.cuh"
@@ -18,7 +18,7 @@ __global__ void permute_kernel(const T* x, T* y, Index<1> index, std::int64_t n)
   if (i < n) y[i] = x[index.at(i).of[0]];
 }
 
-// Copies runs of `run` units. Runs begin `from_stride` units apart in x and `to_stride` units apart in y.
+// Copies runs of `run` units. The runs begin `from_stride` units apart in x and `to_stride` units apart in y.
 template <class T>
 __global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int64_t to_stride, std::int64_t run,
                             std::int64_t n) {
@@ -26,7 +26,7 @@ __global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int
   if (i < n) y[i / run * to_stride + i % run] = x[i / run * from_stride + i % run];
 }
 
-// If an index is out of range, nothing is read. The row then has all bits set: NaN, -1 or 255.
+// If an index is out of range, nothing is read. All bits of the row are then set, which is NaN, -1 or 255.
 template <class T>
 __global__ void gather_kernel(const T* x, std::int64_t rows, const std::int64_t* index, T* y, std::int64_t run,
                               std::int64_t n) {
@@ -66,7 +66,7 @@ void in_units(std::initializer_list<std::int64_t> bytes, F&& f) {
   f.template operator()<std::uint8_t>();
 }
 
-// Bytes of one index of the axis.
+// Returns the bytes of one index of the axis.
 std::int64_t inner_bytes(const Array& a, int axis) {
   auto bytes = static_cast<std::int64_t>(size_of(a.dtype()));
   for (int i = axis + 1; i < a.shape().rank(); ++i) bytes *= a.dim(i);

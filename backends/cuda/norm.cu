@@ -1,7 +1,8 @@
-// Layer norm and RMS norm over the last axis. One warp per row. The warp reads its row two or three times (from the
-// cache after the first time), because the variance takes a second pass. The backward pass is one kernel: it computes
-// dx, partial sums of the gradients of gamma and beta, and, if wanted, the norm's output again. Traffic: forward x and
-// y; backward dy, x and dx.
+// Layer norm and RMS norm over the last axis, with one warp per row. The warp reads its row two or three times (from
+// the cache after the first time), because the variance takes a second pass. The backward pass is one kernel, which
+// computes dx and partial sums of the gradients of gamma and beta. If the norm's output is wanted again, the same
+// kernel recomputes the output. Traffic: the forward pass reads x and writes y. The backward pass reads dy and x and
+// writes dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "core/bfloat16.h"
@@ -9,7 +10,7 @@
 namespace plumb::cuda {
 namespace {
 
-// Layer norm if beta and mean are given, RMS norm if they are null. S is T or bf16.
+// Computes layer norm if beta and mean are given, or RMS norm if beta and mean are null. S is T or bf16.
 template <class T, class S>
 __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T eps, S* y, T* mean, T* rstd,
                                     std::int64_t rows, std::int64_t D) {
@@ -31,9 +32,9 @@ __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T
   }
 }
 
-// One warp per row at a time; the warps of a block take the rows of the block in turn. Each warp sums its share of
-// dgamma and dbeta in shared memory, then the block adds the shares in the order of the warps. Blocks from number
-// `blocks` on sum the columns of another array (`also`), if there is one.
+// Computes the backward pass with one warp per row at a time. The warps of a block take the rows of the block in turn.
+// Each warp sums its share of dgamma and dbeta in shared memory. Then the block adds the shares in the order of the
+// warps. If `also` has columns, the blocks from number `blocks` on sum the columns of `also`.
 template <class T, class S>
 __global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::int64_t rows, std::int64_t D,
                                      std::int64_t blocks, T* partial, ColumnSums<T> also) {
@@ -81,7 +82,7 @@ __global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::i
   }
 }
 
-// dgamma and dbeta for rows that are too wide for shared memory.
+// Computes dgamma and dbeta for rows that are too wide for shared memory.
 template <class T>
 struct NormColumns {
   const T *dy, *x, *mean, *rstd;
@@ -93,8 +94,8 @@ struct NormColumns {
   }
 };
 
-// The derivatives of layer_norm_backward's dx (formulas: core/kernels.def), one warp per row. means [rows, 2] holds
-// mean(g) and mean(g h), which the sums over rows need.
+// Computes the derivatives of layer_norm_backward's dx (formulas: core/kernels.def), with one warp per row. `means`
+// [rows, 2] receives mean(g) and mean(g h), which the sums over rows need.
 template <class T>
 __global__ void layer_norm_second_kernel(const T* g, const T* dy, const T* x, const T* gamma, const T* mean,
                                          const T* rstd, T* ddy, T* dx, T* means, std::int64_t rows, std::int64_t D) {

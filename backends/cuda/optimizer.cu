@@ -1,14 +1,14 @@
-// The optimizers, the moving average and the sum of squares, over all parameters in one launch each. (Formulas:
-// backends/reference/optimizer.cpp.)
-//   AdamW, SGD, Adagrad, moving average: one block per 1024 elements. Blocks find their tensor in a table, which is
-//     uploaded once a call. The moving average's table does not change between steps, so it is uploaded only if it
-//     differs from the last one.
-//   LAMB: one block per tensor, because the trust ratio needs norms of the whole tensor. Directions are computed twice
-//     instead of stored.
-//   Sum of squares: one block per 4096 elements, in f64; then one block adds the partial sums in order. The table is a
-//     parameter of the launch.
-// Traffic: each element of the gradient, the parameter and the optimizer's state is read once, and written once if it
-// changes. LAMB reads all but the gradient twice.
+// The optimizers, the moving average and the sum of squares. (Formulas: backends/reference/optimizer.cpp.) One launch
+// covers all parameters; for the sum of squares, one launch covers up to 160 arrays.
+//   AdamW, SGD, Adagrad, moving average: one block per 1024 elements. A block finds its tensor in a table, which is
+//     uploaded once a call. The table of the moving average does not change between steps, so the table is uploaded
+//     only if it differs from the last table.
+//   LAMB: one block per tensor, because the trust ratio needs norms of the whole tensor. Directions are computed
+//     twice instead of stored.
+//   Sum of squares: one block per 4096 elements, in f64. Then one block adds the partial sums in order. The table is
+//     a parameter of the launch.
+// Traffic: each element of the gradient, the parameter and the optimizer's state is read once, and written once if the
+// element changes. LAMB reads everything except the gradient twice.
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -21,9 +21,10 @@
 namespace plumb::cuda {
 namespace {
 
-constexpr std::int64_t update_block = 1024, squares_block = 4096;  // elements per block
+constexpr std::int64_t update_block = 1024, squares_block = 4096;  // number of elements per block
 
-// A copy of a host table on the device. Kernels that were launched before the Table is destroyed may use it.
+// A copy of a host table on the device. A kernel that was launched before the Table is destroyed may still use the
+// copy.
 template <class Row>
 class Table {
  public:
@@ -37,7 +38,7 @@ class Table {
   Array bytes_;
 };
 
-// A Table that is kept between calls. It is uploaded again only if the rows have changed.
+// A Table that is kept between calls. The table is uploaded again only if the rows have changed.
 template <class Row>
 class KeptTable {
  public:
@@ -54,7 +55,8 @@ class KeptTable {
   std::optional<Table<Row>> table_;
 };
 
-// Returns the row whose blocks contain `block`. Rows are sorted by first_block, and the first row begins at block 0.
+// Returns the row whose blocks contain `block`. The rows are sorted by first_block, and the first row begins at block
+// 0.
 template <class Row>
 __device__ __forceinline__ const Row& row_of_block(const Row* rows, int count, std::int64_t block) {
   int low = 0, high = count;  // invariant: rows[low].first_block <= block < rows[high].first_block
@@ -65,14 +67,15 @@ __device__ __forceinline__ const Row& row_of_block(const Row* rows, int count, s
   return rows[low];
 }
 
-// The row types describe one tensor each. row(i, scale) updates element i; `scale` is the scale of the gradients.
+// Each row type describes one tensor. row(i, scale) updates element i of the tensor. `scale` is the scale of the
+// gradients.
 template <class T>
 struct AdamWRow {
   using Element = T;
   std::int64_t first_block, n;
   const T* gradient;
   T *parameter, *moment1, *moment2;
-  T beta1, rest1, beta2, rest2;                  // rest: 1 - beta, computed by the host in f64
+  T beta1, rest1, beta2, rest2;                  // rest1, rest2: 1 - beta1 and 1 - beta2, computed by the host in f64
   T decay, rate, eps, correction1, correction2;  // decay: lr wd for AdamW, wd for LAMB
 
   __device__ __forceinline__ T direction(std::int64_t i) const {
@@ -152,7 +155,7 @@ __global__ void ema_kernel(const EmaRow<T>* rows, int count, T rate) {
 
 template <class T>
 __global__ void __launch_bounds__(1024) lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
-  if (state && state->goes_on == 0) return;  // the whole grid returns
+  if (state && state->goes_on == 0) return;  // the condition is the same for all blocks of the grid
   double* const sums = shared<double>();
   const T scale = static_cast<T>(state ? state->scale : 1);
   const AdamWRow<T> r = rows[blockIdx.x];
@@ -164,14 +167,14 @@ __global__ void __launch_bounds__(1024) lamb_kernel(const AdamWRow<T>* rows, con
   }
   const double p = block_sum(of_parameter, sums), d = block_sum(of_direction, sums);
   const T rate = r.rate * static_cast<T>(r.decay > 0 && p > 0 && d > 0 ? std::sqrt(p) / std::sqrt(d) : 1);
-  for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x)  // reads only elements that this thread has updated
+  for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x)  // a thread reads only elements that it has updated
     r.parameter[i] -= rate * (r.direction(i) + r.decay * r.parameter[i]);
 }
 
 const StepState* state_of(const Array& state) { return reinterpret_cast<const StepState*>(elements<double>(state)); }
 
-// Returns a table of the tensors that have elements; row_of(update, first_block) makes its rows. Adds the number of
-// blocks that the rows need to `blocks`.
+// Returns a table of the tensors that have elements. row_of(update, first_block) makes the row of an update. Adds the
+// number of blocks that the rows need to `blocks`.
 template <class Row, class Update, class RowOf>
 std::vector<Row> table_of(std::span<const Update> updates, std::int64_t& blocks, RowOf&& row_of) {
   std::vector<Row> rows;
@@ -218,7 +221,7 @@ struct SquaresRow {
   std::int64_t first_block, n;
   const void* x;
 };
-constexpr int squares_rows = 160;  // rows per launch: kernel parameters are limited to 4 KB
+constexpr int squares_rows = 160;  // number of rows per launch; kernel parameters are limited to 4 KB
 struct SquaresTable {
   SquaresRow rows[squares_rows];
   unsigned char dtypes[squares_rows];
@@ -328,7 +331,7 @@ void ema(double rate, std::span<const EmaUpdate> updates) {
           return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average)};
         });
     if (rows.empty()) return;
-    static thread_local KeptTable<EmaRow<T>> table;  // per thread: a thread trains one model at a time
+    static thread_local KeptTable<EmaRow<T>> table;  // per thread, because a thread trains one model at a time
     launch(ema_kernel<T>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.of(rows),
            static_cast<int>(rows.size()), static_cast<T>(rate));
   });

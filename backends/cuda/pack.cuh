@@ -1,4 +1,5 @@
-// 16 bytes of neighbouring elements, which a thread reads or writes at once. Arrays begin at multiples of 64 bytes.
+// 16 bytes of neighbouring elements. A thread reads or writes these bytes at once. Arrays begin at multiples of 64
+// bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,7 +18,7 @@ struct alignas(n * sizeof(T)) Pack {
   T v[n];
 };
 
-// Load and store n elements with one access. p must be a multiple of n * sizeof(T).
+// Load and store n elements with one access. The address p must be a multiple of n * sizeof(T).
 template <class T, int n = pack_size<T>>
 __device__ __forceinline__ Pack<T, n> load_pack(const T* p) {
   return *reinterpret_cast<const Pack<T, n>*>(p);
@@ -27,7 +28,7 @@ __device__ __forceinline__ void store_pack(const Pack<T, n>& pack, T* p) {
   *reinterpret_cast<Pack<T, n>*>(p) = pack;
 }
 
-// arithmetic<T>: the type that elements of type T are computed in; f32 for bf16.
+// arithmetic<T>: the type in which elements of type T are computed: f32 for bf16, otherwise T.
 template <class T>
 struct Arithmetic {
   using type = T;

@@ -1,5 +1,5 @@
 // max_pool2d: one thread finds the largest pixel of one window. Traffic: each pixel is read once for each window that
-// contains it; the index is written once.
+// contains the pixel. Each index is written once.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/warp.cuh"

@@ -1,6 +1,6 @@
-// Matrix products by cuBLASLt, which expects column-major matrices. A row-major [r, c] matrix is a column-major [c, r]
-// matrix, so y = op(a) op(b) is computed as y^T = op(b)^T op(a)^T. The rows of y^T are the columns of y: a bias with
-// one value per row of y^T is one value per column of y.
+// Matrix products by cuBLASLt. cuBLASLt expects column-major matrices. A row-major [r, c] matrix is a column-major [c,
+// r] matrix. Therefore y = op(a) op(b) is computed as y^T = op(b)^T op(a)^T. The rows of y^T are the columns of y, so a
+// bias with one value per row of y^T has one value per column of y.
 #include "backends/cuda/products.h"
 
 #include <map>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20, workspace_alignment = 256;
 
-// Returns the alignment of an address: the largest power of two that divides it, at most 64 (where every array begins).
+// Returns the alignment of an address: the largest power of two that divides the address, at most 64. Every array
+// begins at a multiple of 64.
 std::uint32_t alignment_of(const void* address) {
   const auto bits = reinterpret_cast<std::uintptr_t>(address) | 64;
   return static_cast<std::uint32_t>(bits & (~bits + 1));
@@ -93,7 +94,8 @@ class Library {
   }
 
  private:
-  // The values that determine the choice of an algorithm. (A bias is always aligned like the beginning of an array.)
+  // The values that determine the choice of an algorithm. The alignment of the bias is not part of the key, because a
+  // bias is always aligned like the beginning of an array.
   struct Key {
     Product product;
     std::uint32_t alignment_a, alignment_b, alignment_y;
@@ -117,7 +119,8 @@ class Library {
     cublasLtMatmulPreference_t preference = nullptr;
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceCreate(&preference));
     set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
-    // Allow split sums only in the type of the sums, in a fixed order, so that results have the same bits each time.
+    // Split sums are allowed only in the type of the sums and in a fixed order, so that results have the same bits each
+    // time.
     set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
     set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment_b);
@@ -140,7 +143,7 @@ class Library {
   std::mutex mutex_;
   cublasLtHandle_t handle_ = nullptr;
   void* aligned_workspace_ = nullptr;
-  Array workspace_;  // shared by all products, which run one after another on one stream
+  Array workspace_;  // all products share the workspace, because they run one after another on one stream
   std::map<Key, Plan> plans_;
 };
 

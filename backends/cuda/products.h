@@ -5,24 +5,26 @@
 
 namespace plumb::cuda {
 
-// `count` products of row-major matrices y [M, N] = op(a) op(b) with op(a) [M, K] and op(b) [K, N]. The next matrix of
-// an operand begins `stride_` elements after the previous one; a stride of 0 uses the same matrix for all products. The
-// dtype is f32 with sums in f32 (no TF32), or f64. With bf16_operands, the operands are bf16, and sums and y are f32.
+// `count` products of row-major matrices y [M, N] = op(a) op(b) with op(a) [M, K] and op(b) [K, N]. Each matrix of an
+// operand begins `stride_a`, `stride_b` or `stride_y` elements after the previous matrix. With a stride of 0, all
+// products use the same matrix. The dtype is f32 with sums in f32 (no TF32), or f64. With bf16_operands, the operands
+// are bf16, and sums and y are f32.
 struct Product {
   DType dtype;
   std::int64_t count, M, N, K;
-  bool transpose_a, transpose_b;  // if set, a is stored as [K, M], b as [N, K]
+  bool transpose_a, transpose_b;  // if true, a is stored as [K, M], or b as [N, K]
   std::int64_t stride_a, stride_b, stride_y;
-  bool bias = false;           // [N], added to each row of y
+  bool bias = false;           // if true, a bias [N] is added to each row of y
   bool add_to_y = false;       // if true, the product is added to y
-  bool bf16_operands = false;  // a and b are bf16; y and bias are f32
+  bool bf16_operands = false;  // if true, a and b are bf16, and y and bias are f32
   DType operands() const { return bf16_operands ? DType::bf16 : dtype; }
 
   auto operator<=>(const Product&) const = default;
 };
 
-// Computes a product; all pointers are device addresses. `bias` must be null unless product.bias is set, and K = 0
-// allows no bias. The plan for a product is made at its first use and kept. Throws Error if cuBLASLt fails.
+// Computes a product. All pointers are device addresses. Unless product.bias is set, `bias` must be null. If K = 0,
+// there must be no bias. The plan for a product is made at the first use of the product and kept. Throws Error if
+// cuBLASLt fails.
 void multiply(const Product& product, const void* a, const void* b, const void* bias, void* y);
 
 }  // namespace plumb::cuda

@@ -1,6 +1,7 @@
-// Sum and max over any axes. If the innermost axis is reduced, one warp computes one result, and its lanes step through
-// the reduced elements. Otherwise one thread computes one result for one part of the reduced elements, so that
-// neighbouring threads read neighbouring elements; a second kernel joins the parts in order. Traffic: x is read once.
+// Sum and max over any axes. If the innermost axis is reduced, one warp computes one result, and the lanes of the warp
+// step through the reduced elements. Otherwise one thread computes one result for one part of the reduced elements, so
+// that neighbouring threads read neighbouring elements. A second kernel then joins the parts in order. Traffic: x is
+// read once.
 #include "backends/cuda/index.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
@@ -15,11 +16,12 @@ struct Join {
     if constexpr (op == Reduce::sum)
       return a + b;
     else
-      return b != b || b > a ? b : a;  // keeps a NaN
+      return b != b || b > a ? b : a;  // keeps NaN
   }
 };
 
-// `results` maps a result to its first element in x; `reduced` gives the offsets of its other elements from there.
+// Reduces x with one warp per result. `results` maps a result to its first element in x. `reduced` gives the offsets of
+// the reduced elements from this first element.
 template <Reduce op, class T>
 __global__ void reduce_inner(const T* x, Index<1> results, std::int64_t n, Index<1> reduced, std::int64_t count, T* y) {
   const std::int64_t row = warp_row();
@@ -31,7 +33,7 @@ __global__ void reduce_inner(const T* x, Index<1> results, std::int64_t n, Index
   if (lane() == 0) y[row] = value;
 }
 
-// Reduces part blockIdx.y of the reduced elements. y is [parts, n].
+// Reduces part number blockIdx.y of the reduced elements. y is [parts, n].
 template <Reduce op, class T>
 __global__ void reduce_outer(const T* x, Index<1> results, std::int64_t n, Index<1> reduced, std::int64_t count,
                              std::int64_t of_part, T* y) {
@@ -55,7 +57,7 @@ __global__ void join_parts(const T* parts, std::int64_t count, std::int64_t n, T
 
 template <Reduce op, class T>
 void launch_reduce(const Array& x, const Out& y) {
-  // Split x's axes into those that the result keeps and those that are reduced.
+  // The axes of x are split into axes that the result keeps and axes that are reduced.
   const Strides dense = broadcast_strides(x.shape(), x.shape());
   Shape kept, reduced;
   Strides kept_strides{}, reduced_strides{};

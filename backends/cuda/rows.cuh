@@ -1,5 +1,5 @@
-// Kernels on rows: one warp per row, with the lanes stepping through the columns together; and sums over rows, one per
-// column.
+// Kernels on rows, and sums over rows. A kernel on rows uses one warp per row, and the lanes of the warp step through
+// the columns together. A sum over rows uses one thread per column.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,15 @@
 
 namespace plumb::cuda {
 
-constexpr int row_warps = 4;  // warps, and so rows, per block
+constexpr int row_warps = 4;  // number of warps per block, which is also the number of rows per block
 
-// warp_row(): the row of this warp, in a grid started by launch_rows(). lane(): this thread's number in its warp, 0 to
-// 31.
+// warp_row() returns the row of this warp, in a grid that launch_rows() started. lane() returns the number of this
+// thread in its warp, 0 to 31.
 __device__ __forceinline__ std::int64_t warp_row() { return std::int64_t{blockIdx.x} * row_warps + threadIdx.x / 32; }
 __device__ __forceinline__ int lane() { return static_cast<int>(threadIdx.x % 32); }
 
-// Launches `kernel` with one warp per row. The kernel must skip row numbers from `rows` on; whole warps then return.
+// Launches `kernel` with one warp per row. The kernel must skip row numbers from `rows` on. For such a row, a whole
+// warp returns.
 template <class... Parameters, class... Arguments>
 void launch_rows(std::int64_t rows, void (*kernel)(Parameters...), Arguments... arguments) {
   if (rows > 0)
@@ -27,11 +28,13 @@ void launch_rows(std::int64_t rows, void (*kernel)(Parameters...), Arguments... 
            arguments...);
 }
 
-constexpr std::int64_t partial_rows = 64;  // rows that one thread adds up, unless that takes more than 65535 blocks
+// The number of rows that one thread adds up. If this number would take more than 65535 blocks, a thread adds up more
+// rows.
+constexpr std::int64_t partial_rows = 64;
 inline std::int64_t partial_rows_of(std::int64_t rows) { return std::max(partial_rows, (rows + 65534) / 65535); }
 
-// Sums over rows, one thread per column. blockIdx.y selects a block of rows. f(row, column, sums) adds the row's values
-// to sums[0 .. n) and may also write other results. The sums go to partial [n, blocks, columns].
+// Computes sums over rows, with one thread per column. blockIdx.y selects a block of rows. f(row, column, sums) adds
+// the row's values to sums[0 .. n) and may also write other results. The sums go to partial [n, blocks, columns].
 template <int n, class T, class F>
 __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, std::int64_t rows_of_block, T* partial) {
   const std::int64_t column = thread_number(), first = std::int64_t{blockIdx.y} * rows_of_block;
@@ -41,8 +44,8 @@ __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, st
   for (int i = 0; i < n; ++i) partial[(i * std::int64_t{gridDim.y} + blockIdx.y) * columns + column] = sums[i];
 }
 
-// Computes y[0] = scale times the sum of x[0 .. n), in one block. Each thread adds every 256th element, then a tree
-// adds the threads' sums.
+// Computes y[0] = scale times the sum of x[0 .. n), in one block of 256 threads. Each thread adds every 256th element.
+// Then the sums of the threads are added by a tree.
 template <class T>
 __global__ void add_all(const T* x, std::int64_t n, double scale, T* y) {
   T sum = 0;
@@ -56,8 +59,8 @@ void launch_add_all(const T* x, std::int64_t n, double scale, T* y) {
   launch(add_all<T>, dim3{1, 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(T), x, n, scale, y);
 }
 
-// The partial sums [blocks, columns] of a sum over rows, and its destination y. y is [columns], or [1] for the sum over
-// all elements. Partial sums are added in the order of the blocks.
+// The partial sums [blocks, columns] of a sum over rows, and the destination y of the sum. y is [columns], or [1] for
+// the sum over all elements. The partial sums are added in the order of the blocks.
 template <class T>
 struct Parts {
   const T* first;
@@ -65,14 +68,14 @@ struct Parts {
   T* y;
   bool over_all;
 };
-constexpr int most_parts = 4;  // per launch
+constexpr int most_parts = 4;  // largest number of results per launch
 template <class T>
 struct AllParts {
   Parts<T> of[most_parts];
 };
 
-// blockIdx.y selects a result. One thread per column adds the partial sums. For a sum over all elements, the first
-// block adds them.
+// Adds the partial sums of the result that blockIdx.y selects. One thread adds the partial sums of one column. For a
+// sum over all elements, the first block adds all partial sums.
 template <class T>
 __global__ void add_parts(AllParts<T> parts) {
   const Parts<T> p = parts.of[blockIdx.y];
@@ -84,19 +87,19 @@ __global__ void add_parts(AllParts<T> parts) {
     p.y[column] = sum;
     return;
   }
-  if (blockIdx.x > 0) return;  // the whole block returns
+  if (blockIdx.x > 0) return;  // the condition is the same for all threads of the block
   T sum = 0;
   for (std::int64_t i = threadIdx.x; i < p.blocks * p.columns; i += blockDim.x) sum += p.first[i];
   const T all = block_sum(sum, shared<T>());
   if (threadIdx.x == 0) *p.y = all;
 }
 
-// Collects sums over rows whose partial sums have been launched. finish() adds all partial sums with one launch per
+// Collects sums over rows whose partial sums have been launched. finish() adds all partial sums, with one launch per
 // four results.
 template <class T>
 class RowSums {
  public:
-  // Returns room for the partial sums [n, blocks, columns] of n sums. An undefined result is not computed.
+  // Returns memory for the partial sums [n, blocks, columns] of n sums. The sum of an undefined result is not computed.
   template <std::size_t n>
   T* parts(std::int64_t blocks, std::int64_t columns, const std::array<Out, n>& results) {
     const Out room(Array(Shape{static_cast<std::int64_t>(n), blocks, columns}, dtype_of<T>, Device::cuda));
@@ -146,8 +149,8 @@ class RowSums {
   std::vector<Parts<T>> all_;
 };
 
-// Sums over rows: f(row, column, sums) adds to sums[i], and the total goes to results[i], [columns] or [1] for the sum
-// over all elements. An undefined result is not computed.
+// Computes sums over rows. f(row, column, sums) adds to sums[i], and the total goes to results[i]. A result is
+// [columns], or [1] for the sum over all elements. An undefined result is not computed.
 template <int n, class T, class F>
 void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
   RowSums<T> sums;
@@ -155,7 +158,7 @@ void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<
   sums.finish();
 }
 
-// The number of rows along the last axis; 0 for an array without elements.
+// Returns the number of rows along the last axis, or 0 for an array without elements.
 inline std::int64_t rows_of(const Array& x) { return x.numel() == 0 ? 0 : x.numel() / x.dim(-1); }
 
 }  // namespace plumb::cuda

@@ -7,7 +7,7 @@
 namespace plumb {
 
 std::string why_no_cuda() {
-  int count = 0;  // keeps this value if the driver is missing or too old
+  int count = 0;  // count keeps this value if the driver is missing or too old
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver)
     return "no NVIDIA driver, or one older than the CUDA that Plumb was built with";
@@ -17,7 +17,7 @@ std::string why_no_cuda() {
 }
 
 std::string cuda_description() {
-  cuda::stream();  // throws if there is no device
+  cuda::stream();  // stream() throws Error if there is no device
   cudaDeviceProp device;
   PLUMB_CUDA_CHECKED(cudaGetDeviceProperties(&device, 0));
   return fmt::format("{}, compute capability {}.{}", device.name, device.major, device.minor);

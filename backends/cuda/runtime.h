@@ -9,17 +9,17 @@
 
 namespace plumb::cuda {
 
-// Throws an Error that names the call unless `status` is success. The error may come from work that was submitted
-// earlier, because kernels run asynchronously.
+// Unless `status` is success, throws an Error that names the call. The error may come from earlier work, because
+// kernels run asynchronously.
 void checked(cudaError_t status, const char* call);
 #define PLUMB_CUDA_CHECKED(call) ::plumb::cuda::checked(call, #call)
 
-// Returns the stream that all work of the process runs on, in the order of the calls, whichever thread makes them. This
-// order allows freed memory to be reused at once. The first call selects device 0. Throws Error if there is no device
-// (why_no_cuda).
+// Returns the stream on which all work of the process runs. The stream runs the work in the order of the calls,
+// whichever thread makes the calls. This order allows freed memory to be reused at once. The first call selects device
+// 0. Throws Error if there is no device (why_no_cuda).
 cudaStream_t stream();
 
-// The counts behind Traffic. All threads add to them.
+// The counts that Traffic reports. All threads add to these counts.
 struct Counters {
   std::atomic<std::uint64_t> launches = 0, bytes = 0, through_host = 0, uploads = 0, downloads = 0, copies = 0,
                              synchronizations = 0, readbacks = 0, paced = 0;

@@ -1,6 +1,7 @@
-// softmax, log-softmax and cross-entropy over the last axis. One warp per row. The warp reads its row two or three
-// times (from the cache after the first time). The losses of the rows go to a scratch array [R]; then one block adds
-// them in a fixed order. Traffic: forward x and y, backward dy, y and dx, each once.
+// softmax, log-softmax and cross-entropy over the last axis, with one warp per row. The warp reads its row two or three
+// times (from the cache after the first time). The losses of the rows go to a scratch array [R]. Then one block adds
+// the losses in a fixed order. Traffic: the forward pass reads x and writes y. The backward pass reads dy and y and
+// writes dx. Each array is read or written once.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -11,12 +12,13 @@ template <class T>
 __device__ __forceinline__ T warp_max(T x) {
   for (int m = 16; m > 0; m /= 2) {
     const T other = __shfl_xor_sync(~0u, x, m);
-    x = other > x || other != other ? other : x;  // keeps a NaN
+    x = other > x || other != other ? other : x;  // keeps NaN
   }
   return x;
 }
 
-// The largest element of a row, and the sum of the exponentials relative to it. Every lane gets both.
+// The largest element of a row, and the sum of the exponentials relative to the largest element. Every lane gets both
+// values.
 template <class T>
 struct Exponentials {
   T top, sum;
@@ -30,7 +32,7 @@ __device__ __forceinline__ Exponentials<T> exponentials(const T* x, std::int64_t
   return {top, warp_sum(sum)};
 }
 
-// Returns log(sum exp(x)) of a row, in every lane.
+// Returns log(sum exp(x)) of a row in every lane.
 template <class T>
 __device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
   const Exponentials<T> e = exponentials(x, n);
@@ -42,7 +44,8 @@ __global__ void softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std:
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n, y += row * n;
-  const Exponentials<T> e = exponentials(x, n);  // not log_sum_exp(): its rounding loses differences of large scores
+  // log_sum_exp() is not used here, because its rounding loses differences of large scores.
+  const Exponentials<T> e = exponentials(x, n);
   for (std::int64_t i = lane(); i < n; i += 32) y[i] = std::exp(x[i] - e.top) / e.sum;
 }
 
@@ -89,12 +92,12 @@ __global__ void log_softmax_backward_kernel(const T* dy, const T* y, T* dx, std:
   for (std::int64_t i = lane(); i < n; i += 32) dx[i] = dy[i] - std::exp(y[i]) * sum;
 }
 
-// The target probabilities: the smoothed label, or given ones.
+// The target probabilities of each row: a smoothed label, or given probabilities.
 template <class T>
 struct Targets {
   const std::int64_t* labels;
   const T* given;  // [R, C], or null
-  T hit, miss;     // hit: added for the label's class; miss: the value of every class
+  T hit, miss;     // hit: the value added for the class of the label; miss: the value of every class
 
   __device__ __forceinline__ T of(std::int64_t row, std::int64_t c, std::int64_t classes) const {
     return given ? given[row * classes + c] : (labels[row] == c ? hit : T{0}) + miss;

@@ -1,5 +1,5 @@
-// Runs kernel calls on the cpu backend if the cuda backend has no kernel for their dtypes or sizes. Traffic counts
-// these calls.
+// Runs kernel calls on the cpu backend if the cuda backend has no kernel for the dtypes or sizes of the call. Traffic
+// counts these calls.
 #pragma once
 
 #include "backends/cuda/runtime.h"

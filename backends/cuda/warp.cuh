@@ -7,21 +7,22 @@
 
 namespace plumb::cuda {
 
-// The number of this thread in a grid of blocks along x.
+// Returns the number of this thread in a grid of blocks along x.
 __device__ __forceinline__ std::int64_t thread_number() { return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 
-// Returns the sum over the lanes of each group of `width` lanes, added by a tree. Every lane gets the same bits.
+// Returns the sum over the lanes of each group of `width` lanes. The values are added by a tree. Every lane gets the
+// same bits.
 template <int width = 32, class T>
 __device__ __forceinline__ T warp_sum(T x) {
   for (int m = width / 2; m > 0; m /= 2) x += __shfl_xor_sync(~0u, x, m, width);
   return x;
 }
 
-// Returns the sum over the threads of a block, added by a tree in `memory` [blockDim.x]. The number of threads must be
-// a power of two. Every thread gets the same bits.
+// Returns the sum over the threads of a block. The values are added by a tree in `memory` [blockDim.x]. The number of
+// threads must be a power of two. Every thread gets the same bits.
 template <class T>
 __device__ __forceinline__ T block_sum(T x, T* memory) {
-  __syncthreads();  // an earlier sum in `memory` may still be read
+  __syncthreads();  // a thread may still read an earlier sum in `memory`
   memory[threadIdx.x] = x;
   __syncthreads();
   for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {

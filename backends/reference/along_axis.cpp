@@ -4,8 +4,8 @@
 namespace plumb::reference {
 namespace {
 
-// Calls f(offset of the row in `a`, offset of the row in `b`, distance between neighbouring elements) for each position
-// on the other axes.
+// Calls f for each position on the other axes. The arguments of f are the offset of the row in `a`, the offset of the
+// row in `b`, and the distance between neighbouring elements.
 template <class F>
 void each_row(const Array& a, const Array& b, int axis, F&& f) {
   std::int64_t outer = 1, inner = 1;

@@ -1,7 +1,7 @@
 // Attention with DropKey (Li et al., CVPR 2023) and attention dropout, one query row at a time:
 //   S = scale q k^T over the kept keys, P = softmax(S), P' = m P / (1 - p) with attention dropout, out = P' v.
 //   dP = m (dout v^T) / (1 - p), dS = P (dP - sum_j P_j dP_j); dq = scale dS k, dk = scale dS^T q, dv = P'^T dout.
-// m is 0 for a dropped probability and 1 otherwise. For a row without any kept key, see EmptyRow. DropKey does not
+// m is 0 for a dropped probability and 1 otherwise. For a row without a kept key, see EmptyRow. DropKey does not
 // rescale the kept keys, because the softmax normalizes them.
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace plumb::reference {
 namespace {
 
-// One head of one sample; head(token, i) is element i of a token. A is Array, or Out if the head is written.
+// One head of one sample. head(token, i) is element i of a token. A is Array, or Out if the head is written.
 template <class A>
 class Head {
  public:
@@ -33,8 +33,8 @@ class Head {
 
 // The keys that a query may attend to.
 struct RowMask {
-  std::vector<bool> kept;          // no elements: every probability of this row is `empty`
-  std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); 1 without it
+  std::vector<bool> kept;          // if `kept` has no elements, every probability of this row is `empty`
+  std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); without attention dropout: 1
   double empty = 0;
   bool attends() const { return !kept.empty(); }
 };
@@ -86,8 +86,8 @@ std::pair<double, double> softmax(const RowMask& mask, std::vector<double>& p) {
 
 struct Row {
   std::vector<double> p, multiplier;
-  bool differentiable = true;  // false: the probabilities of this row are constant
-  double top = 0, sum = 1;     // largest q.k; sum of the exponentials relative to the largest score
+  bool differentiable = true;  // false if the probabilities of this row are constant
+  double top = 0, sum = 1;     // top: largest q.k; sum: sum of the exponentials relative to the largest score
 };
 
 // Returns the probabilities of query n of head h of sample b, before attention dropout.

@@ -1,6 +1,6 @@
 // 2-d convolution (cross-correlation) with stride s and padding p: y[b, o, i, j] = bias[o] + sum over c, u, v of w[o,
 // c, u, v] x[b, c, i s + u - p, j s + v - p]. Elements of x outside the image count as 0. The backward pass visits the
-// same products: dx sums dy w, and dw sums dy x. Sums are in f64.
+// same products: dx sums dy w, and dw sums dy x. The sums are in f64.
 #include "backends/reference/kernels.h"
 
 namespace plumb::reference {

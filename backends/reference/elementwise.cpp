@@ -1,4 +1,4 @@
-// Elementwise kernels and reductions. They visit one element at a time and compute indices by division.
+// Elementwise kernels and reductions. The kernels visit one element at a time and compute indices by division.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,8 @@
 namespace plumb::reference {
 namespace {
 
-// Returns the index, in an array of shape `from` that is broadcast to `to`, of the element at flat index i of `to`.
+// Returns an index into an array of shape `from` that is broadcast to `to`. The index is that of the element for flat
+// index i of `to`.
 std::int64_t broadcast_index(std::int64_t i, const Shape& to, const Shape& from) {
   std::int64_t index = 0, stride = 1;
   for (int axis = 1; axis <= to.rank(); ++axis) {
@@ -57,7 +58,7 @@ double apply(Unary op, double p, double x) {
     case Unary::round:
       return std::nearbyint(x);
     case Unary::sigmoid: {
-      const double e = std::exp(-std::abs(x));  // at most 1: no overflow
+      const double e = std::exp(-std::abs(x));  // e is at most 1, so nothing overflows
       return (x < 0 ? e : 1) / (1 + e);
     }
     case Unary::pow:

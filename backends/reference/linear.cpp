@@ -1,11 +1,12 @@
-// Matrix products and the linear layer: three nested loops, sums in f64.
+// Matrix products and the linear layer. The products are three nested loops with sums in f64.
 #include "backends/reference/kernels.h"
 #include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
 
-// Returns the offset in `a` of the matrix for batch index i. Batch indices count the leading axes of y.
+// Returns the offset in `a` of the matrix for batch index i. A batch index counts the positions on the leading axes of
+// y.
 std::int64_t batch_offset(std::int64_t i, const Shape& y, const Shape& a) {
   std::int64_t index = 0, stride = a[-1] * a[-2];
   for (int axis = 3; axis <= y.rank(); ++axis) {
@@ -60,8 +61,8 @@ std::vector<double> operand(const LinearCall& call, const Array& a) {
   return values;
 }
 
-// Allocates an intermediate result between two kernels of this file. It is f64 if products run in bf16, so that the
-// final result is rounded only once.
+// Allocates an intermediate result between two kernels of this file. If products run in bf16, the intermediate result
+// is f64, so that the final result is rounded only once.
 Array between(const LinearCall& call, const Array& like, const Shape& shape) {
   return Array(shape, call.products == Precision::bf16 ? DType::f64 : like.dtype(), like.device());
 }

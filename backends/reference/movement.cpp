@@ -7,7 +7,7 @@ namespace plumb::reference {
 namespace {
 
 struct Split {
-  std::int64_t outer, inner;  // product of the extents before the axis; bytes of one index of the axis
+  std::int64_t outer, inner;  // outer: product of the extents before the axis; inner: bytes of one index of the axis
 };
 
 Split split(const Array& a, int axis) {

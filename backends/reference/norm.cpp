@@ -1,4 +1,5 @@
-// Layer norm (Ba et al. 2016): y = gamma (x - mean) rstd + beta, rstd = (var + eps)^-1/2, var divided by D.
+// Layer norm (Ba et al. 2016): y = gamma (x - mean) rstd + beta, rstd = (var + eps)^-1/2. The variance is the sum of
+// squares divided by D.
 //   dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy, h = (x - mean) rstd; dgamma = sum dy h; dbeta = sum dy.
 // RMS norm (Zhang, Sennrich 2019): y = gamma x rstd, rstd = (mean(x^2) + eps)^-1/2.
 //   dx = rstd (u - h mean(u h)), h = x rstd.
@@ -10,7 +11,7 @@
 namespace plumb::reference {
 namespace {
 
-// The backward pass of both norms. For RMS norm, mean and dbeta are undefined.
+// Computes the backward pass of both norms. For RMS norm, mean and dbeta are undefined.
 void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd,
                    const Out& dx, const Out& dgamma, const Out& dbeta) {
   const Values from(x), d(dy), gain(gamma), means(mean), rstds(rstd);

@@ -1,5 +1,5 @@
 // The optimizers, the moving average and the sum of squares. g is the gradient times the scale of the step.
-//   AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; update the moments m, v;
+//   AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; then m and v are updated;
 //     p -= lr (m / c1) / (sqrt(v / c2) + eps).
 //   LAMB (You et al. 2020): m, v as in AdamW; u = (m / c1) / (sqrt(v / c2) + eps) + wd p; p -= lr r u,
 //     r = |p| / |u|, or 1 if |p|, |u| or wd is 0.

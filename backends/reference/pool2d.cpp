@@ -1,4 +1,4 @@
-// Max pooling: the index of the largest pixel of each window.
+// Max pooling: finds the index of the largest pixel of each window.
 #include <algorithm>
 #include <cmath>
 

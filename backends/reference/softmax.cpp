@@ -1,4 +1,4 @@
-// Softmax, log-softmax and cross-entropy over the last axis; sums in f64.
+// Softmax, log-softmax and cross-entropy over the last axis, with sums in f64.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace plumb::reference {
 namespace {
 
-// Returns log(sum exp(x)) of one row. Subtracts the maximum first, so that exp cannot overflow.
+// Returns log(sum exp(x)) of one row. The maximum is subtracted first, so that exp cannot overflow.
 template <class T>
 double log_sum_exp(const T* x, std::int64_t n) {
   const double top = *std::max_element(x, x + n);

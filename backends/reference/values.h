@@ -6,7 +6,7 @@
 
 namespace plumb::reference {
 
-// Reads the elements of an array as doubles, exactly. The array is f32, f64 or bf16; an undefined array has no
+// Reads the elements of an array as doubles, exactly. The array is f32, f64 or bf16. An undefined array has no
 // elements.
 class Values {
  public:
@@ -23,7 +23,6 @@ class Values {
       default:
         return static_cast<const bfloat16*>(data_)[i];
     }
-    // Also writes elements: set() rounds the double once, to the dtype of the array.
   }
 
  private:
@@ -31,6 +30,7 @@ class Values {
   DType dtype_;
 };
 
+// Reads and writes the elements of an array. set() rounds the double once, to the dtype of the array.
 class OutValues : public Values {
  public:
   explicit OutValues(const Out& a) : Values(a), data_(a.defined() ? a.mutable_bytes() : nullptr), dtype_(a.dtype()) {}

@@ -1,6 +1,6 @@
-// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares their values. Also checks
-// that results have the same bits on one, two and three threads, and that nothing is written after the end of a result.
-// If there is a device, compares the cuda backend with the reference as well, and checks that a repeated call gives the
+// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares the values. Also checks that
+// results have the same bits on one, two and three threads, and that nothing is written after the end of a result. If
+// there is a device, compares the cuda backend with the reference as well, and checks that a repeated call gives the
 // same bits.
 #pragma once
 
@@ -21,42 +21,42 @@
 
 namespace plumb::test {
 
-// The allowed difference: |cpu - reference| <= absolute + relative |reference|. The reference sums in f64; eps of f32
-// is 6e-8.
+// The allowed difference: |cpu - reference| <= absolute + relative |reference|. The reference sums in f64. The rounding
+// error of f32 is 6e-8.
 struct Tolerance {
   double absolute, relative;
 };
 inline const std::map<std::string, Tolerance> tolerances{
-    {"exact", {0, 0}},            // moves or draws elements, computes nothing
-    {"unary", {3e-7, 1e-6}},      // erf is within 3e-7 absolute, the others within 4 ulp
+    {"exact", {0, 0}},            // kernels that move or draw elements and compute nothing
+    {"unary", {3e-7, 1e-6}},      // erf is within 3e-7 absolute; the other functions are within 4 ulp
     {"binary", {0, 1e-7}},        // one operation
     {"dropout", {0, 2e-7}},       // 1 / (1 - p) rounded to f32, then one product
     {"reduce", {5e-5, 1e-5}},     // sums of up to 60000 values of size 1 in f32, over 4 lanes at worst
     {"product", {3e-5, 1e-5}},    // sums of up to 2000 products in f32
-    {"product16", {4e-3, 8e-3}},  // operands of size 1 rounded to bf16 (2^-9), results too; sums of up to 191
-    {"gradient16",
-     {6e-2, 1e-2}},  // 4.4e-2 measured: a gate or norm was rounded the other way, 2^-9 of each of up to 576 terms
-    {"gelu", {1e-6, 1e-6}},           // erf's 3e-7 times |x| up to 4
-    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099 terms
+    {"product16", {4e-3, 8e-3}},  // operands of size 1 and results, rounded to bf16 (2^-9); sums of up to 191 products
+    // Measured: 4.4e-2. A gate or norm was rounded the other way, which gives 2^-9 of each of up to 576 terms.
+    {"gradient16", {6e-2, 1e-2}},
+    {"gelu", {1e-6, 1e-6}},           // the error 3e-7 of erf, times |x| up to 4
+    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7; a sum of up to 4099 terms
     {"log_softmax", {2e-6, 1e-6}},    // log of a sum of up to 4099 exponentials
     {"norm", {1e-5, 1e-5}},           // mean and variance in f32, times rstd up to 3
     {"norm_gradient", {1e-4, 1e-5}},  // sums over up to 260 rows
-    {"dyt", {2e-6, 1e-6}},            // tanh within 4 ulp, one multiply-add
+    {"dyt", {2e-6, 1e-6}},            // tanh within 4 ulp; one multiply-add
     {"dyt_gradient", {1e-4, 1e-5}},   // 1 - tanh^2 within 4e-7; sums over up to 260 x 192 elements
-    {"attention", {3e-6, 1e-5}},      // products of length up to 80, exp, division
+    {"attention", {3e-6, 1e-5}},      // products of length up to 80, exp and a division
     {"attention_gradient", {2e-5, 2e-5}},
     {"conv2d_gradient", {1e-4, 2e-5}},
-    {"cross_entropy", {2e-6, 2e-6}},   // lse of up to 1000 classes
-    {"gated_residual", {1e-6, 1e-6}},  // one multiply-add against two roundings
+    {"cross_entropy", {2e-6, 2e-6}},   // log-sum-exp of up to 1000 classes
+    {"gated_residual", {1e-6, 1e-6}},  // one rounding (a multiply-add) against two roundings
     {"gate_gradient", {1e-4, 1e-5}},   // sums over up to 8192 elements
-    {"optimizer", {1e-7, 2e-6}},       // f32 against f64 inside
+    {"optimizer", {1e-7, 2e-6}},       // the cpu computes in f32, the reference in f64
 };
 
 inline constexpr float canary = -7.25e33f;
 
 inline std::size_t bytes_of(const Array& a) { return static_cast<std::size_t>(a.numel()) * size_of(a.dtype()); }
 
-// Returns a result array, filled with canaries up to the end of its last cache line.
+// Returns a result array. Canaries fill the array up to the end of its last cache line.
 inline Out fresh(const Shape& shape, DType dtype = DType::f32) {
   Out a(Array(shape, dtype, Device::cpu));
   std::fill_n(static_cast<float*>(a.mutable_bytes()), (bytes_of(a) + 63) / 64 * 16, canary);
@@ -69,8 +69,8 @@ inline bool end_untouched(const Array& a) {
   return true;
 }
 
-// Returns uniform values, f32 or bf16, followed by NaN up to the end of the last cache line, so that a kernel that
-// reads after the end gives NaN.
+// Returns uniform values, f32 or bf16. NaN follows the values up to the end of the last cache line, so that a kernel
+// that reads after the end gives NaN.
 inline Out random(const Shape& shape, double low = -1, double high = 1, DType dtype = DType::f32) {
   static std::mt19937 generator(7);
   const Out a = fresh(shape, dtype);
@@ -113,8 +113,8 @@ struct Result {
 inline Result as_f32(const Shape& shape) { return {shape, DType::f32}; }
 inline Result as_bf16(const Shape& shape) { return {shape, DType::bf16}; }
 
-// The kernels of the cuda backend for host arrays. The arrays are copied to the device and back, including the bytes up
-// to the end of their last cache lines.
+// Returns the kernels of the cuda backend for host arrays. The arrays are copied to the device and back, including the
+// bytes up to the end of their last cache lines.
 inline const Kernels& cuda_kernels_of_host_arrays() {
   static constexpr Kernels table{
 #define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda, 64>,
@@ -139,13 +139,15 @@ inline void check_results(const std::string& name, const char* tolerance, const 
                 << " (" << tolerance << ")");
     }
     INFO(name << ", result " << i << ": " << different << " of " << all.size() << " are rounded the other way");
-    // Tolerances ending in "16" are for kernels that round operands between steps; more of their results differ.
+    // Tolerances ending in "16" belong to kernels that round operands between steps. More results of these kernels
+    // differ.
     if (bf16 && !std::string(tolerance).ends_with("16")) REQUIRE(different <= 2 + all.size() / 50);
   }
 }
 
-// Calls f with the reference kernels and with the cpu kernels, and compares the results that it writes. A bf16 result
-// near the middle of two numbers may be rounded to either, but few are: at most one in fifty.
+// Calls f with the reference kernels and with the cpu kernels, and compares the results that f writes. A bf16 result
+// near the middle of two numbers may be rounded to either number. At most one result in fifty may differ for this
+// reason.
 inline void compare_results(const std::string& name, const char* tolerance, const std::vector<Result>& wanted,
                             const std::function<void(const Kernels&, const Results&)>& f) {
   const auto run = [&](const Kernels& kernels) {
@@ -181,7 +183,7 @@ inline void compare_results(const std::string& name, const char* tolerance, cons
   check_results(name + " on cuda", tolerance, got, expected);
 }
 
-// compare_results() for f32 results.
+// Like compare_results(), for f32 results.
 inline void compare(const std::string& name, const char* tolerance, const std::vector<Shape>& shapes,
                     const std::function<void(const Kernels&, const Results&)>& f) {
   std::vector<Result> wanted;

@@ -1,5 +1,5 @@
-// Compares the attention of the cpu backend with the reference (compare.h): odd sizes, masks, drops, every rule for
-// empty rows.
+// Compares the attention of the cpu backend with the reference (compare.h). The tests cover odd sizes, masks, drops,
+// and every rule for empty rows.
 #include "tests/backends/compare.h"
 
 using namespace plumb;
@@ -9,7 +9,7 @@ namespace {
 
 struct AttentionCase {
   std::int64_t batch, heads, queries, keys, head_dim;
-  double keep, drop_key, dropout;  // keep: share of keys that the mask keeps; drop_key and dropout: probabilities
+  double keep, drop_key, dropout;  // keep: share of keys that the mask keeps; drop_key, dropout: probabilities
   EmptyRow empty = EmptyRow::keep_all;
   DropShape shape = DropShape::plain;
   DropSharing sharing = DropSharing::per_entry;
@@ -180,7 +180,7 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
 }
 
 // If scores are a million apart, the softmax has one key with probability 1, and the gradient of the scores must be
-// exactly 0. A rounding error there, times keys of that size, once exceeded all other gradients.
+// exactly 0. A rounding error of this gradient, times keys of that size, once exceeded all other gradients.
 TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") {
   const std::int64_t n = 9, width = 16;
   const Shape shape{1, 2, n, width};

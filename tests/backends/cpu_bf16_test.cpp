@@ -22,8 +22,9 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   for (std::int64_t n : {1, 5, 17, 65, 191, 4099, 70000}) {
     const Out x = random({n}), bits = fresh({n}, DType::bf16);
     for (std::int64_t i = 0; i < n; ++i) {
-      x.mutable_data<float>()[i] = std::bit_cast<float>(static_cast<std::uint32_t>(generator()) &
-                                                        ~(i % 3 ? 0u : 0x7fffu));  // a third are ties in rounding
+      // A third of the values are ties in rounding.
+      x.mutable_data<float>()[i] =
+          std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));
       bits.mutable_data<bfloat16>()[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i));
     }
     const Out narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
@@ -98,7 +99,7 @@ TEST_CASE("cpu linear in bf16") {
                         k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16}, x32,
                                          w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
                       });
-      if (K >= 19)  // in narrower rows rstd is large and amplifies the rounding errors of h
+      if (K >= 19)  // in narrower rows, rstd is large and amplifies the rounding errors of h
         compare_results(
             "norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
             [&](const Kernels& k, const Results& y) {
@@ -131,7 +132,8 @@ TEST_CASE("cpu linear in bf16") {
 
 TEST_CASE("cpu linear in bf16 when ONEDNN_MAX_CPU_ISA forbids the instructions") {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") || std::getenv("DNNL_MAX_CPU_ISA"))
-    return;  // in the process that this test starts, or if the user has set the limit
+    // The test returns in the process that it starts below, and if the user has set the limit.
+    return;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX512_CORE '" + self + "' 'cpu linear in bf16' > /dev/null").c_str()) == 0);
 }

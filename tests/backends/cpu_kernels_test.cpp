@@ -58,7 +58,8 @@ TEST_CASE("cpu binary and where and broadcast for every kind of operand") {
     for (Binary op : {Binary::add, Binary::subtract, Binary::multiply, Binary::divide})
       compare("binary " + to_string(left) + to_string(right), "binary", {result},
               [&, &a = a, &b = b](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
-    const Array steps = integers_as_f32(left, 3), others = integers_as_f32(right, 3);  // many elements are equal
+    // Many elements of `steps` and `others` are equal.
+    const Array steps = integers_as_f32(left, 3), others = integers_as_f32(right, 3);
     for (Binary op : {Binary::equal, Binary::less, Binary::less_equal, Binary::maximum, Binary::minimum})
       compare("comparison " + std::to_string(static_cast<int>(op)), "exact", {result},
               [&](const Kernels& k, const Results& y) { k.binary(op, steps, others, y[0]); });
@@ -200,7 +201,7 @@ TEST_CASE("cpu linear with the operations before and after it") {
     for (bool gelu : {false, true})
       compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}},
               [&](const Kernels& k, const Results& y) {
-                // mean and rstd must belong to x, because the reference recomputes them.
+                // mean and rstd must belong to x, because the reference recomputes mean and rstd from x.
                 const LinearCall call{
                     .gamma = gamma, .beta = beta, .eps = 1e-6, .after = gelu ? After::gelu : After::nothing};
                 const Out own_mean = empty_like(mean), own_rstd = empty_like(rstd);
@@ -405,7 +406,7 @@ TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
         Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {2, 1}}, Case{{2, 3, 9, 8}, {5, 3, 1, 1}, {2, 0}},
         Case{{3, 17, 5, 7}, {31, 17, 2, 4}, {1, 3}}, Case{{1, 2, 3, 3}, {4, 2, 3, 3}, {}},
         Case{{2, 2, 4, 4}, {3, 2, 2, 2}, {5, 0}}, Case{{1, 3, 2, 2}, {2, 3, 1, 1}, {1, 2}},
-        Case{{9, 16, 14, 14}, {32, 16, 3, 3}, {1, 1}},  // several blocks of samples, the last one smaller
+        Case{{9, 16, 14, 14}, {32, 16, 3, 3}, {1, 1}},  // several blocks of samples; the last block is smaller
         Case{{17, 3, 16, 16}, {16, 3, 3, 3}, {1, 1}}, Case{{8, 64, 8, 8}, {64, 64, 3, 3}, {2, 1}}}) {
     const Shape result{c.x[0], c.w[0], c.options.output(c.x[2], c.w[2]), c.options.output(c.x[3], c.w[3])},
         bias{c.w[0]};
@@ -473,7 +474,8 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
         const Array skip = random(shape), branch = random(shape), dy = random(shape);
         compare("gated_residual", "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
           k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
-          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());  // dbranch does not need `branch`
+          // Without dgate, the kernel does not need `branch`.
+          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());
         });
         if (gate.defined())
           compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()},
@@ -486,7 +488,7 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
 
 namespace {
 
-// Returns a StepState with this scale of the gradients. If goes_on is false, the step must change nothing.
+// Returns a StepState with this scale of the gradients. If `goes_on` is false, the step must change nothing.
 Array state_of(double scale, bool goes_on = true) {
   return array_from(std::vector<double>{scale, goes_on ? 1.0 : 0.0, 0, 0}, {4}, DType::f64, Device::cpu);
 }
@@ -588,7 +590,8 @@ TEST_CASE("step_state computes the clipping scale and whether training goes on")
     };
     CHECK(state(scalar(2.5, DType::f32), 16, infinity, {}) == std::vector<double>{1, 1, 2.5, 16});
     CHECK(state(scalar(2.5), 16, 1, {}) == std::vector<double>{1 / (4 + 1e-6), 1, 2.5, 16});
-    CHECK(state(scalar(2.5), 16, 8, state_of(0.5)) == std::vector<double>{1, 1, 2.5, 16});  // never scaled up
+    // Gradients are never scaled up.
+    CHECK(state(scalar(2.5), 16, 8, state_of(0.5)) == std::vector<double>{1, 1, 2.5, 16});
     CHECK(state(scalar(2.5), 16, 8, state_of(1, false))[1] == 0);  // a stopped training stays stopped
     CHECK(state(scalar(nan, DType::f32), 16, 8, {})[1] == 0);
     CHECK(state(scalar(-infinity), 16, 8, {})[1] == 0);

@@ -51,7 +51,7 @@ TEST_CASE("parallel_for runs blocks on several threads at once") {
     ++inside;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (inside.load() < 2 && std::chrono::steady_clock::now() < deadline) {
-    }  // each block waits for the other
+    }  // each block waits for the other block
     if (inside.load() == 2) met = true;
   });
   set_num_threads(0);
@@ -99,6 +99,6 @@ TEST_CASE("partial_rows makes a suitable number of blocks with a nearly full las
     if (rows < 512) continue;
     REQUIRE(block >= 64);
     REQUIRE(count % 8 == 0);
-    REQUIRE(count * block - rows <= count);  // the blocks lack less than one row each
+    REQUIRE(count * block - rows <= count);  // on average, a block lacks at most one row
   }
 }

@@ -1,4 +1,5 @@
-// Which signals reach which thread: none reach a thread inside oneDNN, and only a profiler's reach the pool's workers.
+// Tests of the signals that reach each thread. No signal reaches a thread inside oneDNN. Only the signal of a profiler
+// reaches the workers of the pool.
 #include "backends/cpu/signals.h"
 
 #include <pthread.h>

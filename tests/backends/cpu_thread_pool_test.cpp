@@ -1,5 +1,5 @@
-// Tests of the threads that run loops: each block runs once; no loop waits for a thread that does not come; threads do
-// not spin for long.
+// Tests of the threads that run loops. Each block runs once, no loop waits for a thread that does not come, and threads
+// do not spin for long.
 #include "backends/cpu/thread_pool.h"
 
 #include <sys/wait.h>
@@ -123,7 +123,7 @@ TEST_CASE("thread pool: waiting threads sleep") {
   const double before = processor_seconds();
   std::this_thread::sleep_for(300ms);
   CHECK(processor_seconds() - before < 0.03);
-  // The caller does not spin either while the last block runs on another thread.
+  // While the last block runs on another thread, the calling thread does not spin either.
   std::atomic<bool> begun{false};
   const double start = processor_seconds();
   run(2, 2, [&](std::int64_t i) {

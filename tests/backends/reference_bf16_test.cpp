@@ -1,5 +1,5 @@
-// Defines mixtures of f32 and bf16: the reference kernels read bf16 exactly, compute in f64 and round once. So the
-// results are those of the same call on f64 copies, rounded.
+// Tests of the mixtures of f32 and bf16. The reference kernels read bf16 exactly, compute in f64 and round once.
+// Therefore the results are the rounded results of the same call on f64 copies.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,8 +40,8 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
   const std::int64_t R = 7, N = 5, K = 9;
   const Array x = random16({R, K}), w = random16({N, K}), b = random({N}), dy = random16({R, N}), dy32 = random({R, N});
   for (const DType out : {DType::f32, DType::bf16}) {
-    // Rounding operands that are already bf16 changes nothing. f32 gradients are rounded for products, but not for
-    // their sum.
+    // The operands are already bf16, so that rounding them changes nothing. f32 gradients are rounded for products, but
+    // not for sums.
     const LinearCall call{.products = Precision::bf16};
     rounds_once("cast", {x}, {{{R, K}, out}},
                 [](const Kernels& k, const auto& in, const Results& y) { k.cast(in[0], y[0]); });
@@ -97,7 +97,7 @@ TEST_CASE("processor and ONEDNN_MAX_CPU_ISA determine the instructions for bf16 
   const std::string by = bf16_products().instructions;
   CHECK(bf16_products().faster_than_f32 == (by != "f32 instructions"));
   const char* const leave = std::getenv("ONEDNN_MAX_CPU_ISA");
-  if (leave && std::string(leave) == "AVX2") {  // in the process that this test starts below
+  if (leave && std::string(leave) == "AVX2") {  // true in the process that this test starts below
     CHECK(by == "f32 instructions");
     return;
   }

@@ -1,5 +1,5 @@
-// Tests of device memory: uploads and copies arrive, in the order of the calls, and host code cannot access it
-// directly.
+// Tests of device memory. Uploads and copies arrive in the order of the calls, and host code cannot access device
+// memory directly.
 #include "core/memory.h"
 
 #include <numeric>
@@ -23,7 +23,7 @@ Array there(const std::vector<float>& values) {
   return array_from(std::span<const float>(values), {static_cast<std::int64_t>(values.size())}, Device::cuda);
 }
 
-// Compares without CHECK, which would print all elements.
+// Returns whether the values are equal. A CHECK of both vectors would print all elements.
 bool equal_to(const Array& a, const std::vector<float>& values) {
   return to_vector(a) == std::vector<double>(values.begin(), values.end());
 }
@@ -32,7 +32,7 @@ bool equal_to(const Array& a, const std::vector<float>& values) {
 
 TEST_CASE("uploads of any size arrive even if the host's copy changes at once") {
   PLUMB_REQUIRE_CUDA();
-  // 2^21 floats fill half of the staging memory; 5 million exceed all of it.
+  // 2^21 floats fill half of the staging memory. 5 million floats exceed all of the staging memory.
   for (const std::size_t n : {0, 1, 31, 4099, 1 << 21, (1 << 21) + 1, 5'000'000}) {
     INFO(n);
     std::vector<float> values = counted(n, 1);
@@ -62,7 +62,7 @@ TEST_CASE("freed memory may be reused at once because work runs in the order of 
   const std::vector<float> kept = counted(100'000, 0);
   for (int i = 0; i < 50; ++i) {
     const Array b(Shape{100'000}, DType::f32, Device::cuda);
-    copy_into(there(kept), b);  // the source is freed here
+    copy_into(there(kept), b);  // the source is freed at the end of this statement
     const Array over = there(counted(100'000, 1e6f));
     CHECK(equal_to(b, kept));
   }

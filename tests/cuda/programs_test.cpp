@@ -45,7 +45,7 @@ TEST_CASE("bin/depth_stability on the device runs two trials at once and writes 
              alone = rows_of(slurp(here.path() / "one/results.csv"));
   REQUIRE(both.size() == 2);
   for (std::size_t i = 0; i < 2; ++i)
-    CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream serves both trials
+    CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // the same stream serves both trials
 }
 
 TEST_CASE("examples, bin/cait and bin/passport on the device give the same results as on the cpu") {
@@ -90,7 +90,7 @@ TEST_CASE("examples, bin/cait and bin/passport on the device give the same resul
   }
 }
 
-TEST_CASE("bin/replay repeats a trial that diverged on the device there and in f64") {
+TEST_CASE("bin/replay repeats a diverged trial of the device on the device and in f64") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words =

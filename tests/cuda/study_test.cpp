@@ -1,4 +1,5 @@
-// Runs whole studies on the device: the results are those of the cpu, however late the numbers of a step are read.
+// Runs whole studies on the device. The results are the results of the cpu, however late the numbers of a step are
+// read.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -17,7 +18,7 @@ namespace {
 
 const Words small{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
 
-// Runs a study. If `logs`, each step writes a line before its result is known.
+// Runs a study. If `logs`, each step writes a line before the result of the step is known.
 int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
   Study study("device", "Trains on a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
@@ -99,7 +100,7 @@ TEST_CASE("a trial whose loss stays above the limit ends on the device as on the
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
   Words given(small.begin(), small.end() - 1);
-  given[5] = "40";  // the value of --steps
+  given[5] = "40";  // this word is the value of --steps
   for (const char* const word :
        {"--lr", "0.3", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0.5", "--eval-every", "9", "--out"})
     given.push_back(word);
@@ -109,7 +110,7 @@ TEST_CASE("a trial whose loss stays above the limit ends on the device as on the
     CHECK(e.status == 0);
     CHECK_THAT(e.err, contains("diverged at step"));
   }
-  const auto names = [&](const std::string& of) {  // the lines without their values, in order
+  const auto names = [&](const std::string& of) {  // returns the lines without their values, in order
     std::istringstream lines(file(folder, of + "/metrics.jsonl"));
     std::vector<std::string> all;
     for (std::string line; std::getline(lines, line);) {

@@ -1,5 +1,5 @@
-// Training on the device gives the results of training on the cpu, up to the rounding of f32: every method, CaiT, a
-// deep MLP, every optimizer.
+// Tests of training on the device. The results are the results of training on the cpu, up to the rounding of f32. The
+// tests cover every method, CaiT, a deep MLP and every optimizer.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -52,8 +52,9 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
   return most;
 }
 
-// The losses on the device may differ from those on the cpu by a relative 1e-4. If rounding makes the cpu differ from
-// f64 by more than 1e-5, they may differ by ten times that difference, if this is more.
+// Checks the losses on the device. The losses may differ from the losses on the cpu by a relative 1e-4. Let d be the
+// difference between the cpu and f64, which comes from rounding. If d is more than 1e-5, the losses on the device may
+// differ by 10 d if 10 d is more than 1e-4.
 void check_training(const std::string& name, const Model& make,
                     lab::OptimizerKind optimizer = lab::OptimizerKind::adamw, double clip_norm = 0) {
   INFO(name);
@@ -130,10 +131,10 @@ TEST_CASE("every optimizer trains as on the cpu with and without clipping") {
 
 namespace {
 
-constexpr std::int64_t tokens_of_image = 17;  // of small(): 16 patches and the class token
+constexpr std::int64_t tokens_of_image = 17;  // number of tokens of small(): 16 patches and the class token
 
-// The traffic of the second training step of a ViT with this depth, with LayerScale, DropKey, drop-path, clipping and
-// weight averaging.
+// The traffic of the second training step of a ViT. The ViT has the given depth, LayerScale, DropKey and drop-path. The
+// step includes clipping and weight averaging.
 struct StepTraffic : Traffic {
   std::uint64_t bytes_of_passes = 0;  // forward and backward, without the optimizer and the average
   std::int64_t elements = 0;          // number of elements of the parameters
@@ -183,7 +184,7 @@ TEST_CASE("a training step never waits and runs all kernels on the device") {
   CHECK(two.synchronizations == 0);
   CHECK(two.downloads == 0);
   CHECK(two.paced == 0);
-  CHECK(two.readbacks == 1);  // loss and norm, read without waiting
+  CHECK(two.readbacks == 1);  // the loss and the norm are read without waiting
   CHECK(two.uploads == 2);    // the batch and AdamW's table
   CHECK(two.copies == 0);
   CHECK(two.launches == 93);
@@ -209,19 +210,20 @@ TEST_CASE("talking heads draw their masks on the device") {
 
 TEST_CASE("a block reads and writes little more than the minimum for its kernels") {
   PLUMB_REQUIRE_CUDA();
-  const std::int64_t images = 32;  // enough images that the weights count for little
+  const std::int64_t images = 32;  // with this number of images, the weights count for little
   const StepTraffic two = traffic_of_a_step(2, images), three = traffic_of_a_step(3, images);
   const std::uint64_t of_block = three.bytes_of_passes - two.bytes_of_passes;
   CHECK(of_block == 7'957'504);
-  // Each f32 parameter: the norm reads its gradient, AdamW reads or writes seven arrays, and the average three. The
-  // tables come on top.
+  // For each f32 parameter, the norm reads the gradient, AdamW reads or writes seven arrays, and the average reads or
+  // writes three arrays. The tables add less than 5 %.
   const auto rest = static_cast<double>(two.bytes - two.bytes_of_passes),
              of_parameters = static_cast<double>(11 * 4 * two.elements);
   CHECK(rest > of_parameters);
   CHECK(rest < 1.05 * of_parameters);
   const double bytes = static_cast<double>(of_block) / static_cast<double>(images * tokens_of_image * small().dim);
   INFO(bytes << " dim bytes a token");
-  CHECK(bytes < 1.3 * 392);  // 392: forward and backward of a block in f32 if each pass is fused as far as possible
+  // 392: forward and backward of a block in f32 if each pass is fused as far as possible.
+  CHECK(bytes < 1.3 * 392);
 }
 
 TEST_CASE("a step in bf16 runs all kernels on the device and trains as on the cpu") {
@@ -238,7 +240,8 @@ TEST_CASE("a step in bf16 runs all kernels on the device and trains as on the cp
     const std::vector<double> cpu = losses({DType::f32, Device::cpu}, vit(options), lab::OptimizerKind::adamw, 1),
                               cuda = losses({DType::f32, Device::cuda}, vit(options), lab::OptimizerKind::adamw, 1);
     INFO(gate << ": " << apart(cuda, cpu));
-    CHECK(apart({cuda[0]}, {cpu[0]}) < 1e-3);  // roundings of 2^-9, before any step has amplified them
+    // There are only roundings of 2^-9, because no step has amplified the roundings yet.
+    CHECK(apart({cuda[0]}, {cpu[0]}) < 1e-3);
     CHECK(apart(cuda, cpu) < 2e-2);
   }
 }
@@ -268,7 +271,7 @@ TEST_CASE("a step that is not finite stops all changes and its numbers can be re
       CHECK(second != first);
       const nn::StepReading bad =
           step(full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity(), {DType::f32, device}));
-      const nn::StepReading late = step(good);  // finite, but after training has stopped
+      const nn::StepReading late = step(good);  // the loss is finite, but the training has already stopped
       CHECK(weights() == second);
       CHECK(std::isfinite(one.loss()));
       CHECK(std::isfinite(one.norm()));
@@ -305,8 +308,8 @@ TEST_CASE("step() skips non-finite gradients without waiting and a later call na
       optimizer->check_finite();
       const std::vector<double> before = weights();
       const nn::NamedTensors state = optimizer->state();
-      // The error comes from the first call after the numbers have arrived: the next step with the eager schedule,
-      // otherwise check_finite().
+      // The error comes from the first call after the numbers have arrived. With the eager schedule, this call is the
+      // next step. Otherwise this call is check_finite().
       const auto begin_bad = [&] {
         step(bad);
         CHECK(optimizer->steps_taken() == 2);
@@ -327,7 +330,8 @@ TEST_CASE("step() skips non-finite gradients without waiting and a later call na
       begin_bad();
       optimizer->load_state(state);
       optimizer->check_finite();
-      // Good steps before the bad step are applied and counted. Steps after it are neither applied nor counted.
+      // Good steps before the bad step are applied and counted. Steps after the bad step are neither applied nor
+      // counted.
       CHECK_THAT(error_of([&] {
                    for (const Tensor& images : {good, good, bad, good, good}) step(images);
                    optimizer->check_finite();
@@ -339,7 +343,7 @@ TEST_CASE("step() skips non-finite gradients without waiting and a later call na
       CHECK_THAT(error_of([&] { optimizer->step_while_finite(backward(cross_entropy(model(good), labels))); }),
                  contains("got others in step 3"));
       optimizer->load_state(state);
-      step(good);  // continues as if the discarded steps had never run
+      step(good);  // this step continues as if the discarded steps had never run
       optimizer->check_finite();
       CHECK(weights() != before);
       CHECK(optimizer->steps_taken() == 2);

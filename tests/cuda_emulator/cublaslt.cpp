@@ -1,4 +1,4 @@
-// Emulates cuBLASLt: products by three loops, with sums in the type of the sums, added in blocks as on a device.
+// Emulates cuBLASLt. A product is three loops, with sums in the type of the sums, added in blocks as on a device.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,13 +25,14 @@ struct emulated_layout {
 struct emulated_preference {
   std::size_t workspace = 0;
   std::uint32_t reductions = 7;
-  std::uint32_t alignment[4] = {256, 256, 256, 256};  // A, B, C, D
+  std::uint32_t alignment[4] = {256, 256, 256, 256};  // the alignments of A, B, C and D
 };
 
 namespace {
 
 constexpr std::size_t wanted_workspace = 4096;
-constexpr std::int64_t block = 64;  // number of products that are summed separately before they are added to the total
+// The number of products that are summed separately before their sum is added to the total.
+constexpr std::int64_t block = 64;
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "CUDA emulator: cublasLt: %s\n", what);
@@ -82,7 +83,7 @@ void compute(const emulated_matmul& op, T alpha, const Operand* a, const emulate
             part += static_cast<T>(a[row * a_row + k * a_column]) * static_cast<T>(b[k * b_row + column * b_column]);
           sum += part;
         }
-        // If beta is 0, C is not read, so it may hold any values.
+        // If beta is 0, C is not read. Therefore C may hold any values.
         const T before = beta == 0 ? T{0} : beta * c[row + column * cl.leading];
         d[row + column * dl.leading] = alpha * sum + before + (bias ? bias[row] : T{0});
       }
@@ -206,7 +207,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   if (operation->epilogue == CUBLASLT_EPILOGUE_BIAS)
     emulator::check_device_memory(operation->bias, static_cast<std::size_t>(d_layout->rows * type_bytes),
                                   "cublasLtMatmul: the bias is not in device memory");
-  // As with cuBLASLt, descriptors are read when the call is made. alpha and beta are in host memory.
+  // As in cuBLASLt, descriptors are read when the call is made. alpha and beta are in host memory.
   const emulated_matmul op = *operation;
   const emulated_layout al = *a_layout, bl = *b_layout, cl = *c_layout, dl = *d_layout;
   double factors[2];

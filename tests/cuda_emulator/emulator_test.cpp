@@ -1,4 +1,5 @@
-// Errors that may go unnoticed on a real device fail every time on the emulated device.
+// Tests of errors that may go unnoticed on a real device. On the emulated device, each of these errors fails every
+// time.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,13 +13,13 @@
 
 namespace {
 
-// Returns the signal that ends a process which calls f, or 0 if the process ends normally.
+// Calls f in a new process. Returns the signal that ends the process, or 0 if the process ends normally.
 template <class F>
 int signal_of(F&& f) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // remove the handlers of other code
+    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // removes the handlers of other code
     std::freopen("/dev/null", "w", stderr);
     f();
     _exit(0);
@@ -131,7 +132,7 @@ TEST_CASE("a barrier or shuffle that some threads do not reach stops the process
   const auto run = [](unsigned threads, std::size_t shared, const std::function<void()>& kernel) {
     emulator::run_grid(dim3{2, 1, 1}, dim3{threads, 1, 1}, shared, kernel);
   };
-  // Sums the numbers of each block's threads, with or without the barrier.
+  // Sums the numbers of the threads of each block, with or without the barrier.
   const auto sum = [&](bool barrier) {
     int total = 0;
     run(64, 64 * sizeof(int), [&] {
@@ -166,7 +167,7 @@ TEST_CASE("a barrier or shuffle that some threads do not reach stops the process
   CHECK(signal_of([&] {
           run(32, 64, [] { reinterpret_cast<volatile int*>(emulator::shared_memory())[threadIdx.x] = 1; });
         }) != 0);
-  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // one and a half warps
+  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // 48 threads are one and a half warps
 }
 
 TEST_CASE("freed memory is released and freeing its address again is an error") {

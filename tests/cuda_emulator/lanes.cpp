@@ -1,11 +1,13 @@
 // Emulates the threads of a grid: fibres, warps and barriers.
 //
-// With PLUMB_CUDA_RACES (preset emulated-races), ThreadSanitizer checks the kernels and no other code. It treats every
-// fibre as a thread. Only the following orders the accesses of two fibres:
-// - A whole grid comes after everything that was submitted before it, and before everything that is submitted after it.
-// - __syncthreads and __syncwarp order the accesses on their two sides; shuffles do not.
-// Blocks are not ordered among each other, except if one block reuses the fibres of another; neighbouring blocks never
-// do. ThreadSanitizer remembers only the last few accesses to a byte, so it finds most races, but not all.
+// With PLUMB_CUDA_RACES (preset emulated-races), ThreadSanitizer checks the kernels and no other code. ThreadSanitizer
+// treats every fibre as a thread. Only these events order the accesses of two fibres:
+// - A whole grid comes after all work that was submitted before the grid, and before all work that is submitted after
+//   the grid.
+// - __syncthreads and __syncwarp order the accesses on their two sides. Shuffles order no accesses.
+// Blocks are not ordered among each other, unless one block reuses the fibres of another block. Neighbouring blocks
+// never reuse each other's fibres. ThreadSanitizer remembers only the last few accesses to a byte. Therefore
+// ThreadSanitizer finds most races, but not all.
 #include "tests/cuda_emulator/lanes.h"
 
 #include <sys/mman.h>
@@ -25,9 +27,11 @@
 #endif
 #if defined(PLUMB_CUDA_RACES)
 #include <sanitizer/tsan_interface.h>
-// The first race ends the process. die_after_fork=0: tests of how a process ends call fork() after fibres were created.
+// The first race ends the process. die_after_fork=0 is needed, because tests of how a process ends call fork() after
+// fibres were created.
 extern "C" __attribute__((weak)) const char* __tsan_default_options() { return "halt_on_error=1:die_after_fork=0"; }
-// Suppress reports about the threads of the CPU kernels, whose synchronization is not compiled with ThreadSanitizer.
+// These suppressions hide reports about the threads of the CPU kernels. The synchronization of these threads is not
+// compiled with ThreadSanitizer.
 extern "C" const char* __tsan_default_suppressions() {
   return "called_from_lib:libdnnl.so\nrace:libdnnl.so\nrace:plumb::cpu::\n";
 }
@@ -39,8 +43,8 @@ namespace {
 enum class Waits { for_nothing, for_warp, for_block, done };
 
 #if defined(__x86_64__)
-// The registers that a call preserves are stored on the fibre's stack, and a switch exchanges the stack pointers.
-// (swapcontext would be slow: it makes a system call each time for the signal mask.)
+// The registers that a call preserves are stored on the stack of the fibre. A switch exchanges the stack pointers.
+// (swapcontext would be slow, because each swapcontext makes a system call for the signal mask.)
 struct Context {
   void* stack = nullptr;
 };
@@ -68,7 +72,7 @@ plumb_emulator_switch:
 )");
 void switch_to(Context& from, Context& to) { plumb_emulator_switch(&from.stack, to.stack); }
 void begin(Context& c, char* top, void (*body)()) {
-  void** const stack = reinterpret_cast<void**>(top) - 2;  // the alignment after a call: 16 bytes less 8
+  void** const stack = reinterpret_cast<void**>(top) - 2;  // the alignment after a call is 16 bytes less 8
   *stack = reinterpret_cast<void*>(body);
   c.stack = stack - 6;
 }
@@ -87,7 +91,7 @@ void begin(Context& c, char* top, void (*body)()) {
 #endif
 
 #if defined(PLUMB_CUDA_RACES)
-// Accesses before release() come before accesses after a later acquire().
+// The accesses before release() come before the accesses after a later acquire().
 struct Edge {
   char address = 0;
   void release() { __tsan_release(&address); }
@@ -97,7 +101,7 @@ using Watched = void*;  // ThreadSanitizer's handle of a fibre
 Watched watched() { return __tsan_get_current_fiber(); }
 Watched new_watched() { return __tsan_create_fiber(0); }
 void now_runs(Watched fibre) { __tsan_switch_to_fiber(fibre, __tsan_switch_to_fiber_no_sync); }
-constexpr std::size_t sets = 3;  // sets of fibres: a block never uses the set of the block before it
+constexpr std::size_t sets = 3;  // number of sets of fibres; a block never uses the set of the block before it
 #else
 struct Edge {
   void release() {}
@@ -115,14 +119,14 @@ struct Lane {
   Watched watched;
   Waits waits = Waits::done;
   std::uint64_t hands_over = 0;
-  unsigned barriers = 0, warp_barriers = 0;  // barriers that the lane has reached so far
+  unsigned barriers = 0, warp_barriers = 0;  // numbers of barriers that the lane has reached so far
 };
 
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 constexpr unsigned most_threads = 1024;
 
-// The barriers of a block. Each edge is used by every second barrier, which is enough because no thread can be two
-// barriers ahead of another.
+// The barriers of a block. Every second barrier uses the same edge. Two edges are enough, because no thread can be two
+// barriers ahead of another thread.
 struct Edges {
   Edge barriers[2], warp_barriers[most_threads / 32][2];
 };
@@ -130,7 +134,7 @@ struct Edges {
 struct Grid {
   std::vector<Lane> all[sets] = {};
   std::size_t set = 0;
-  Lane* lanes = nullptr;  // lanes of the current block
+  Lane* lanes = nullptr;  // the lanes of the current block
   Edges* edges = nullptr;
   Context scheduler;
   Watched host;
@@ -168,7 +172,7 @@ void resume(int i) {
   switch_to(g.scheduler, g.lanes[n].context);
 }
 
-// The body of a fibre, which runs one thread after another.
+// The body of a fibre. A fibre runs one thread after another.
 void body() {
   Grid& g = grid_state();
   for (;;) {
@@ -195,7 +199,7 @@ void prepare_fibres(std::uint64_t threads) {
   }
 }
 
-// Shared memory of a block. It ends at the start of an inaccessible page.
+// The shared memory of a block. The shared memory ends at the start of an inaccessible page.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
@@ -273,7 +277,7 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   gridDim = grid, blockDim = block;
   g.kernel = &kernel;
   g.host = watched();
-  // All blocks share one Block, but under the race checker each block has a separate one, so that accesses of different
+  // All blocks share one Block. Under the race checker, each block has a separate Block, so that accesses of different
   // blocks are not taken for accesses to the same memory.
   struct Block {
     explicit Block(std::size_t shared_bytes) : shared(shared_bytes) {}
@@ -321,7 +325,7 @@ std::uint64_t exchange(unsigned mask, std::uint64_t mine, int lane) {
   g.lanes[g.current].hands_over = mine;
   wait(Waits::for_warp);
   const std::uint64_t got = warp[lane].hands_over;
-  wait(Waits::for_warp);  // no lane may overwrite its value before all lanes have read it
+  wait(Waits::for_warp);  // no lane may overwrite its value before all lanes have read the value
   return got;
 }
 

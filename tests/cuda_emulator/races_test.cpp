@@ -1,4 +1,5 @@
-// Races that the race checker (preset emulated-races) must report, and correct code that it must not report.
+// Tests of the race checker (preset emulated-races). Some kernels have races that the checker must report. The other
+// kernels are correct, and the checker must not report them.
 #include <fcntl.h>
 
 #include <cstdlib>
@@ -23,7 +24,7 @@ bool expected = false;
 int seen = 0;
 }  // namespace
 
-// ThreadSanitizer calls these functions.
+// Overrides of functions that ThreadSanitizer calls.
 extern "C" const char* __tsan_default_options() {
   return "halt_on_error=0:die_after_fork=0:suppress_equal_addresses=0:exitcode=0";
 }
@@ -33,8 +34,8 @@ extern "C" __attribute__((no_sanitize("thread"))) void __tsan_on_report(void*) {
 
 namespace {
 
-// Returns whether the race checker reports a race in two blocks of threads that run `kernel`. memory: 2 * threads
-// floats that all blocks share; shared: 2 * threads floats of each block.
+// Runs `kernel` in two blocks of threads. Returns whether the race checker reports a race. `memory` is 2 * threads
+// floats that all blocks share. `shared` is 2 * threads floats of each block.
 bool races(void (*kernel)(float* memory, float* shared), unsigned threads = 64) {
   static float memory[2048];
   const std::function<void()> work = [=] { kernel(memory, reinterpret_cast<float*>(emulator::shared_memory())); };
@@ -61,13 +62,13 @@ TEST_CASE("the race checker reports accesses that no barrier orders") {
     shared[threadIdx.x] = 1;
     memory[number()] = shared[63 - threadIdx.x];
   }));
-  // A barrier before the write instead of after it.
+  // The barrier is before the write instead of after the write.
   CHECK(races([](float* memory, float* shared) {
     __syncthreads();
     shared[threadIdx.x] = 1;
     memory[number()] = shared[63 - threadIdx.x];
   }));
-  // Memory is written again before all threads have read it.
+  // Threads write the memory again before all threads have read the memory.
   CHECK(races([](float* memory, float* shared) {
     for (int i = 0; i < 2; ++i) {
       shared[threadIdx.x] = static_cast<float>(i);
@@ -116,8 +117,8 @@ TEST_CASE("the race checker reports blocks that write to the same address and se
 
 namespace {
 
-// A template, so that each size has code of its own: ThreadSanitizer reports only the first of several races at the
-// same place in the code.
+// This function is a template, so that each size has code of its own. ThreadSanitizer reports only the first of several
+// races at the same place in the code.
 template <unsigned threads>
 void check_large_block() {
   CHECK(races(

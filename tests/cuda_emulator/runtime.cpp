@@ -1,5 +1,5 @@
-// Emulates streams, events and memory of the CUDA runtime. One lock guards everything: the device does one thing at a
-// time.
+// Emulates streams, events and memory of the CUDA runtime. One lock guards everything, because the device does one
+// thing at a time.
 #include "tests/cuda_emulator/runtime.h"
 
 #include <sys/mman.h>
@@ -16,8 +16,10 @@
 #include <utility>
 
 struct emulated_event {
-  emulated_stream* stream = nullptr;  // the stream that has not reached the event yet; null: reached, or never recorded
-  std::uint64_t recorded = 0;         // number of recordings; only the last counts
+  // The stream that has not reached the event yet. Null: the stream has reached the event, or the event was never
+  // recorded.
+  emulated_stream* stream = nullptr;
+  std::uint64_t recorded = 0;  // number of recordings; only the last recording counts
 };
 
 struct emulated_stream {
@@ -38,12 +40,12 @@ struct Allocation {
 };
 
 struct State {
-  std::recursive_mutex mutex;  // recursive, because work may submit work
+  std::recursive_mutex mutex;  // the mutex is recursive, because work may submit work
   Schedule schedule = [] {
     const char* const name = std::getenv("PLUMB_EMULATED_SCHEDULE");
     return name && std::string_view(name) == "lazy" ? Schedule::lazy : Schedule::eager;
   }();
-  std::map<std::byte*, Allocation> memory;  // by the returned address
+  std::map<std::byte*, Allocation> memory;  // the allocations by their returned addresses
   std::map<std::byte*, std::size_t> pinned;
   std::set<emulated_stream*> streams;
   std::set<emulated_event*> events;
@@ -54,7 +56,7 @@ struct State {
   }
 };
 
-// Never destroyed, because objects with static lifetime may free memory at the very end.
+// The state is never destroyed, because objects with static lifetime may free memory at the very end.
 State& state() {
   static State& s = *new State;
   return s;
@@ -96,8 +98,8 @@ void reach(emulated_event* event) {
 
 enum class Place { device, pinned, host };
 
-// Returns the kind of memory that holds the bytes: device, pinned or other host memory. Ends the process if bytes that
-// begin in device memory go beyond the end of their allocation.
+// Returns the kind of memory that holds the bytes: device memory, pinned memory, or other host memory. If the bytes
+// begin in device memory and go beyond the end of their allocation, ends the process.
 Place place_of(const void* address, std::size_t bytes) {
   State& s = state();
   auto* const begin = static_cast<std::byte*>(const_cast<void*>(address));
@@ -169,8 +171,8 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 
-// Returns the number of devices: the environment variable PLUMB_EMULATED_DEVICES, or 1. The value "driver" emulates a
-// missing driver.
+// Returns the number of devices. The environment variable PLUMB_EMULATED_DEVICES sets the number; the default is 1. The
+// value "driver" emulates a missing driver.
 cudaError_t cudaGetDeviceCount(int* count) {
   const char* const devices = std::getenv("PLUMB_EMULATED_DEVICES");
   if (devices && std::string_view(devices) == "driver") return cudaErrorInsufficientDriver;
@@ -182,7 +184,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return cudaErrorInvalidDevice;
-  // The device that kernels are written for: compute capability 9.0.
+  // The device for which the kernels are written: compute capability 9.0.
   *properties = {.name = "emulated device",
                  .major = 9,
                  .minor = 0,
@@ -196,13 +198,13 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t rounded = (bytes + 255) / 256 * 256,
-                    page_bytes = (rounded + page - 1) / page * page;  // the driver aligns to 256 bytes
+  // `rounded` is a multiple of 256 bytes, as in the driver.
+  const std::size_t rounded = (bytes + 255) / 256 * 256, page_bytes = (rounded + page - 1) / page * page;
   void* const pages = mmap(nullptr, page_bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
   madvise(pages, page_bytes, MADV_HUGEPAGE);
   auto* const first = static_cast<std::byte*>(pages);
-  std::byte* const begin = first + (page_bytes - rounded);  // so that the end meets the guard page
+  std::byte* const begin = first + (page_bytes - rounded);  // the end of the allocation meets the guard page
   s.memory[begin] = {first, page_bytes, bytes};
   if (s.running > 0) mprotect(first, page_bytes, PROT_READ | PROT_WRITE);
   *address = begin;
@@ -300,9 +302,9 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-// Reads and writes when its turn comes, also in host memory. On a device, pinned memory may be read as late as that;
-// memory that is not pinned is sometimes read earlier by the driver. A copy to memory that is not pinned returns when
-// it is done.
+// Copies the bytes when the stream reaches the copy, also from and to host memory. On a device, pinned memory may also
+// be read only at this time. The driver sometimes reads memory that is not pinned earlier. A copy to memory that is not
+// pinned returns after the copy is done.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   const std::lock_guard lock(state().mutex);
   const Place target = place_of(to, bytes), source = place_of(from, bytes);

@@ -1,6 +1,6 @@
-// The part of cuBLASLt that Plumb's backend uses, on the CPU. The emulator respects every attribute that is set, and
-// ends the process for an attribute that it does not support. Behaviour and numbers: cuBLAS library documentation, CUDA
-// 13, "Using the cuBLASLt API".
+// The part of cuBLASLt that Plumb's backend uses, on the CPU. The emulator respects every attribute that is set. If the
+// emulator does not support an attribute, the process ends. For behaviour and numbers, see the cuBLAS library
+// documentation, CUDA 13, "Using the cuBLASLt API".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -68,13 +68,14 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     std::size_t bytes);
-// Returns one algorithm, which needs a small workspace and fails without it.
+// Returns one algorithm. The algorithm needs a small workspace and fails without a workspace.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* found);
-// D = alpha op(A) op(B) + beta C (+ bias, added to each column); all matrices are column-major.
+// Computes D = alpha op(A) op(B) + beta C. If the operation has a bias, the bias is added to each column. All matrices
+// are column-major.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,

@@ -1,4 +1,4 @@
-// The part of CUDA C++ that Plumb's kernels use and nvcc has built in. Included by cuda_runtime.h.
+// The built-in part of CUDA C++ (of nvcc) that Plumb's kernels use. cuda_runtime.h includes this file.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ T shuffle(unsigned mask, T value, int from) {
 
 }  // namespace emulator
 
-// Lanes that would read from another group of `width` lanes read their own value.
+// Returns the value of another lane. A lane that would read from another group of `width` lanes reads its own value.
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32) {
   const int lane = emulator::lane(), from = lane ^ lane_mask;

@@ -1,6 +1,6 @@
 // The part of the CUDA runtime that Plumb's backend uses, on the CPU. Code that is correct on a device is correct here.
-// Code that is wrong on a device fails here every time, while a device would often let it pass. Behaviour: CUDA Runtime
-// API reference, CUDA 13.
+// Code that is wrong on a device fails here every time, although a device often lets such code pass. For the behaviour,
+// see the CUDA Runtime API reference, CUDA 13.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct cudaDeviceProp {
 };
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 
-// Device memory is inaccessible to the host, and each allocation is followed by an inaccessible page. (A heap of the
-// program divides allocations into buffers. Under AddressSanitizer it does not, so each buffer is an allocation.)
+// Device memory is inaccessible to the host, and an inaccessible page follows each allocation. (A heap of the program
+// divides allocations into buffers. Under AddressSanitizer, there is no such heap, and each buffer is an allocation.)
 cudaError_t cudaMalloc(void** address, std::size_t bytes);
 cudaError_t cudaFree(void* address);
 enum { cudaHostAllocDefault = 0 };
