@@ -37,9 +37,10 @@ void adjust_sharpness(Pixels& image, double factor);
 // The method that computes values between the centres of pixels.
 enum class Interpolation { bilinear, bicubic };
 
-// Applies an affine map. If matrix = {a, b, c, d, e, f}, pixel (x, y) of the result is the image at the point (a x + b
-// y + c, d x + e y + f). In these coordinates, the centre of the first pixel is (0.5, 0.5). Pixels outside the image
-// get the value `fill`, which has one byte for each channel. Throws Error if `fill` has another number of bytes.
+// Applies an affine map. If matrix = {a, b, c, d, e, f}, then (a x + b y + c, d x + e y + f) is the point of the image
+// that becomes pixel (x, y) of the result. In these coordinates, the centre of the first pixel is (0.5, 0.5). Pixels
+// outside the image get the value `fill`, which has one byte for each channel. Throws Error if `fill` has another
+// number of bytes.
 Pixels affine(const Pixels& image, const std::array<double, 6>& matrix, Interpolation interpolation,
               const std::vector<std::uint8_t>& fill);
 // Rotates the image counter-clockwise about its centre. Pixels outside the image get the value `fill`, as in affine().
