@@ -21,7 +21,7 @@ enum class Scope {
   trial,  // the result of a trial; an axis may set the option, so values may differ between trials
   run,    // the results of all trials; an axis cannot set the option
   study,  // the set of trials, but not the result of any trial; --resume may change the value
-  speed,  // the speed, but not the results; run.json records the value; also for the preset's name
+  speed,  // the speed, but not the results; run.json records the value, but calls may change it
   call    // only the present call; neither a configuration file nor run.json stores the value
 };
 
@@ -46,8 +46,8 @@ struct CliOption {
   std::string help;
   std::string source = {}, explained = {};  // set by Cli::explain(): the source of a value, and this value as text()
 
-  // Set bounds for the number, or for each number of an axis. at_least() and at_most() include the bound; above() and
-  // below() exclude it.
+  // These functions set bounds for the number, or for each number of an axis. at_least() and at_most() include the
+  // bound; above() and below() exclude it.
   CliOption& at_least(double low) { return bound(lowest_, low, low_open_, false); }
   CliOption& above(double low) { return bound(lowest_, low, low_open_, true); }
   CliOption& at_most(double high) { return bound(highest_, high, high_open_, false); }

@@ -35,8 +35,10 @@ struct Augmentation {
 
   // Whether the augmentation changes the images or their order.
   bool any() const { return places() || rand_augment.operations > 0 || erase > 0 || mixes() || repeats > 1; }
-  bool places() const { return crop_padding > 0 || flip || crop_scale < 1; }  // whether it shifts, crops or mirrors
-  bool mixes() const { return mixup > 0 || cutmix > 0; }                      // whether it mixes images of a batch
+  // Whether images are shifted, cropped or mirrored.
+  bool places() const { return crop_padding > 0 || flip || crop_scale < 1; }
+  // Whether images of a batch are mixed.
+  bool mixes() const { return mixup > 0 || cutmix > 0; }
 };
 
 // The augmentation with which DeiT and CaiT are trained, for images whose side has `side` pixels. As in the code of

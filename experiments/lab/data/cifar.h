@@ -6,8 +6,9 @@
 
 namespace plumb::lab {
 
-// Both functions read the records of all `paths`, in order. A file may be plain or gzip. Both throw Error for an
-// incomplete record, a label out of range or a file without records; the message is one line that begins with the path.
+// Both functions read the records of all `paths`, in order. A file may be plain or gzip. Both functions throw
+// Error for an incomplete record, a label out of range or a file without records; the message is one line that begins
+// with the path.
 //
 // A record of CIFAR-10 has 3073 bytes, with a label in 0..9. A record of CIFAR-100 has 3074 bytes, with a coarse label
 // in 0..19 and a fine label in 0..99; the result of read_cifar100() contains the fine labels.

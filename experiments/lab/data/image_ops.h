@@ -1,5 +1,5 @@
-// Operations on one image of bytes, as in Pillow, which the augmentations of timm call. For grey and colour images, the
-// results are the same bytes as in Pillow, except for single values on a rounding boundary.
+// Operations on one image of bytes, as in Pillow. The augmentations of timm call these operations of Pillow. For grey
+// and colour images, the results are the same bytes as in Pillow, except for single values on a rounding boundary.
 #pragma once
 
 #include <array>

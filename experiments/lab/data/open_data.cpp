@@ -20,7 +20,7 @@ using Paths = std::vector<std::string>;
 struct FileSet {
   std::string name;
   std::vector<std::string> folders;            // possible names of the published folder in the folder --data-dir
-  std::vector<std::string> train, validation;  // names of the files
+  std::vector<std::string> train, validation;  // names of the training and validation files
   bool all_train_files;  // true: all training files are needed; false: at least one training file is needed
   ImageSet (*read)(const Paths&);
 };

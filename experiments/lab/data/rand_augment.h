@@ -12,8 +12,8 @@ namespace plumb::lab {
 // The settings of RandAugment.
 struct RandAugment {
   std::int64_t operations = 0;  // the number of operations for each image, drawn with replacement; 0: none
-  // The magnitude of each operation is drawn from a normal distribution with this mean and standard deviation, and then
-  // clipped to [0, 10].
+  // The magnitude of each operation is drawn from a normal distribution with the mean `magnitude` and the standard
+  // deviation `deviation`, and then clipped to [0, 10].
   double magnitude = 9, deviation = 0.5;
 };
 

@@ -30,8 +30,9 @@ struct DropOptions {
   nn::DropHeadOptions head(std::int64_t steps) const { return {.rate = drop_head, .steps = steps}; }
 
   // A text for reports: the settings of DropKey, the expected share of dropped keys, and the probability that a query
-  // loses every key. The text is "none" if no key is dropped. Both numbers are those of a block at the base rate with
-  // `keys` keys, the last of which lie on the grid. Throws UsageError if the shape does not fit on the grid.
+  // loses every key. The text is "none" if no key is dropped. The share and the probability are those of a block at the
+  // base rate with `keys` keys, the last of which lie on the grid. Throws UsageError if the shape does not fit on the
+  // grid.
   std::string describe_key(std::int64_t keys, KeyGrid grid) const;
   // A text for reports: the settings of stochastic depth, or "none".
   std::string describe_path() const;

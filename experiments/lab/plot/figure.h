@@ -21,8 +21,8 @@ Figure figure_of(const Plot& plot);     // series, kind, x, y, low, high; a row 
 Figure figure_of(const DotPlot& plot);  // name, kind, value, low, high, note; a row for each mean and each single trial
 Figure figure_of(const HeatMap& map);   // row, depth, lr (the two heads of a column), value, text; a row for each cell
 
-// Turns the <svg> element of a chart into the content of a file. The file is dark on white in a sans-serif font, in any
-// page or viewer. In a report, the stylesheet of the page sets colours and font instead.
+// Turns the <svg> element of a chart into the content of a file. In any page or viewer, the chart in the file is dark
+// on white, in a sans-serif font. In a report, the stylesheet of the page sets colours and font instead.
 std::string standalone(std::string_view svg);
 
 // A report: one HTML file and its figures.

@@ -35,7 +35,8 @@ class Ledger {
   const std::vector<LedgerEntry>& entries() const { return entries_; }  // in the order in which they were appended
   // One message for each damaged line, such as "runs/a/ledger.jsonl, line 7: ...".
   const std::vector<std::string>& damaged() const { return damaged_; }
-  // The last entry that code with the hash `code` computed, with this key or of this point; null if there is none.
+  // The last entry with this key or this point that was computed by code with the hash `code`. The result is null if
+  // the ledger has no such entry.
   const LedgerEntry* find(std::string_view key, std::string_view code) const;
   const LedgerEntry* find(const Point& point, std::string_view code) const;
   std::vector<std::string> codes() const;  // the different code hashes of all entries

@@ -82,7 +82,7 @@ class Progress {
 
   // Adds a trial and returns the index of the trial.
   std::size_t add(ProgressArm trial);
-  // Counts a trial that an earlier call has completed, with a time of 0.
+  // Counts a trial that an earlier call has completed. The trial takes no time in this call.
   void skip(std::size_t trial);
   // Starts a trial of `steps` training steps.
   void begin(std::size_t trial, std::int64_t steps);

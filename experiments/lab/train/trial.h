@@ -120,9 +120,9 @@ class Trial {
   // compute the loss of the step again.
   bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss);
   // Reports a step whose update was made with Optimizer::step_while_finite(). The decision of check_divergence() is
-  // made, and the loss is recorded, as soon as the numbers of the step have arrived. This happens at most two steps
-  // later, and before anything else is logged, evaluated or written. After a divergence, the loop over the steps ends,
-  // and values that the body reports for later steps are ignored.
+  // made, and the loss is recorded, as soon as the numbers of the step have arrived. The decision is made at most two
+  // steps later, and before anything else is logged, evaluated or written. After a divergence, the loop over the steps
+  // ends, and values that the body reports for later steps are ignored.
   void took(const TakenStep& step);
   [[deprecated("check_divergence")]] bool diverges(const Gradients& step, const std::function<Tensor()>& loss) {
     return check_divergence(step, loss);
