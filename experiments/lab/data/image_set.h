@@ -36,7 +36,8 @@ Pixels original(const ImageSet& set, std::int64_t index);
 // of the resized image is cut out, as in timm. Throws Error if the file cannot be read or if the lengths of the two
 // sides are too different.
 Pixels fitted(const ImageSet& set, std::int64_t index);
-// The image, resized and cut as described above, for an image that is in no set. Throws Error unless 0.01 <= crop <= 1.
+// Resizes and cuts an image as fitted(set, index) does, for an image that is in no set. Throws Error unless 0.01 <=
+// crop <= 1.
 Pixels fitted(const Pixels& image, std::int64_t height, std::int64_t width, double crop);
 
 // A data set with training, validation and test images.

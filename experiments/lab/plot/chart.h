@@ -18,7 +18,7 @@ struct PlotPoint {
 // One line of a chart.
 struct PlotSeries {
   std::string name = {};               // name in the legend; series with the same name and style share an entry
-  int style = 0;                       // number that selects colour, dash pattern and marker; 40 styles differ
+  int style = 0;                       // selects colour, dash pattern and marker; 40 different styles exist
   std::vector<PlotPoint> points = {};  // points in drawing order
   bool thin = false;                   // true: a light line without markers, for values of less interest
   std::string kind = thin ? "single" : "mean";  // the kind of the values in tables, such as "expected"

@@ -32,7 +32,7 @@ struct BranchStats {
   double branch_norm = 0;            // ||g(x)||, where g(x) is the term that the gate adds to x: nn::Gate::added()
   double ratio = 0;                  // ||g(x)|| / ||x|| (Touvron et al. 2021, figure 2)
   double cosine = 0;                 // cosine between x and g(x); NaN if the gate adds nothing
-  double mean_square = 0;            // mean square of the stream after the branch (after its post-norm)
+  double mean_square = 0;            // mean square of the stream after branch, gate and post-norm
   double predicted_mean_square = 0;  // prediction for mean_square at init from the growth law (growth.h)
   // The mean, least and largest magnitude of the gate's factors for this stream, from nn::Gate::values(). The values
   // are absent if the gate has no factors.
