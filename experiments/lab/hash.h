@@ -1,4 +1,4 @@
-// Hashes that distinguish settings, data and code. They are the same on every machine and are not cryptographic.
+// Hashes that distinguish settings, data and code. The hashes are the same on every machine, and are not cryptographic.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace plumb::lab {
 
-// A 64-bit hash of all added parts. It depends on their order and on the boundaries between them. Each group of eight
-// bytes is multiplied to 128 bits and folded to 64.
+// A 64-bit hash of all added parts. The hash depends on the order of the parts and on the boundaries between parts.
+// Each group of eight bytes is multiplied to 128 bits and folded to 64 bits.
 class Hash {
  public:
   // Adds one part.
@@ -21,10 +21,10 @@ class Hash {
       mix(w);
     }
     std::uint64_t rest = 0;
-    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());  // data() of an empty view may be null
+    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());  // an empty view may have a null data()
     mix(rest);
   }
-  std::string text() const;  // 16 hex digits
+  std::string text() const;  // the hash as 16 hex digits
 
  private:
   void mix(std::uint64_t w) {

@@ -169,8 +169,8 @@ TEST_CASE("misuse: an output folder that is a file or below a file or not a run 
   refused_also_dry(folder, with(tiny, {"--out", "file"}), 2, "--out file is not a folder");
   refused_also_dry(folder, with(tiny, {"--out", "file/a"}), 1, "cannot create file/a");
   refused_also_dry(folder, with(tiny, {"--out", "mine"}), 2, "mine is not empty");
-  refused_also_dry(folder, with(tiny, {"--out", "mine", "--overwrite"}), 2, "not a run folder");
-  refused_also_dry(folder, with(tiny, {"--out", "mine", "--resume"}), 2, "not a run folder");
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--overwrite"}), 2, "not a study folder");
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--resume"}), 2, "not a study folder");
   CHECK(fs::exists(folder / "mine/thesis.tex"));
   std::ofstream(folder / "runs") << "x";
   refused_also_dry(folder, tiny, 1, "runs");

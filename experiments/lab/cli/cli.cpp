@@ -36,7 +36,7 @@ std::string spaced(const std::string& json) {
   return "[" + text + "]";
 }
 
-// The message of an exception of nlohmann-json without its prefix "[json.exception.parse_error.101] ".
+// The message of an exception of nlohmann-json, without the prefix "[json.exception.parse_error.101] ".
 std::string json_reason(const std::exception& e) {
   const std::string text = e.what();
   const std::size_t end = text.find("] ");
@@ -62,7 +62,7 @@ Json parse_config(const std::string& path) {
   try {
     Json config = Json::parse(content, refuse_twice, true, true);
     if (config.is_object() && config.contains("experiment") && config.contains("settings"))
-      config = Json(config["settings"]);  // the file is a run.json
+      config = Json(config["settings"]);  // the file is a run.json, not a configuration file
     usage_check(config.is_object(), "{}: expected an object like the one that --print-config prints, got {}", path,
                 config.type_name());
     return config;
@@ -232,7 +232,7 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
     if (option.scope() != Scope::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
 }
 
-// Applies the preset that the file names, unless the command line names another.
+// Applies the preset that the configuration file names, unless the command line names another preset.
 void Cli::apply_preset_of(const std::string& path) {
   const Json config = parse_config(path);
   if (const auto preset = config.find("preset"); preset != config.end() && !given("--preset") && find("--preset")) {
@@ -267,7 +267,7 @@ bool Cli::typed(const std::string& name) const { return std::ranges::find(typed_
 
 Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  if (argc > 0)  // several programs may be built around one experiment, so take the name of the one that runs
+  if (argc > 0)  // use the name of the running program, because several programs may share one experiment
     if (const std::string ran = std::filesystem::path(argv[0]).filename().string(); !ran.empty()) program_ = ran;
   command_line_ = shell_word(program_);
   for (const std::string& argument : arguments) command_line_ += " " + shell_word(argument);
@@ -276,7 +276,7 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
     write_result(text, out);
     return Action::done;
   };
-  // Print help and version even if other arguments are wrong.
+  // --help and --version print their text even if other arguments are wrong.
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") return print(help());
     if (argument == "--version") return print(fmt::format("{} {}\n", program_, version()));
@@ -356,7 +356,8 @@ std::string Cli::difference(const std::string& recorded_settings) const {
     const std::string key = option.key();
     if (!option.decides_results()) continue;
     if (!recorded.contains(key)) {
-      if (!given(option.name)) continue;  // the option is newer than the record; its default keeps the old behaviour
+      // The option is newer than the record. The default of the option keeps the old behaviour.
+      if (!given(option.name)) continue;
       return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
     }
     if (recorded[key] != ours[key])

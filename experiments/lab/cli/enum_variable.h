@@ -1,4 +1,4 @@
-// A reference to a variable of any enum type, through which a command-line option reads and sets it.
+// A reference to a variable of any enum type. A command-line option reads and sets the variable through this reference.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace plumb::lab {
 
-// Refers to a variable of any enum type and knows the names of its values.
+// Refers to a variable of any enum type, and knows the names of the enum's values.
 class EnumVariable {
  public:
-  using Names = std::vector<std::pair<std::string, long long>>;  // names and their values
+  using Names = std::vector<std::pair<std::string, long long>>;  // pairs of a name and its value
 
-  // The variable must outlive this object. The names are those that the enum declares (core/enum_names.h), or none.
+  // The variable must outlive this object. names() are the names that the enum declares (core/enum_names.h); the list
+  // is empty if the enum declares no names.
   template <class E>
   requires std::is_enum_v<E> EnumVariable(E* variable)
       : variable_(variable),
@@ -25,7 +26,7 @@ class EnumVariable {
     if constexpr (NamedEnum<E>) names_ = names<E>(enum_values<E>());
   }
 
-  // The names of these values of an enum that declares its names.
+  // The names of the given values of an enum that declares names.
   template <NamedEnum E>
   static Names names(const std::vector<E>& values) {
     Names named;
@@ -33,14 +34,15 @@ class EnumVariable {
     return named;
   }
 
-  const Names& names() const { return names_; }               // the names of all values of the enum
-  void set_names(Names names) { names_ = std::move(names); }  // for an enum without names, or for other names
-  const std::type_info& type() const { return *type_; }       // the enum type
+  const Names& names() const { return names_; }  // the names of all values of the enum
+  // Replaces the names. An enum that declares no names needs this call.
+  void set_names(Names names) { names_ = std::move(names); }
+  const std::type_info& type() const { return *type_; }  // the enum type
 
-  const void* address() const { return variable_; }            // of the variable
+  const void* address() const { return variable_; }            // the address of the variable
   long long get() const { return get_(variable_); }            // the value of the variable
-  void set(long long value) const { set_(variable_, value); }  // assigns to the variable
-  // Assigns to another variable of the same enum type, at `place`.
+  void set(long long value) const { set_(variable_, value); }  // assigns `value` to the variable
+  // Assigns `value` to another variable of the same enum type, at the address `place`.
   void set_at(void* place, long long value) const { set_(place, value); }
 
   friend bool operator==(const EnumVariable& a, const EnumVariable& b) { return a.variable_ == b.variable_; }

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::size_t page_width = 80;
 
-// Wraps the text at spaces. The first line begins at column `indent`, where the caller has already written up to;
-// later lines are indented to it.
+// Wraps `text` at spaces. The first line begins at column `indent`, because the caller has already written the columns
+// before it. All later lines are indented to column `indent`.
 std::string wrapped(const std::string& text, std::size_t indent) {
   std::string result, line;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -29,7 +29,7 @@ std::string replace_commas(std::string list) {
   return list;
 }
 
-// The help text of an option with its names and default: "Data set: glyphs, fashion [glyphs]".
+// The help text of an option with the accepted names and the default: "Data set: glyphs, fashion [glyphs]".
 std::string described(const CliOption& option, bool by_rule) {
   if (option.is_on()) return fmt::format("{} [on; off with --no-{}]", option.help, option.name.substr(2));
   const std::string standard = option.is_switch() ? "" : by_rule ? "by rule" : option.text();

@@ -196,7 +196,7 @@ void CliOption::check_bounds(const std::string& where, T value) const {
   if (!inside) refuse(where, fmt::format("{}", value));
 }
 
-// The variable has the same offset in `copy` as in `original`.
+// The variable in `copy` has the same offset as the variable in `original`.
 void CliOption::set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const {
   std::visit(
       [&](auto variable) {
@@ -209,7 +209,7 @@ void CliOption::set_at(const void* original, void* copy, std::size_t size, const
           place = variable;
         const auto offset =
             static_cast<std::size_t>(static_cast<const char*>(place) - static_cast<const char*>(original));
-        if (offset >= size) return;  // not part of `original`; if it lies before `original`, the offset wraps around
+        if (offset >= size) return;  // outside `original`; for an address before `original`, the offset wraps around
         void* const counterpart = static_cast<char*>(copy) + offset;
         const auto number = [&]<class N>(N) -> N {
           const auto* whole = std::get_if<std::int64_t>(&value);
@@ -281,8 +281,8 @@ std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::
         const auto first = item<T>(where, text.substr(0, dots)), last = item<T>(where, text.substr(dots + 2));
         if (first > last)
           throw UsageError(fmt::format("{}: the range {} is empty; write {}..{}", where, text, last, first));
-        const std::uint64_t span =
-            static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);  // last - first may overflow
+        // The difference is computed in unsigned numbers, because last - first may overflow.
+        const std::uint64_t span = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
         if (span >= longest_range)
           throw UsageError(fmt::format("{}: the range {} has more than {} values; give a shorter range", where, text,
                                        longest_range));
@@ -331,7 +331,7 @@ void CliOption::read_json(const std::string& where, const std::string& json) {
     **variable = value.get<bool>();
     return;
   }
-  // Strings are read as on the command line ("0..4", "all"), numbers as their digits.
+  // A string is read as on the command line ("0..4", "all"), and a number is read as its digits.
   const auto typed = [&](const Json& one) {
     if (one.is_string()) return one.get<std::string>();
     if (one.is_number() && !takes_text()) return one.dump();

@@ -1,4 +1,5 @@
-// One option of a command line: the variable that it sets, the values that it accepts, and its value as text and JSON.
+// One option of a command line: the variable that the option sets, the values that the option accepts, and the present
+// value as text and as JSON.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +15,21 @@
 
 namespace plumb::lab {
 
-// The effect of an option's value. --resume and bin/merge require equal values of options of the scopes trial and run.
+// The scope of an option: the things that its value affects. --resume and bin/merge require equal values for options of
+// the scopes trial and run.
 enum class Scope {
-  trial,  // the result of a trial; an axis of a study may set the option, so that trials have different values
-  run,    // the results of all trials alike; an axis cannot set the option
-  study,  // the set of trials, not the result of one; --resume may change the value
-  speed,  // the speed, not the results; recorded in run.json, but free to change (also used for the preset's name)
-  call    // the present call only; stored neither in a configuration file nor in run.json
+  trial,  // the result of a trial; an axis may set the option, so values may differ between trials
+  run,    // the results of all trials; an axis cannot set the option
+  study,  // the set of trials, but not the result of any trial; --resume may change the value
+  speed,  // the speed, but not the results; run.json records the value, but calls may change it
+  call    // only the present call; neither a configuration file nor run.json stores the value
 };
 
-// An option of a Cli. The member functions that return CliOption& restrict the accepted values and can be chained.
+// An option of a Cli. The member functions that return CliOption& restrict the accepted values; their calls can be
+// chained.
 struct CliOption {
-  // The variable that the option sets; its value at declaration is the default. The type decides the syntax:
+  // The variable that the option sets. The value at declaration is the default. The type of the variable decides the
+  // syntax:
   //   bool      a switch without a value
   //   vector    an axis, "6,24,48"; integers may also be ranges that include both ends, "0..2,7"
   //   optional  a value, or a word that means "no value" (or_word)
@@ -36,21 +40,23 @@ struct CliOption {
 
   CliOption(std::string name_, std::string section_, Field field_, std::string help_);
 
-  std::string name;  // "--drop-key"
+  std::string name;  // such as "--drop-key"
   std::string section;
   Field field;
   std::string help;
-  std::string source = {}, explained = {};  // where a value comes from, and that value as text(); set by Cli::explain
+  std::string source = {}, explained = {};  // set by Cli::explain(): the source of a value, and this value as text()
 
-  // Bounds of the number, or of each number of an axis. at_least and at_most include the bound, above and below do not.
+  // These functions set bounds for the number, or for each number of an axis. at_least() and at_most() include the
+  // bound; above() and below() exclude it.
   CliOption& at_least(double low) { return bound(lowest_, low, low_open_, false); }
   CliOption& above(double low) { return bound(lowest_, low, low_open_, true); }
   CliOption& at_most(double high) { return bound(highest_, high, high_open_, false); }
   CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
-  // Accepts only these names; an axis also accepts "all". Messages use `noun`: "unknown gate 'x'".
+  // Accepts only the given names; an axis also accepts "all". Messages call a value `noun`, as in "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
-  // For an enum. Accepts the names of all values, of the given `values` in this order, or, for an enum that declares no
-  // names, the given `names`, where named(name) returns the value of a name.
+  // For an option of enum type. The first function accepts the names of all values. The second function accepts the
+  // names of `values`, in this order. The third function is for an enum that declares no names: it accepts `names`, and
+  // named(name) must return the value of a name.
   CliOption& one_of(std::string noun);
   template <NamedEnum E>
   CliOption& one_of(std::string noun, const std::vector<E>& values) {
@@ -62,45 +68,47 @@ struct CliOption {
     for (const std::string& name_ : names) values.emplace_back(name_, static_cast<long long>(named(name_)));
     return one_of_values(std::move(noun), std::move(values), typeid(E));
   }
-  // Accepts residual methods: nn::method_names(), also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. Stores
-  // nn::Method::label(), so that equal methods have equal texts. With `as_typed` it stores the text as typed.
+  // Accepts residual methods: nn::method_names(), with or without constants, as NAME:CONSTANT=VALUE[:CONSTANT=VALUE..].
+  // The option stores nn::Method::label(), so that equal methods have equal texts. If `as_typed` is true, the option
+  // stores the text as typed.
   CliOption& one_of_methods(std::string noun, bool as_typed = false);
-  // The word for an empty optional, such as "all" for --threads.
+  // Sets the word for an optional without a value, such as "all" for --threads.
   CliOption& or_word(std::string word);
-  // Makes an axis a pair of names. Both may be equal and may be typed as two words: --preset-diff A B.
+  // Makes an axis a pair of names. The two names may be equal, and may be typed as two words: --preset-diff A B.
   CliOption& pair();
-  // The placeholder of the value in --help, such as FILE.
+  // Sets the placeholder of the value in --help, such as FILE.
   CliOption& value_name(std::string name);
   // Sets the scope; the default is Scope::trial.
   CliOption& scope(Scope what);
 
-  std::string key() const;                                                 // the option's key in JSON: "drop_key"
+  std::string key() const;                                                 // the key of the option in JSON: "drop_key"
   bool is_switch() const { return std::holds_alternative<bool*>(field); }  // whether the variable is a bool
-  // Whether the option is a switch that is on; --no-NAME turns it off.
+  // Whether the option is a switch that is on. --no-NAME turns such a switch off.
   bool is_on() const { return is_switch() && *std::get<bool*>(field); }
   bool is_axis() const;                   // whether the variable is a vector
   bool is_pair() const { return pair_; }  // whether pair() was called
   Scope scope() const { return scope_; }
-  // Whether trials with different values of the option have different results.
+  // Whether trials with different values of this option have different results.
   bool decides_results() const { return scope_ == Scope::trial || scope_ == Scope::run; }
-  const std::vector<std::string>& names() const { return names_; }  // the accepted names; empty: any text
+  const std::vector<std::string>& names() const { return names_; }  // the accepted names; empty: any text is accepted
   std::string value_name() const;                                   // the placeholder: "N", "N,..", "NAME", "FILE"
 
-  // Set the variable from text of the command line or from JSON. If the value is wrong, they throw UsageError with a
-  // message that begins with `where`: "--batch", "quick.json: batch".
+  // Both functions set the variable, from text of the command line or from JSON. If the value is wrong, both functions
+  // throw UsageError with a message that begins with `where`: "--batch", "quick.json: batch".
   void read(const std::string& where, const std::string& text);
   void read_json(const std::string& where, const std::string& json);
-  // Checks the present value of the variable like a value from the user. For values that a program sets.
+  // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);
 
-  // Sets the same variable in `copy`, a copy of the struct `original`. Does nothing if the variable is not part of
-  // `original`. Throws UsageError if the option does not accept the value.
+  // Sets the member of `copy` that corresponds to the variable of this option in `original`; `copy` is a copy of
+  // `original`. If the variable is not part of `original`, nothing happens. Throws UsageError if the option does not
+  // accept the value.
   template <class Struct>
   void set_in_copy(const Struct& original, Struct& copy, const AxisValue& value) const {
     set_at(&original, &copy, sizeof(Struct), value);
   }
 
-  std::string text() const;  // the value as typed on a command line: "6,24"; "" if it is empty
+  std::string text() const;  // the value as typed on a command line: "6,24"; "" for an empty value
   std::string json() const;  // the value as JSON: "[6,24]"
 
  private:

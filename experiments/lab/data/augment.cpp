@@ -10,7 +10,7 @@
 namespace plumb::lab {
 namespace {
 
-// The random stream `what` ("data.crop", ...) of an image. Copies after the first have different streams.
+// The random stream `what` ("data.crop", ...) of an image. Each copy of the image has its own stream.
 RandomStream stream_of(const char* what, const Occurrence& o) {
   return {o.seed, o.copy == 0 ? std::string(what) : fmt::format("{}.{}", what, o.copy), o.epoch, o.sample};
 }

@@ -1,4 +1,4 @@
-// A batch of the loader as tensors, and its loss.
+// Turns a batch of the loader into tensors, and computes the loss of a batch.
 #pragma once
 
 #include "autograd/tensor.h"
@@ -9,13 +9,13 @@ namespace plumb::lab {
 // A batch on the default device: images [B, C, H, W] of the default dtype and labels [B] of dtype i64.
 struct Batch {
   Tensor images, labels;
-  // Only in a mixed batch (mixup, CutMix): the labels [B] of the mixed-in images, whose share is 1 - share. Otherwise
-  // undefined.
+  // If images are mixed (mixup, CutMix): the labels [B] of the mixed-in images, which have the weight 1 - share. If
+  // images are not mixed, `others` is undefined.
   Tensor others = {};
   double share = 1;
 };
-// The mean cross-entropy of a batch. For a mixed batch: share times the loss against `labels`, plus (1 - share) times
-// the loss against `others`.
+// The mean cross-entropy of a batch. The loss of a mixed batch is the loss against `labels` times `share`, plus the
+// loss against `others` times (1 - share).
 Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing = 0);
 // Copies a batch to the default device.
 Batch to_tensors(const HostBatch& batch, const ImageSet& set);

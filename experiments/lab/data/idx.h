@@ -1,14 +1,14 @@
-// A reader for IDX, the file format of MNIST and Fashion-MNIST. A file has the magic number 00 00 08 d (unsigned bytes,
-// d dimensions), d big-endian sizes of 32 bits, and the bytes.
+// A reader for IDX, the file format of MNIST and Fashion-MNIST. A file consists of the magic number 00 00 08 d
+// (unsigned bytes, d dimensions), d big-endian sizes of 32 bits, and the bytes of the data.
 #pragma once
 
 #include "experiments/lab/data/image_set.h"
 
 namespace plumb::lab {
 
-// Reads grey images [N, 1, H, W] and their labels 0..9 from two files, plain or gzip. Smaller images are padded to
-// 32x32. Throws Error if a file is cut off, too long or in another format, or if the files have different counts; the
-// message is one line that begins with the path.
+// Reads grey images [N, 1, H, W] from one file and their labels 0..9 from a second file. The files may be plain or
+// gzip. Images smaller than 32 x 32 are padded to 32 x 32. Throws Error if a file is cut off, too long or in another
+// format, or if the two files have different counts; the message is one line that begins with the path.
 ImageSet read_idx(const std::string& images_path, const std::string& labels_path);
 
 }  // namespace plumb::lab

@@ -5,7 +5,8 @@
 #include <cstdio>
 #include <span>
 
-// libjpeg's headers need FILE and size_t before them. Its error codes are in the separate header jerror.h.
+// The headers of libjpeg need FILE and size_t, so <cstdio> must come first. The error codes of libjpeg are in the
+// separate header jerror.h.
 #include <jpeglib.h>
 // clang-format off
 #include <jerror.h>
@@ -37,7 +38,8 @@ void check_size(const std::string& path, std::int64_t height, std::int64_t width
         "{}: expected at most {} pixels, got a header with {} x {}", path, most_pixels, width, height);
 }
 
-// Converts rows [height, width, step], of which the first three channels are used, to [3, height, width].
+// Converts rows [height, width, step] to an image [3, height, width]. Only the first three of the `step` values of a
+// pixel are used.
 Pixels by_channel(const Bytes& rows, std::int64_t height, std::int64_t width, std::int64_t step) {
   Pixels image{3, height, width, Bytes(static_cast<std::size_t>(3 * height * width))};
   for (std::int64_t c = 0; c < 3; ++c) {
@@ -47,7 +49,7 @@ Pixels by_channel(const Bytes& rows, std::int64_t height, std::int64_t width, st
   return image;
 }
 
-// libpng's state. Its error handler must not return: it leaves by longjmp.
+// The state of libpng. An error handler of libpng must not return, so the handler calls longjmp.
 struct PngReader {
   explicit PngReader(std::span<const std::uint8_t> file) : rest(file) {}
   PngReader(const PngReader&) = delete;
@@ -57,7 +59,7 @@ struct PngReader {
   png_infop info = nullptr;
   std::jmp_buf back;
   char message[256] = "out of memory";  // libpng gives no message if it cannot allocate its own structures
-  std::span<const std::uint8_t> rest;   // the bytes of the file that are not read yet
+  std::span<const std::uint8_t> rest;   // bytes of the file that are not read yet
 };
 
 extern "C" {
@@ -75,8 +77,9 @@ void take_png(png_structp png, png_bytep to, std::size_t count) {
 }
 }
 
-// This function and the next have no objects with destructors, which longjmp would skip; what they fill belongs to the
-// caller. Both return false on an error, and reader.message says why.
+// read_png_header() and read_png_rows() have no objects with destructors, because longjmp would skip the destructors.
+// Both functions write only to objects of the caller. Both functions return false on an error, with the reason in
+// reader.message.
 bool read_png_header(PngReader& reader) {
   if (setjmp(reader.back)) return false;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, leave_png, ignore_warning);
@@ -89,8 +92,8 @@ bool read_png_header(PngReader& reader) {
   return true;
 }
 
-// Reads rows of three channels. No gamma correction is requested, so libpng does not convert values for any colour
-// space that the file names.
+// Reads rows of three channels. The function does not request gamma correction, so libpng ignores any colour space that
+// the file names.
 bool read_png_rows(PngReader& reader, Bytes& rows) {
   if (setjmp(reader.back)) return false;
   const png_structp png = reader.png;
@@ -120,7 +123,8 @@ Pixels read_png(const std::string& path, const Bytes& file) {
   return by_channel(rows, height, width, 3);
 }
 
-// libjpeg's error state. The error handler must not return: it leaves by longjmp, which must not skip destructors.
+// The error state of libjpeg. An error handler of libjpeg must not return, so the handler calls longjmp. The longjmp
+// must not skip any destructor.
 struct JpegErrors : jpeg_error_mgr {
   std::jmp_buf back;
   char message[JMSG_LENGTH_MAX];
@@ -133,13 +137,13 @@ extern "C" {
   errors->format_message(decoder, errors->message);
   std::longjmp(errors->back, 1);
 }
-// Ignores warnings about damaged data, as Pillow does, because ImageNet has such files, but notes that a file is cut
-// off.
+// Ignores warnings about damaged data, as in Pillow, because ImageNet contains such files. Only the warning about a
+// file that is cut off is recorded.
 void note_jpeg(j_common_ptr decoder, int level) {
   auto* errors = static_cast<JpegErrors*>(decoder->err);
   if (level < 0 && errors->msg_code == JWRN_JPEG_EOF) errors->cut_off = true;
 }
-// Refuses a progressive file with too many scans, which could take very long to decode.
+// Refuses a progressive JPEG file with too many scans, because decoding such a file could take very long.
 void count_scans(j_common_ptr decoder) {
   constexpr int most_scans = 500;
   auto* errors = static_cast<JpegErrors*>(decoder->err);
@@ -149,7 +153,7 @@ void count_scans(j_common_ptr decoder) {
 }
 }
 
-// The decoded rows of a JPEG: 3 channels, or 4 if the file is in CMYK.
+// The decoded rows of a JPEG. The rows have 3 channels, or 4 channels if the file is in CMYK.
 struct JpegRows {
   std::int64_t height = 0, width = 0, channels = 0;
   Bytes bytes = {};
@@ -190,7 +194,7 @@ JpegEnd decode_jpeg(const Bytes& file, JpegErrors& errors, JpegRows& rows) {
   return errors.cut_off ? JpegEnd::cut_off : JpegEnd::whole;
 }
 
-// Converts CMYK to RGB as Pillow does. The file holds 255 minus the amount of each ink.
+// Converts CMYK to RGB as in Pillow. The bytes of the file are 255 minus the amount of each ink.
 void cmyk_to_rgb(Bytes& bytes) {
   const auto product = [](int a, int b) {  // a b / 255, rounded
     const int p = a * b + 128;

@@ -1,5 +1,5 @@
-// Reads images from PNG (libpng) and JPEG (libjpeg-turbo) files, and writes PNG. The first bytes of a file decide its
-// format, not its name.
+// Reads images from PNG (libpng) and JPEG (libjpeg-turbo) files, and writes PNG. The format of a file is recognised by
+// the first bytes of the file, not by the file name.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace plumb::lab {
 
-// Reads an image as three channels (red, green, blue) of 8 bits, with the same values as convert("RGB") of Pillow:
-// - Grey is copied to all channels, and transparency is dropped.
+// Reads an image as three channels (red, green, blue) of 8 bits. The values are those of convert("RGB") in Pillow,
+// except for grey images of 16 bits:
+// - A grey value is copied to all three channels, and transparency is dropped.
 // - EXIF orientation and colour spaces are ignored.
-// - Samples of 16 bits are reduced to their high byte. For grey images Pillow clips them to 255 instead.
-// - A damaged JPEG gives the part that can be decoded, as in Pillow.
+// - Samples of 16 bits are reduced to their high byte. For grey images, Pillow clips 16-bit samples to 255 instead.
+// - From a damaged JPEG, the part that can be decoded is returned, as in Pillow.
 // Throws Error if the file is not a PNG or JPEG, is cut off, is a damaged PNG, or has more than 2^26 pixels; the
 // message is one line that begins with the path.
 Pixels read_image(const std::string& path);
 
-// The bytes of a PNG file of an image with one or three channels. Throws Error for another number of channels.
+// The content of a PNG file for an image with one or three channels. Throws Error for another number of channels.
 std::string png(const Pixels& image);
 
 }  // namespace plumb::lab

@@ -23,7 +23,7 @@ bool is_image(const fs::path& path) {
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
-// The image files at any depth in `folder`, sorted.
+// The sorted paths of the image files at any depth in `folder`.
 std::vector<std::string> files_below(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code error;

@@ -12,24 +12,26 @@ namespace plumb::lab {
 
 // How the images of a folder are resized for a network.
 struct FolderOptions {
-  std::optional<std::int64_t> side = 224;  // pixels; no value: the shorter side of the first training image
-  double crop = 1;                         // ImageSet::crop
+  std::optional<std::int64_t> side = 224;  // in pixels; no value: the shorter side of the first training image
+  double crop = 1;                         // see ImageSet::crop
 };
 
-// Opens a folder of images. It may contain train/CLASS/FILE and val/CLASS/FILE (or validation/ or test/), like the
-// training images of ImageNet, or CLASS/FILE. In the second case there are no validation images, and
-// with_validation_split can make them. Classes are numbered in the order of their names, as in torchvision. A link to a
-// folder is followed if it is a class, but not below a class. The files are read only when they are used, except that
-// the first training image is read if options.side has no value. Throws Error in one line if the folder does not exist,
-// a class has no image, or the two parts have different classes.
+// Opens a folder of images with one of two layouts:
+// - train/CLASS/FILE and val/CLASS/FILE (or validation/ or test/ in place of val/), as in ImageNet
+// - CLASS/FILE, without validation images; with_validation_split() can make validation images
+// Classes are numbered in the order of their names, as in torchvision. A symbolic link to a folder is followed if the
+// link is a class, but not below a class. The image files are read later, when an image is used. If options.side has no
+// value, the first training image is read at once. Throws Error in one line if the folder does not exist, if a class
+// has no image, or if the training and validation images have different classes.
 ImageData open_image_folder(const std::string& dir, const FolderOptions& options);
 
-// If the first image file of the set is smaller than the images of the set, returns a message: "images of 32 x 32
-// pixels (a/cat/1.png) are enlarged to 224 x 224". Otherwise, or if the file cannot be read, returns "".
+// If the first image file of the set is smaller than the images of the set, returns a message such as "images of 32 x
+// 32 pixels (a/cat/1.png) are enlarged to 224 x 224". Otherwise, or if the file cannot be read, returns "".
 std::string enlargement(const ImageSet& set);
 
-// The paths of all PNG and JPEG files (.png, .jpg, .jpeg in any case) at any depth in the folder `path`, sorted. If
-// `path` is a file, the result is this file. Throws Error if `path` does not exist or the folder has no such file.
+// The sorted paths of all PNG and JPEG files (.png, .jpg, .jpeg in upper or lower case) at any depth in the folder
+// `path`. If `path` is a file, the result contains only `path`. Throws Error if `path` does not exist or if the folder
+// contains no such file.
 std::vector<std::string> image_files(const std::string& path);
 
 }  // namespace plumb::lab

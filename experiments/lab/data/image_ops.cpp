@@ -43,7 +43,7 @@ std::vector<std::uint8_t> grey(const Pixels& image) {
   return luma;
 }
 
-// from + factor (to - from), in single precision.
+// The value from + factor (to - from), computed in single precision.
 std::uint8_t blend(std::uint8_t from, std::uint8_t to, double factor) {
   return clip(static_cast<float>(from) +
               static_cast<float>(factor) * static_cast<float>(static_cast<int>(to) - static_cast<int>(from)));
@@ -57,10 +57,10 @@ double cubic(double x) {
 }
 double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// The inputs of one element of a resized line.
+// The input elements and weights of one output element of resize_line().
 struct Weights {
-  std::int64_t first;   // the first input element
-  std::vector<int> of;  // weights of the input elements from `first` on, in 22-bit fixed point
+  std::int64_t first;   // index of the first input element
+  std::vector<int> of;  // the weights of the input elements from `first` on, in 22-bit fixed point
 };
 
 constexpr int precision = 22;
@@ -106,8 +106,8 @@ double cubic(double a, double b, double c, double d, double t) {
   return b + t * (-a + c + t * (2 * (a - b) + c - d + t * (-a + b - c + d)));
 }
 
-// The interpolated value at (x, y), in coordinates in which the centre of the first pixel is (0, 0). A column outside
-// the plane is replaced by the nearest column, and a row below the plane by the row before it.
+// The interpolated value at (x, y). In these coordinates, the centre of the first pixel is (0, 0). A column outside the
+// plane is replaced by the nearest column, and a row below the plane is replaced by the row before it.
 double between(const std::uint8_t* plane, std::int64_t height, std::int64_t width, double x, double y,
                Interpolation interpolation) {
   const double left = std::floor(x), top = std::floor(y);
@@ -199,7 +199,7 @@ void adjust_brightness(Pixels& image, double factor) {
   for (std::uint8_t& v : image.bytes) v = blend(0, v, factor);
 }
 
-// The smoothing filter is [1 1 1; 1 5 1; 1 1 1] / 13. Pixels on the border stay unchanged.
+// The smoothing filter is [1 1 1; 1 5 1; 1 1 1] / 13. Pixels on the border are not smoothed.
 void adjust_sharpness(Pixels& image, double factor) {
   const Pixels sharp = image;
   const std::int64_t H = image.height, W = image.width;

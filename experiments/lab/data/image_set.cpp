@@ -15,7 +15,8 @@ namespace {
 
 using Histogram = std::array<std::int64_t, 256>;
 
-// The histogram of each channel. Integer counts make the sums of normalization_of independent of their order.
+// The histogram of each channel. normalization_of() computes sums from these integer counts, so the sums do not depend
+// on the order of the pixels.
 std::vector<Histogram> histograms(const ImageSet& set) {
   std::vector<Histogram> counts(static_cast<std::size_t>(set.channels), Histogram{});
   for (std::int64_t n = 0; n < set.size(); ++n) {

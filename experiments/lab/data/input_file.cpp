@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 
 struct InputFile::Stream {
   std::FILE* file = nullptr;
-  std::uint64_t bytes = 0;  // size of the file on the disk
+  std::uint64_t bytes = 0;  // size of the file on disk
   bool gzip = false;
-  bool ended = false;  // the last gzip member is complete
+  bool ended = false;  // whether the last gzip member is complete
   z_stream inflater{};
   std::array<std::uint8_t, 1 << 16> compressed;
 
@@ -83,7 +83,7 @@ std::size_t InputFile::read_gzip(std::span<std::uint8_t> into) {
             position_ + filled);
       break;
     }
-    if (s.ended) {  // gzip files may be concatenated; the content is that of all parts
+    if (s.ended) {  // gzip files may be concatenated; the content is the content of all members
       check(*s.inflater.next_in == 0x1f, "{}: expected the end of the file after its gzip data, got other bytes",
             path_);
       ::inflateReset(&s.inflater);
@@ -108,7 +108,8 @@ void InputFile::append(std::vector<std::uint8_t>& to, std::uint64_t count, const
         "{}: expected {} bytes of {} from byte {} on, got {}: the file is cut off or its header is wrong", path_, count,
         what, position_, *all - std::min(*all, position_));
   std::uint64_t left = count;
-  // For compressed data the step doubles, so that no more memory is allocated than about the bytes already read.
+  // For compressed data, the number of bytes to read doubles with each step. The allocated memory then stays in
+  // proportion to the bytes already read.
   std::uint64_t step = all ? count : std::uint64_t{1} << 20;
   while (left > 0) {
     const auto ask = static_cast<std::size_t>(std::min(left, step));

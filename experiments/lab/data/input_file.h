@@ -10,12 +10,12 @@
 
 namespace plumb::lab {
 
-// Reads a data file from its start. If the content is gzip, whatever the name, it is decompressed. Memory use depends
-// on the bytes that are read, not on the sizes in a file header. Errors are thrown as Error; the message is one line
-// that begins with the path.
+// Reads a data file from its start. Content in gzip format is decompressed, whatever the name of the file. The memory
+// use depends on the bytes that are read, not on the sizes in a file header. All functions throw Error for a file that
+// cannot be read; the message is one line that begins with the path.
 class InputFile {
  public:
-  // Throws Error if the file does not exist, is a folder, a device or empty, or cannot be read.
+  // Throws Error if the file does not exist, is a folder or a device, is empty, or cannot be read.
   explicit InputFile(std::string path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -26,18 +26,18 @@ class InputFile {
   // The number of bytes of content read so far.
   std::uint64_t position() const { return position_; }
 
-  // The number of bytes of the whole content; no value if the file is compressed.
+  // The number of bytes of the whole content, or no value if the file is compressed.
   std::optional<std::uint64_t> size() const;
 
-  // Fills `into` and returns the number of bytes read, which is smaller than `into` only at the end of the content.
-  // Throws Error if the compressed data are damaged, cut off or followed by other bytes.
+  // Fills `into` and returns the number of bytes read. This number is smaller than `into` only at the end of the
+  // content. Throws Error if the compressed data are damaged, cut off or followed by other bytes.
   std::size_t read(std::span<std::uint8_t> into);
 
-  // Appends `count` bytes of content to `to`. Throws Error if the content ends earlier; the message names the bytes
-  // with `what`. For an uncompressed file the size is checked before memory is allocated.
+  // Appends `count` bytes of content to `to`. Throws Error if the content ends earlier; the message calls the missing
+  // bytes `what`. If the file is not compressed, the size is checked before memory is allocated.
   void append(std::vector<std::uint8_t>& to, std::uint64_t count, const std::string& what);
 
-  // Throws Error if there is more content. The message names the content read so far with `what`.
+  // Throws Error if the content does not end here. The message calls the content that was read `what`.
   void expect_end(const std::string& what);
 
  private:
@@ -50,7 +50,7 @@ class InputFile {
   std::uint64_t position_ = 0;
 };
 
-// The path folder/name if it exists, otherwise folder/name.gz if it exists, otherwise no value.
+// The path folder/name if this file exists, or else the path folder/name.gz if this file exists, or else no value.
 std::optional<std::string> find_data_file(const std::string& folder, const std::string& name);
 
 }  // namespace plumb::lab

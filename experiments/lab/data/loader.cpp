@@ -18,7 +18,7 @@
 namespace plumb::lab {
 namespace {
 
-// Converts bytes to normalised floats with a table for each channel.
+// Converts bytes to normalized floats with one table for each channel.
 class Normalizer {
  public:
   Normalizer(const ImageSet& set, const Normalization& normalization) : plane_(set.height * set.width) {
@@ -50,7 +50,7 @@ void write_image(const Normalizer& normalizer, const ImageSet& set, std::int64_t
     normalizer.apply(set.image(index), out);
 }
 
-// Calls f(0) ... f(count - 1) in `workers` threads. Rethrows the first exception.
+// Calls f(0) ... f(count - 1) in `workers` threads. Rethrows the first exception of a call.
 template <class F>
 void in_parallel(std::int64_t workers, std::int64_t count, const F& f) {
   std::atomic<std::int64_t> next{0};
@@ -139,7 +139,7 @@ class TrainingBatches {
   const LoaderOptions options_;
   std::int64_t step_, order_epoch_ = -1;
   std::vector<std::int64_t> order_;
-  std::vector<std::uint8_t> fill_;  // for uncovered pixels: the mean of each channel
+  std::vector<std::uint8_t> fill_;  // value of uncovered pixels: the mean of each channel
 };
 
 }  // namespace
@@ -149,7 +149,7 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const std::uint64_t key = random_key(seed, "data.order");
   Draw draw{};
-  // Fisher-Yates shuffle; position i uses word i of the random stream.
+  // The Fisher-Yates shuffle. Position i uses word i of the random stream.
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     if (i % 4 == 0) draw = element_draw(key, epoch, Purpose::augmentation, i / 4);
     const std::uint64_t rest = order.size() - i;

@@ -19,9 +19,9 @@ using Paths = std::vector<std::string>;
 
 struct FileSet {
   std::string name;
-  std::vector<std::string> folders;            // possible names of the published folder in its parent
-  std::vector<std::string> train, validation;  // names of the files
-  bool all_train_files;  // all training files are needed; otherwise those that exist, at least one
+  std::vector<std::string> folders;            // possible names of the published folder in the folder --data-dir
+  std::vector<std::string> train, validation;  // names of the training and validation files
+  bool all_train_files;  // true: all training files are needed; false: at least one training file is needed
   ImageSet (*read)(const Paths&);
 };
 
@@ -54,8 +54,8 @@ Paths existing(const std::string& folder, const std::vector<std::string>& names)
   return paths;
 }
 
-// The first folder that contains any of the files of the set. The published folders in `dir` are searched before `dir`,
-// because the files of MNIST and Fashion-MNIST have the same names.
+// The first folder that contains a file of the set. The published folders in `dir` are searched before `dir`, because
+// the files of MNIST and Fashion-MNIST have the same names.
 std::string folder_of(const FileSet& set, const std::string& dir) {
   std::error_code ignored;
   check(fs::exists(dir, ignored), "{}: no such folder; --data-dir expects the folder of {} with {}, or its parent", dir,

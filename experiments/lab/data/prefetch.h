@@ -1,4 +1,4 @@
-// A background thread that computes results ahead of their use.
+// A background thread that computes results before they are needed.
 #pragma once
 
 #include <condition_variable>
@@ -12,16 +12,16 @@
 
 namespace plumb::lab {
 
-// Calls `produce` repeatedly on one background thread and keeps up to `capacity` results ready. `produce` runs only on
-// that thread, so it may keep state. Results come in order. If `produce` throws, next() first returns the results made
-// before.
+// Calls `produce` repeatedly on one background thread, and keeps up to `capacity` results ready. `produce` runs only on
+// this thread, so `produce` may keep state. Results come in order. If `produce` throws, next() returns the earlier
+// results before it throws the exception.
 template <class T>
 class Prefetch {
  public:
   Prefetch(std::function<T()> produce, std::size_t capacity)
       : produce_(std::move(produce)), capacity_(capacity), thread_([this] { run(); }) {}
 
-  // Waits at most until `produce` returns, if it is running.
+  // If a call of `produce` is running, the destructor waits until this call returns.
   ~Prefetch() {
     {
       const std::lock_guard lock(mutex_);
@@ -33,8 +33,8 @@ class Prefetch {
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
-  // Waits for the next result and returns it. After an exception of `produce`, this call and every later call rethrows
-  // the exception.
+  // Waits for the next result and returns it. If `produce` has thrown an exception, this call and every later call
+  // throw this exception.
   T next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !ready_.empty() || error_; });
@@ -78,7 +78,7 @@ class Prefetch {
   std::deque<T> ready_;
   std::exception_ptr error_;
   bool stopping_ = false;
-  std::thread thread_;  // declared last, so that it starts after all other members are initialised
+  std::thread thread_;  // last member, so that the thread starts after all other members are initialised
 };
 
 }  // namespace plumb::lab

@@ -12,7 +12,7 @@ using Fill = std::vector<std::uint8_t>;
 
 double either_way(double v, RandomStream& stream) { return stream.happens(0.5) ? -v : v; }
 
-// Applies an operation at the magnitude m in [0, 10].
+// Applies one operation at the magnitude m in [0, 10].
 using Operation = Pixels (*)(Pixels image, double m, const Fill& fill, RandomStream& stream);
 
 template <void (*f)(Pixels&)>
@@ -28,7 +28,7 @@ Pixels enhanced(Pixels image, double m, const Fill&, RandomStream& stream) {
 }
 
 Pixels moved(const Pixels& image, const std::array<double, 6>& matrix, const Fill& fill) {
-  return affine(image, matrix, Interpolation::bicubic, fill);  // bicubic as in DeiT
+  return affine(image, matrix, Interpolation::bicubic, fill);  // bicubic, as in DeiT
 }
 
 const std::vector<std::pair<std::string, Operation>>& operations() {

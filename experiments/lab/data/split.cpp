@@ -24,7 +24,7 @@ void append(ImageSet& to, const ImageSet& from, std::int64_t index) {
   to.pixels.insert(to.pixels.end(), from.image(index), from.image(index) + from.image_bytes());
 }
 
-// The random draw and the index of each image, by class.
+// For each class, the random draw and the index of each image of the class.
 std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(const ImageSet& set,
                                                                                 std::uint64_t key) {
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn(static_cast<std::size_t>(set.classes));
@@ -63,8 +63,8 @@ ImageData with_few_training_images(ImageData data, std::int64_t count) {
   const ImageSet& all = data.train;
   check(0 < count && count <= all.size(), "expected 1 to {} training images of {}, got {}", all.size(), data.name,
         count);
-  // The rank of each image in its class by random draw, as a share of the class. The images with the lowest ranks are
-  // taken.
+  // Images are ranked within their class by random draw, and the rank is divided by the size of the class. The images
+  // with the lowest quotients are taken.
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn =
       draws_by_class(all, random_key(0, "data.few"));
   std::vector<std::pair<double, std::int64_t>> places;

@@ -12,12 +12,13 @@ namespace plumb::lab {
 
 class Cli;
 
-// light: padding, crops and flips. deit: the augmentation that DeiT and CaiT train with (deit_augmentation).
+// The values of --augment. light: padding, crops and flips (light_augmentation()). deit: the augmentation with which
+// DeiT and CaiT are trained (deit_augmentation()).
 enum class AugmentKind { none, light, deit };
 constexpr auto names_of(AugmentKind) { return std::array{"none", "light", "deit"}; }
 
-// Whether half of the images are mirrored. augment: as AugmentKind says, but never for a data set in which a mirrored
-// image belongs to another class.
+// Whether each image is mirrored with probability 1/2. augment: as the value of --augment says, but never for a data
+// set in which a mirrored image belongs to another class.
 enum class FlipChoice { augment, on, off };
 constexpr auto names_of(FlipChoice) { return std::array{"augment", "on", "off"}; }
 
@@ -25,20 +26,21 @@ constexpr auto names_of(FlipChoice) { return std::array{"augment", "on", "off"};
 struct AugmentOptions {
   AugmentKind augment = AugmentKind::none;
   FlipChoice flip = FlipChoice::augment;
-  // A setting without a value has the value of the kind `augment`.
+  // If a setting has no value, the value of --augment decides the setting.
   std::optional<std::int64_t> crop_padding, rand_augment, repeats;
   std::optional<double> crop_scale, magnitude, erase, mixup, cutmix, label_smoothing;
 
-  // Declares the options in the section Augmentation, except --label-smoothing.
+  // Declares the options in the section Augmentation, but not --label-smoothing.
   void declare(Cli& cli);
-  // Declares --label-smoothing. It is separate because some programs have a different option for label smoothing.
+  // Declares --label-smoothing. This option is separate, because some programs have another option for label smoothing.
   void declare_smoothing(Cli& cli);
-  // The augmentation of a data set named `data` for batches of size `batch`; uses only the sizes of `images`. Throws
-  // UsageError if an option does not suit the images or the batch.
+  // The augmentation of a data set named `data` for batches of size `batch`. The function uses only the sizes of
+  // `images`. Throws UsageError if an option does not suit the images or the batch.
   Augmentation make(const std::string& data, const ImageSet& images, std::int64_t batch) const;
-  double smoothing() const;  // the label smoothing: --label-smoothing or that of the kind
-  bool any() const;          // whether the options ask for any augmentation
-  // Text for reports: "crops after padding by 4, flips, RandAugment (2 operations, magnitude 9 ± 0.5), ..." or "none".
+  double smoothing() const;  // the value of --label-smoothing, or else of --augment
+  bool any() const;          // whether any augmentation is on
+  // A text for reports, such as "crops after padding by 4, flips, RandAugment (2 operations, magnitude 9 ± 0.5), ..."
+  // or "none".
   std::string describe(const Augmentation& a) const;
 };
 

@@ -16,7 +16,8 @@ void DropOptions::declare(Cli& cli) {
              "Side of a block or width of a cross, in patches; 0: 3 for a block, 1 for a cross")
       .at_least(0);
   cli.option("--drop-key-sharing", &drop_key_sharing,
-             "Sharing of drop masks (per_entry: no sharing; heads: all heads share one; column: all queries share one)")
+             "Sharing of drop masks (per_entry: no sharing; heads: all heads share a mask; column: all queries share a "
+             "mask)")
       .one_of("sharing", drop_sharing_names(), drop_sharing_named);
   cli.option("--drop-key-match", &drop_key_match,
              "Meaning of --drop-key (rate: the probability for a key well inside the grid of patches; share: the "
@@ -24,8 +25,7 @@ void DropOptions::declare(Cli& cli) {
       .one_of("match", nn::drop_match_names(), nn::drop_match_named);
   cli.option("--empty-rows", &empty_rows,
              "Attention of a query that lost every key (keep_all: to all keys; zero: none; paper: uniform, without "
-             "gradients of "
-             "the scores)")
+             "gradients of the scores)")
       .one_of("policy", empty_row_names(), empty_row_named);
   cli.option("--attn-drop", &attn_drop, "Dropout rate of the attention probabilities").at_least(0).below(1);
   cli.option("--drop-head", &drop_head,
@@ -38,8 +38,8 @@ void DropOptions::declare(Cli& cli) {
   cli.option("--drop-path-schedule", &drop_path_schedule, "Schedule of --drop-path over depth")
       .one_of("schedule", nn::drop_path_schedule_names(), nn::schedule_named);
   cli.option("--drop-path-form", &drop_path_form,
-             "Scaling with --drop-path (rescaled: kept branches in training; original: all branches in evaluation, as "
-             "in the paper)")
+             "Branches that --drop-path scales (rescaled: the kept branches, in training; original: all branches, in "
+             "evaluation, as in the paper)")
       .one_of("form", nn::drop_path_form_names(), nn::drop_path_form_named);
 }
 

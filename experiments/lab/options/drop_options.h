@@ -17,8 +17,8 @@ struct DropOptions {
   DropSharing drop_key_sharing = DropSharing::per_entry;
   nn::DropMatch drop_key_match = nn::DropMatch::rate;
   EmptyRow empty_rows = EmptyRow::keep_all;
-  std::int64_t drop_key_window = 0;                          // 0: the default of the shape
-  nn::Schedule drop_path_schedule = nn::Schedule::constant;  // constant (option value uniform) or increasing (linear)
+  std::int64_t drop_key_window = 0;                          // in patches; 0: the default of the shape
+  nn::Schedule drop_path_schedule = nn::Schedule::constant;  // option values: uniform (constant), linear (increasing)
   nn::DropPathForm drop_path_form = nn::DropPathForm::rescaled;
 
   // Declares the options in the section Dropping.
@@ -26,14 +26,15 @@ struct DropOptions {
 
   nn::DropKey key() const;           // the settings of DropKey
   nn::DropPathOptions path() const;  // the settings of stochastic depth
-  // The settings of DropHead, whose rate is V-shaped over the `steps` training steps.
+  // The settings of DropHead. Over the `steps` training steps, the rate falls to 0 at mid-training and rises again.
   nn::DropHeadOptions head(std::int64_t steps) const { return {.rate = drop_head, .steps = steps}; }
 
-  // Text for the report: the settings of DropKey, the expected share of dropped keys and the probability that a query
-  // loses every key; "none" if no key is dropped. Both numbers hold for a block at the base rate with `keys` keys, the
-  // last of which lie on the grid. Throws UsageError if the shape does not fit on the grid.
+  // A text for reports: the settings of DropKey, the expected share of dropped keys, and the probability that a query
+  // loses every key. The text is "none" if no key is dropped. The share and the probability are those of a block at the
+  // base rate with `keys` keys, the last of which lie on the grid. Throws UsageError if the shape does not fit on the
+  // grid.
   std::string describe_key(std::int64_t keys, KeyGrid grid) const;
-  // Text for the report: the settings of stochastic depth, or "none".
+  // A text for reports: the settings of stochastic depth, or "none".
   std::string describe_path() const;
 };
 

@@ -5,8 +5,9 @@
 
 namespace plumb::lab {
 
-// If `gate` is layerscale:init=VALUE, sets `init` to VALUE (or to the default for `depth`), explains --init in `cli`
-// and returns true; otherwise returns false. Throws UsageError if the user gives --init with a different value.
+// If `gate` is layerscale:init=VALUE, sets `init` to VALUE, explains --init in `cli` and returns true. If VALUE is the
+// word for the default, `init` becomes the default for `depth`. For any other gate, the function returns false. Throws
+// UsageError if the user gives --init with a different value.
 bool take_init_of_gate(Cli& cli, const std::string& gate, std::int64_t depth, double& init);
 
 }  // namespace plumb::lab

@@ -43,7 +43,7 @@ nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
 void NetworkOptions::check_for(const ImageSet& images) const {
   usage_check(dim % heads == 0, "--dim {} is not a multiple of --heads {}", dim, heads);
   usage_check(images.height % patch == 0, "--patch {} does not divide the image side {}", patch, images.height);
-  describe_drop_key(images);  // throws for a shape that does not fit the grid
+  describe_drop_key(images);  // throws if the shape does not fit on the grid
 }
 
 nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) const {

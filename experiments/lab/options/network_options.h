@@ -9,14 +9,15 @@
 
 namespace plumb::lab {
 
-// shared: everything except the gate is equal for all methods. paper: each method trains as its paper prescribes
-// (nn::Recipe).
+// The values of --recipe. shared: everything except the gate is equal for all methods. paper: each method is trained as
+// its paper prescribes (nn::Recipe).
 enum class RecipeKind { shared, paper };
 constexpr auto names_of(RecipeKind) { return std::array{"shared", "paper"}; }
 
-// The base distribution of the weights. recipe: that of the recipe. recipe_scaled: that of the recipe, but
-// nn::Base::scaled_normal in place of truncated_normal, whose deviation of 0.02 does not depend on the width. The
-// other values: the nn::Base of the same name for all methods.
+// The values of --weight-init, which selects the base distribution of the weights. recipe: the distribution of the
+// recipe. recipe_scaled: the same, but with nn::Base::scaled_normal in place of truncated_normal, because the deviation
+// 0.02 of truncated_normal does not depend on the width. Every other value: the nn::Base of the same name, for all
+// methods.
 enum class WeightInit { recipe, recipe_scaled, truncated_normal, xavier, xavier_normal, xavier_packed, scaled_normal };
 constexpr auto names_of(WeightInit) {
   return std::array{"recipe",        "recipe_scaled", "truncated_normal", "xavier",
@@ -31,21 +32,21 @@ struct NetworkOptions {
   WeightInit weight_init = WeightInit::recipe;
   DropOptions drop;
 
-  // Declares the options in the section Model, and those of `drop` in the section Dropping.
+  // Declares the options in the section Model, and the options of `drop` in the section Dropping.
   void declare(Cli& cli);
   // Throws UsageError if the options do not suit each other or the images.
   void check_for(const ImageSet& images) const;
   // The training recipe of a method under --recipe and --weight-init.
   nn::Recipe recipe_of(const nn::Method& method) const;
-  // The ViT for images like these, trained for `steps` steps. Depth, gate and recipe have the defaults of
-  // nn::ViTOptions.
+  // The options of the ViT for images of the same size as `images`, trained for `steps` steps. Depth, gate and recipe
+  // have the defaults of nn::ViTOptions.
   nn::ViTOptions vit(const ImageSet& images, std::int64_t steps) const;
 
-  // Texts for reports.
+  // Each of these functions returns a text for reports.
   std::string describe(const ImageSet& images) const;  // "ViT, dim 64, 2 heads, patch 8, 17 tokens"
   std::string describe_recipe() const;
   std::string describe_warmup(std::optional<std::int64_t> given) const;
-  // "Xavier uniform, zero head, no warm-up (source of the recipe)".
+  // A text such as "Xavier uniform, zero head, no warm-up (source of the recipe)".
   std::string describe_recipe_of(const nn::Method& method) const;
   std::string describe_drop_key(const ImageSet& images) const;
 };

@@ -19,44 +19,45 @@ struct StudyOptions;
 enum class OptimizerKind { adamw, sgd, lamb, adagrad };
 constexpr auto names_of(OptimizerKind) { return std::array{"adamw", "sgd", "lamb", "adagrad"}; }
 
-// Learning-rate schedules. All rise linearly to `peak` in `warmup` steps. After the warm-up the learning rate is:
+// The values of --schedule. In every schedule, the learning rate rises linearly to `peak` in the first `warmup` steps.
+// After the warm-up, the learning rate is:
 enum class ScheduleKind {
   constant,      // peak
   cosine,        // peak (1 + cos(pi t)) / 2, t from 0 to 1 over the remaining steps
   inverse_sqrt,  // peak sqrt(w / (s + 1)) in step s, where w = max(warmup, 1) (Vaswani et al. 2017)
   step           // peak for the first half of the remaining steps, peak / 10 for the third quarter, then peak / 100
 };
-// The names on the command line.
+// The names of the values on the command line.
 constexpr auto names_of(ScheduleKind) { return std::array{"constant", "cosine", "inverse_sqrt", "step"}; }
 
-// The values of the options that decide how a study trains.
+// The values of the options for the training of a network.
 struct OptimizationOptions {
-  double lr = 1e-3;  // peak learning rate
+  double lr = 1e-3;  // the peak learning rate
   OptimizerKind optimizer = OptimizerKind::adamw;
   ScheduleKind schedule = ScheduleKind::cosine;
   double weight_decay = 0.05, clip_norm = 0;
   AugmentOptions augment;
-  // Decay of a moving average of the weights (nn::Ema, which warms the decay up). Above 0: the average is evaluated
-  // instead of the weights.
+  // The decay of a moving average of the weights (nn::Ema, which warms the decay up). If the decay is above 0, the
+  // averaged weights are evaluated instead of the weights.
   double ema_decay = 0;
 
   // Declares the options in the sections Training and Augmentation.
   void declare(Cli& cli);
-  // The optimizer of `parameters` for a trial of `steps` steps, the first `warmup` of which are the warm-up. Throws
+  // Makes the optimizer of `parameters` for a trial of `steps` steps. The first `warmup` steps are the warm-up. Throws
   // Error unless 0 <= warmup <= steps.
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup,
                                       std::int64_t steps) const;
-  // Text for reports. `rates` lists the learning rates and `warmup` says how long the warm-up is.
+  // A text for reports. `rates` lists the learning rates, and `warmup` says how long the warm-up is.
   std::string describe(const StudyOptions& run, const std::string& rates, const std::string& warmup) const;
-  // Text for reports: which weights are evaluated.
+  // A text for reports that says which weights are evaluated.
   std::string describe_evaluated() const;
 };
 
-// The names in reports: "SGD with Nesterov momentum 0.9", "cosine to 0".
+// The names of an optimizer and of a schedule in reports: "SGD with Nesterov momentum 0.9", "cosine to 0".
 const char* title(OptimizerKind optimizer);
 const char* title(ScheduleKind schedule);
 
-// Makes an optimizer. Settings that are not given here have the defaults of the optimizer; sgd has Nesterov momentum
+// Makes an optimizer. Settings that are not arguments have the defaults of the optimizer. SGD has Nesterov momentum
 // 0.9.
 std::unique_ptr<nn::Optimizer> make_optimizer(OptimizerKind optimizer, std::vector<nn::Parameter> parameters,
                                               const nn::LearningRate& rate, double weight_decay, double clip_norm);

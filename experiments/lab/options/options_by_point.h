@@ -1,4 +1,5 @@
-// The options of one trial: the options of the call, with the values of the trial's point for options that are axes.
+// The options of one trial. An option that is an axis has the value of the trial's point; every other option has the
+// value of the call.
 #pragma once
 
 #include <string>
@@ -13,24 +14,26 @@
 
 namespace plumb::lab {
 
-// The name of the option that an axis sets if the option exists: "drop_key" gives "--drop-key".
+// The name of the option that belongs to an axis: "--drop-key" for the axis "drop_key". The axis sets the option if the
+// option exists.
 std::string option_of_axis(std::string axis);
 
-// Computes the options of a trial from its point.
+// Computes the options of a trial from the point of the trial.
 class OptionsByPoint {
  public:
-  // Takes references to the options of the call, which must outlive this object. They may change until they are read
-  // for a trial.
+  // Stores references to the options of the call, which must outlive this object. The options may change until they are
+  // read for a trial.
   OptionsByPoint(const StudyOptions& study, const NetworkOptions& network, const OptimizationOptions& optimization)
       : study_(study), network_(network), optimization_(optimization) {}
-  // Lets the axis set the variable of `option` in the copies that the functions below return. `option` must outlive
-  // this object.
+  // Connects the axis to the variable of `option`: the axis sets this variable in the copies that the functions below
+  // return. `option` must outlive this object.
   void bind(const std::string& axis, const CliOption& option) { bound_.emplace_back(axis, &option); }
   // Whether bind() was called for the axis.
   bool binds(const std::string& axis) const;
 
-  // The options of the trial at `point`. Throw UsageError if an option does not accept the value of its axis. If steps
-  // is an axis and the user does not give --warmup, the default warm-up keeps its share of the trial's steps.
+  // The options of the trial at `point`. These functions throw UsageError if an option does not accept the value of its
+  // axis. If steps is an axis and the user does not give --warmup, the warm-up is the same share of the steps in all
+  // trials.
   StudyOptions study(const Point& point) const;
   NetworkOptions network(const Point& point) const;
   OptimizationOptions optimization(const Point& point) const;

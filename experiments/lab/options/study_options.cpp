@@ -164,7 +164,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       if (steps != of_steps)
         cli.explain("--warmup", fmt::format("{:.3g} % of the steps, the default share", 100 * *warmup_share));
     }
-    // A configuration file has data, data_dir and image_folder; the command line overrides it.
+    // A configuration file has data, data_dir and image_folder. The command line overrides these values.
     if (cli.typed("--image-folder") && !image_folder.empty()) {
       usage_check(!cli.typed("--data") || data == "image-folder",
                   "--image-folder selects the data set; leave out --data {}", data);
@@ -179,7 +179,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
                   "{} applies only to an image folder; give --image-folder, or leave it out", option);
     if (in_files && !cli.given("--normalization")) normalization = NormalizationKind::imagenet;
     if (device == DeviceChoice::automatic) {
-      device = best_device();  // so that settings, keys and reports name the device in use
+      device = best_device();  // settings, keys and reports name the device in use
       if (cli.has("--device") && !cli.given("--device"))
         cli.explain("--device", "ours: auto, the device that can be used");
     }

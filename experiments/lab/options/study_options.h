@@ -28,60 +28,68 @@ struct StudyChoices {
   std::int64_t least_steps = 1;
 };
 
-// The steps that --profile times, counted from 0. Earlier steps are left out because they take memory from the system
-// and compile kernels.
+// The steps that --profile times, counted from 0. Earlier steps are left out, because they allocate memory and compile
+// kernels.
 inline constexpr std::int64_t first_profiled_step = 3, last_profiled_step = 7;
 
-// What a call does with the study folder: start the study, resume it, delete its results and start again, only check
-// the call (--dry-run), write tables and report again, or repeat one trial.
+// The use that a call makes of the study folder:
+//   run        starts the study
+//   resume     resumes the study
+//   overwrite  deletes the results of the study and starts again
+//   dry_run    only checks the call (--dry-run)
+//   rebuild    writes tables and report again
+//   replay     repeats one trial
 enum class Mode { run, resume, overwrite, dry_run, rebuild, replay };
 
-// The largest width or depth that options accept: too large for any machine, but products of such sizes do not
-// overflow.
+// The largest width or depth that options accept. The size is too large for any machine, but products of such sizes do
+// not overflow.
 inline constexpr double largest_size = 1 << 20;
 
-// The values of the options. A member has the name of its option.
+// The values of the options. Each member is named after its option.
 struct StudyOptions {
   std::vector<std::int64_t> seeds{0};
 
-  std::int64_t steps = 200;  // optimizer steps of a trial
-  // Steps in which the learning rate rises. No value: as in the network's recipe. A default warm-up belongs to the
-  // default steps; if only --steps is given, the warm-up keeps its share of the steps.
+  std::int64_t steps = 200;  // number of optimizer steps of a trial
+  // The number of steps in which the learning rate rises. If there is no value, the recipe of the network decides. A
+  // default warm-up belongs to the default number of steps; if the user gives only --steps, the warm-up keeps its share
+  // of the steps.
   std::optional<std::int64_t> warmup = 0;
-  // That share. parse() sets it if there is a default warm-up and --warmup is not given.
+  // The share of the warm-up in the steps of a trial. parse() sets `warmup_share` if the program has a default warm-up
+  // and the user does not give --warmup.
   std::optional<double> warmup_share = {};
-  std::int64_t batch = 64;  // samples per step
+  std::int64_t batch = 64;  // number of samples per step
   std::string data = "glyphs";
-  std::string data_dir;      // "": none
-  std::string image_folder;  // "": none; otherwise `data` is image-folder and this is equal to data_dir
-  // Side of the images of an image folder after resizing. No value: the shorter side of the first training image.
+  std::string data_dir;      // "": no folder
+  std::string image_folder;  // "": no image folder; otherwise equal to data_dir, and `data` is image-folder
+  // The side of the images of an image folder after resizing. No value: the shorter side of the first training image.
   std::optional<std::int64_t> image_size = 224;
   std::int64_t train_images = 0;  // number of images to train on; 0: all
-  double image_crop = 1;          // FolderOptions::crop (data/image_folder.h)
+  double image_crop = 1;          // see FolderOptions::crop (data/image_folder.h)
   NormalizationKind normalization = NormalizationKind::data;
-  double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)
+  // The share of the training images that is used for validation. 0: the published test set is used (data/split.h).
+  double validation_split = 0;
   NumberFormat dtype = NumberFormat::fp32;
   DeviceChoice device = DeviceChoice::cpu;  // never DeviceChoice::automatic after parse()
   Determinism deterministic = Determinism::strict;
   std::optional<std::int64_t> threads;  // no value: all CPU threads that this process may use
   double loss_limit = 10;               // limit of DivergenceWatch (train/divergence.h)
 
-  std::int64_t eval_every = 0,  // steps between evaluations; 0: only at the end
-      eval_images = 0;          // images per evaluation; 0: all
+  std::int64_t eval_every = 0,  // number of steps between evaluations; 0: evaluate only at the end
+      eval_images = 0;          // number of images per evaluation; 0: all
 
-  std::int64_t jobs = 1;        // number of trials at the same time
-  std::string shard;            // "2/5"; "": all trials
-  double checkpoint_every = 5;  // minutes; 0: never
+  std::int64_t jobs = 1;        // number of trials that run at the same time
+  std::string shard;            // a shard such as "2/5"; "": all trials
+  double checkpoint_every = 5;  // in minutes; 0: no checkpoints
   bool stop_hopeless = false, save_weights = false, tensorboard = false;
 
-  std::string out;  // "": a new folder under runs/
+  std::string out;  // folder of the study; "": a new folder under runs/
   bool resume = false, overwrite = false, dry_run = false, no_progress = false, json = false;
   bool profile = false;     // times the steps first_profiled_step to last_profiled_step
-  std::string accept_code;  // code hash; trials that this code computed are accepted as well
-  bool rebuild = false;     // only write tables and report
-  std::string replay;       // label of the trial to repeat
+  std::string accept_code;  // hash of other code; trials that this code computed are accepted as well
+  bool rebuild = false;     // writes only tables and report
+  std::string replay;       // label of the trial that is repeated
 
-  // What the call does with the study folder.
+  // The use that the call makes of the study folder.
   Mode mode() const { return dry_run ? Mode::dry_run : mode_without_dry_run(); }
   // The mode of the same call without --dry-run.
   Mode mode_without_dry_run() const {
@@ -92,7 +100,7 @@ struct StudyOptions {
                              : Mode::run;
   }
 
-  // The part of the trials that this call runs: those whose number, counted from 0, is `index` modulo `count`.
+  // A part of the trials of a study: the trials whose number, counted from 0, is `index` modulo `count`.
   struct Shard {
     std::int64_t index = 0, count = 1;
     // Whether the trial of this number belongs to the shard.
@@ -101,9 +109,10 @@ struct StudyOptions {
   // The shard that --shard names. Throws UsageError if `shard` does not have the form I/N with I in 1..N.
   Shard shard_of_call() const;
 
-  // Declares the options in the sections Axes, Training, Machine, Sweep and Output, and rules for them. The rules throw
-  // UsageError if, for example, --warmup is longer than --steps, --resume and --overwrite are both given or lack --out,
-  // the trials are too short for --profile, or --jobs would change the results.
+  // Declares the options in the sections Axes, Training, Machine, Sweep and Output, and rules for these options. The
+  // rules throw UsageError in these cases, for example: --warmup is longer than --steps; --resume and --overwrite are
+  // both given, or one of them is given without --out; the trials are too short for --profile; --jobs would change the
+  // results.
   void declare(Cli& cli, const StudyChoices& choices = {});
 };
 

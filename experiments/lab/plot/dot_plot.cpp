@@ -18,8 +18,8 @@ std::string render_svg(const DotPlot& plot) {
   std::size_t names = 6, notes = 0;
   std::vector<double> values, ends;
   for (const DotRow& r : plot.rows) notes = std::max(notes, std::min(letters(r.note), longest_note));
-  const std::size_t longest_name =
-      std::max<std::size_t>(20, std::min<std::size_t>(44 - notes, 32));  // leaves room for the notes and the plot
+  // The limit leaves space for the notes and the plot.
+  const std::size_t longest_name = std::max<std::size_t>(20, std::min<std::size_t>(44 - notes, 32));
   for (const DotRow& r : plot.rows) {
     names = std::max(names, std::min(letters(r.name), longest_name));
     values.push_back(r.dot.x);
@@ -30,8 +30,8 @@ std::string render_svg(const DotPlot& plot) {
   x.log = plot.x.log;
   std::erase_if(values, [&](double v) { return !x.shows(v); });
   const bool empty = values.empty();
-  // A rule far from all values is only named in the legend, not drawn. A value that would compress the others is drawn
-  // at the edge of the frame.
+  // A rule far from all values is named in the legend, but not drawn. A value that would compress the other values is
+  // drawn at the edge of the frame.
   const auto [least, most] =
       empty ? std::pair(0.0, 0.0) : std::pair(std::ranges::min(values), std::ranges::max(values));
   for (const PlotRule& r : plot.rules) {

@@ -1,4 +1,4 @@
-// Ranked dot plots as SVG text: a row for each method with a dot at the mean, a bar for the interval and small ticks at
+// Ranked dot plots as SVG text. Each method has a row with a dot at the mean, a bar for the interval and small ticks at
 // the values of single trials. Colours and hover texts are as in line_chart.h.
 #pragma once
 
@@ -9,24 +9,25 @@ namespace plumb::lab {
 // One row of a dot plot.
 struct DotRow {
   std::string name = {};
-  // x is the mean, and low and high are its interval. If x is not finite, there is no dot.
+  // dot.x is the mean, and [dot.low, dot.high] is its interval. If dot.x is not finite, the row has no dot.
   PlotPoint dot = {.x = std::numeric_limits<double>::quiet_NaN()};
   std::vector<double> singles = {};  // the values of single trials
   std::string note = {};             // text to the right of the row
-  std::string title = {};            // shown on hover
-  bool quiet = false;                // drawn in a muted colour, for a row of less interest
+  std::string title = {};            // text that is shown on hover
+  bool quiet = false;                // true: a muted colour, for a row of less interest
 };
 
 // A dot plot.
 struct DotPlot {
-  std::string id = {};  // unique in the page
+  std::string id = {};  // an id that is unique in the page
   std::string title = {};
   PlotAxis x = {};
-  std::vector<DotRow> rows = {};     // from top to bottom
+  std::vector<DotRow> rows = {};     // the rows from top to bottom
   std::vector<PlotRule> rules = {};  // vertical lines at x = PlotRule::y
 };
 
-// One <svg> element, 480 units wide. If there is no value to draw, it has only the names of the rows.
+// The chart as one <svg> element that is 480 units wide. If no value can be drawn, the chart has only the names of the
+// rows.
 std::string render_svg(const DotPlot& plot);
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// The charts of a report and their data as files: figures/<id>.svg and figures/<id>.csv.
+// The charts of a report and the data of the charts, as files: figures/<id>.svg and figures/<id>.csv.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace plumb::lab {
 
-// A chart as SVG text, and its data as CSV text.
+// A chart as SVG text, and the data of the chart as CSV text.
 struct Figure {
   std::string id, svg, csv;
 };
 
-// Draw a chart. The columns of the CSV text are:
+// Each of these functions draws a chart. The columns of the CSV text are:
 Figure figure_of(const Plot& plot);     // series, kind, x, y, low, high; a row for each point
 Figure figure_of(const DotPlot& plot);  // name, kind, value, low, high, note; a row for each mean and each single trial
 Figure figure_of(const HeatMap& map);   // row, depth, lr (the two heads of a column), value, text; a row for each cell
 
-// Turns the <svg> element of a chart into the content of a file, dark on white in a sans-serif font in any page or
-// viewer. In a report, the stylesheet of the page sets colours and font instead.
+// Turns the <svg> element of a chart into the content of a file. In any page or viewer, the chart in the file is dark
+// on white, in a sans-serif font. In a report, the stylesheet of the page sets colours and font instead.
 std::string standalone(std::string_view svg);
 
 // A report: one HTML file and its figures.
@@ -31,7 +31,8 @@ struct Report {
   std::vector<Figure> figures = {};
 };
 
-// Turns a text into an id or a file name: letters in lower case and digits, with hyphens in place of other characters.
+// Turns a text into an id or a file name. The result has lower-case letters and digits, with hyphens in place of other
+// characters.
 std::string slug(std::string_view text);
 
 }  // namespace plumb::lab

@@ -23,7 +23,8 @@ std::string render_svg(const HeatMap& map) {
   const double left = 8 + wide_letter * static_cast<double>(names);
   const double cell =
       std::min(widest, (width - left) / static_cast<double>(std::max<std::size_t>(map.columns.size(), 1)));
-  // Numbers are never cut. If they do not fit into the cells, only colours and hover texts show them.
+  // Numbers are never shortened. If the numbers do not fit into the cells, only colours and hover texts show the
+  // values.
   const bool with_text = digit * static_cast<double>(longest_text) <= cell - 2;
   const auto fits = [&](const std::string& text, double room) {
     return digit * static_cast<double>(letters(text)) <= room;
@@ -66,7 +67,7 @@ std::string render_svg(const HeatMap& map) {
     }
     body += fmt::format("<g{}>{}</g>", belongs_to(map.rows[r]), row);
   }
-  for (std::string rest = map.legend; !rest.empty();) {  // in lines that fit into the width
+  for (std::string rest = map.legend; !rest.empty();) {  // wraps the legend into lines that fit into the width
     std::string line = rest;
     if (letters(rest) > 68) line = rest.substr(0, rest.rfind(' ', 68));
     y += 18;

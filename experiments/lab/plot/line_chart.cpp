@@ -18,9 +18,10 @@ namespace {
 using namespace svg;
 
 constexpr double plot_height = 250;
-constexpr std::size_t crowd = 8;  // most styles in one frame; the intervals of more styles would cover each other
+// The largest number of styles in one frame. With more styles, the intervals would cover each other.
+constexpr std::size_t crowd = 8;
 
-// Draws one chart. The constructor fits the frame to the data, svg() draws.
+// Draws one chart. The constructor fits the frame to the data, and svg() draws.
 class Drawing {
  public:
   explicit Drawing(const Plot& plot) : plot_(plot), scales_(fit(plot)) {
@@ -90,7 +91,7 @@ class Drawing {
     return out;
   }
 
-  // The sideways shift of a style, in units. It is 0 without error bars.
+  // The sideways shift of a style, in units. Without error bars, the shift is 0.
   double aside(int style) const {
     if (plot_.interval == PlotInterval::band || styles_.size() < 2) return 0;
     const auto place = static_cast<double>(std::find(styles_.begin(), styles_.end(), style) - styles_.begin());
@@ -98,8 +99,8 @@ class Drawing {
            std::min(14.0, 4.0 * static_cast<double>(styles_.size()));
   }
 
-  // Hover texts: strips over the whole height, each with the values of all series at its x, because a line of two units
-  // is too thin to point at.
+  // The hover texts belong to strips over the whole height, because a line of two units is too thin to point at. The
+  // text of a strip has the values of all series at the x of the strip.
   std::string hover() const {
     constexpr std::size_t most_strips = 50, most_lines = 12;
     std::map<double, std::vector<std::pair<double, std::string>>> at;
@@ -144,8 +145,8 @@ class Drawing {
                        bands, paths);
   }
 
-  // A short line has a marker at each point. A long line has only some markers, at positions that depend on the style,
-  // so that markers of different lines do not overlap.
+  // A short line has a marker at each point. A long line has only some markers; their positions depend on the style, so
+  // that markers of different lines do not overlap.
   std::string markers(const PlotSeries& s) const {
     constexpr std::size_t all_marked = 16;
     const std::size_t every = s.points.size() <= all_marked ? 1 : s.points.size() / 7;
@@ -178,9 +179,10 @@ class Drawing {
     return out;
   }
 
-  using Entries = std::vector<std::pair<std::string, std::string>>;  // the swatch, drawn around (0, 0), and the text
+  using Entries = std::vector<std::pair<std::string, std::string>>;  // a swatch, drawn around (0, 0), and its text
 
-  // Appends the legend below `y`: the series in columns, then rules and marks. Returns the height of the whole chart.
+  // Appends the legend below `y`: first the series in columns, then rules and marks. Returns the height of the whole
+  // chart.
   double legend(std::string& body, double y) const {
     Entries series, others;
     std::set<std::pair<std::string, int>> seen;
@@ -198,8 +200,8 @@ class Drawing {
     return y - 12;
   }
 
-  // Appends the entries in the smallest number of rows that fits, in columns as wide as their longest entry. Returns
-  // the y of the next row.
+  // Appends the entries in columns that are as wide as their longest entry, and in the smallest possible number of
+  // rows. Returns the y of the next row.
   static double legend_rows(std::string& body, double y, const Entries& entries, bool are_series) {
     if (entries.empty()) return y;
     std::vector<double> widths;

@@ -1,6 +1,6 @@
-// Line charts as SVG text. Values are shown on hover through <title> elements. Text and lines have the colours of the
-// page, so that charts are readable in light and dark mode; without a page they have the light colours. A chart scales
-// with its container through the viewBox.
+// Line charts as SVG text. Values are shown on hover, through <title> elements. Text and lines have the colours of the
+// page, so that charts are readable in light and dark mode. A chart outside a page has the light colours. A chart
+// scales with its container through the viewBox.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace plumb::lab {
 
-// Whether a plot has more than eight styles, so that lines in one frame would cover each other.
+// Whether a plot has more than eight styles. In one frame, the lines of such a plot would cover each other.
 bool is_crowded(const Plot& plot);
 
-// One <svg> element, 480 units wide. A crowded plot has a small panel for each series, with the lines of all series in
-// the background. If there is no point to draw, the text is "no data".
+// The chart as one <svg> element that is 480 units wide. A crowded plot has a small panel for each series, with the
+// lines of all series in the background. If no point can be drawn, the chart is the text "no data".
 std::string render_svg(const Plot& plot);
 
-// CSS for the page: the colours of the styles in light and dark mode. Without it the light colours are used.
+// The CSS that sets the colours of the styles for a page, in light and dark mode. A page without this CSS has the light
+// colours.
 std::string plot_css();
 
 }  // namespace plumb::lab

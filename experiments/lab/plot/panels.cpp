@@ -30,7 +30,7 @@ std::vector<Panel> panels_of(const Plot& plot) {
   return panels;
 }
 
-// The hover text of a panel: all points of a short line, or the first and last point of a long line.
+// The hover text of a panel: all points of a short line, or the first and the last point of a long line.
 std::string summary_of(const Panel& panel, const Plot& plot, const Scales& scales) {
   constexpr std::size_t few = 8;
   std::string text = panel.name;
@@ -65,7 +65,7 @@ std::string render_panels(const Plot& plot) {
   scales.x.begin = inset, scales.x.end = panel_width - inset;
   scales.y.begin = panel_height, scales.y.end = 0;
 
-  // The common parts of all panels are written once: the frame with grid and rules, and all lines in grey.
+  // The parts that all panels share are written once: the frame with grid and rules, and all lines in grey.
   std::string frame;
   for (double tick : scales.y.ticks) frame += fmt::format("M0 {:.1f}h{:.1f}", scales.y.at(tick), panel_width);
   std::string common = fmt::format(R"(<path d="{}" stroke="{}"/>)", frame, faint);
@@ -92,7 +92,7 @@ std::string render_panels(const Plot& plot) {
     std::string own;
     for (const PlotSeries* s : panel.series) {
       own += plot.interval == PlotInterval::band ? band(*s, scales) : bars(*s, scales);
-      own += line({.points = s->points, .thin = s->thin}, scales);  // solid, because no other series is in this panel
+      own += line({.points = s->points, .thin = s->thin}, scales);  // solid, because the panel has no other series
       if (plot.interval == PlotInterval::bars)
         for (const PlotPoint& p : s->points)
           if (scales.shows(p))
@@ -116,7 +116,7 @@ std::string render_panels(const Plot& plot) {
       free_below = tick - 1.3 * font;
     }
     bottom = y + panel_height;
-    if (i + columns < panels.size()) continue;  // only the last panel of a column has labels on the x axis
+    if (i + columns < panels.size()) continue;  // only the last panel of a column has labels on its x axis
     double free_from = -digit;
     for (std::size_t k = 0; k < scales.x.ticks.size(); ++k) {
       const double tick = scales.x.at(scales.x.ticks[k]), half = digit * static_cast<double>(letters(x_labels[k])) / 2;

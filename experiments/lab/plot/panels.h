@@ -7,8 +7,8 @@
 
 namespace plumb::lab::svg {
 
-// One <svg> element with a panel for each name of a series, three in a row, all with the same axes. Each panel also
-// shows the lines of all series in grey, behind its series.
+// The chart as one <svg> element with a panel for each name of a series. Three panels are in a row, and all panels have
+// the same axes. Behind its own series, each panel shows the lines of all series in grey.
 std::string render_panels(const Plot& plot);
 
 }  // namespace plumb::lab::svg

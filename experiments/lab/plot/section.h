@@ -21,7 +21,7 @@ struct Picture {
 };
 
 // A section of a report. Title and caption are plain text. The table is shown on the terminal, in results.md and in the
-// report; charts and pictures only in the report.
+// report. The charts and pictures are shown only in the report.
 struct Section {
   std::string title = {}, caption = {};
   TextTable table = {};

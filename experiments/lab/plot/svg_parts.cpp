@@ -12,8 +12,8 @@
 namespace plumb::lab {
 namespace {
 
-// Colours of the styles, for a light and for a dark page. Readers with any colour vision can distinguish them, and
-// their contrast with the page is 4.5:1 or close to it.
+// The colours of the styles, for a light and for a dark page. Readers with any colour vision can distinguish the
+// colours. The contrast of the colours with the page is 4.5:1 or close to 4.5:1.
 constexpr const char* palette[svg::colours][2] = {
     {"#0b66b8", "#6db3f8"}, {"#c4500c", "#ff9a5c"}, {"#00805f", "#3ccfa0"}, {"#a93f8b", "#f093d0"},
     {"#8f6a00", "#e8c547"}, {"#50565c", "#c3c9cf"}, {"#147f9a", "#76dcf2"}, {"#84232f", "#e98f8f"}};

@@ -16,7 +16,7 @@ std::string superscript(int exponent) {
   return text;
 }
 
-// A number as a multiple of a power of ten with up to four digits: 2×10⁻⁵ for 0.00002.
+// A number as a multiple of a power of ten with up to four digits, such as 2×10⁻⁵ for 0.00002.
 std::string power_of_ten(double value) {
   const std::string text = fmt::format("{:.3e}", value);
   const std::size_t e = text.find('e');
@@ -28,7 +28,7 @@ std::string power_of_ten(double value) {
   return mantissa == "1" ? power : mantissa + "×" + power;
 }
 
-// Inserts commas between groups of three digits before the decimal point if there are at least five digits.
+// Inserts commas between groups of three digits, if the number has at least five digits before the decimal point.
 std::string with_thousands(std::string text) {
   const std::size_t begin = text.front() == '-' ? 1 : 0, end = std::min(text.find('.'), text.size());
   if (end - begin < 5) return text;
@@ -36,7 +36,7 @@ std::string with_thousands(std::string text) {
   return text;
 }
 
-// The number of decimals that shows `value` with an error of at most about 1e-6 of `scale`.
+// The number of decimals with which `value` is shown with an error of at most about 1e-6 of `scale`.
 int decimals_of(double value, double scale) {
   for (int d = 0; d < 9; ++d)
     if (const double shifted = value * std::pow(10.0, d);
@@ -118,7 +118,7 @@ std::string escape_markup(std::string_view text) {
         out += "&#39;";
         break;
       default:
-        // Drop control characters, which XML does not allow.
+        // Control characters are left out, because XML does not allow them.
         if (static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t') out += c;
     }
   }

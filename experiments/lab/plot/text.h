@@ -7,27 +7,29 @@
 
 namespace plumb::lab {
 
-// Ascending multiples of 1, 2 or 5 times a power of ten inside [low, high], about `count` of them.
+// About `count` ticks inside [low, high], in ascending order: multiples of 1, 2 or 5 times a power of ten.
 std::vector<double> linear_ticks(double low, double high, int count);
 
-// Ticks inside [low, high] for a log axis, low > 0: powers of ten, and also their multiples by 2 and 5 if the range has
-// less than 2.5 decades. If these are fewer than two, the result is linear_ticks().
+// The ticks inside [low, high] for a log axis, low > 0. The ticks are powers of ten; if the range has less than 2.5
+// decades, the ticks also include 2 and 5 times the powers of ten. If this gives fewer than two ticks, the result is
+// linear_ticks().
 std::vector<double> log_ticks(double low, double high);
 
-// The labels of ticks, with a common number of decimals and separated thousands. If plain numbers would be long, the
-// labels are multiples of powers of ten.
+// The labels of ticks. All labels have the same number of decimals, with separators between thousands. If plain numbers
+// would be long, the labels are multiples of powers of ten.
 std::vector<std::string> tick_labels(const std::vector<double>& ticks, bool log);
 
-// A number with four significant digits, for people; "not finite" for NaN and infinity.
+// A number with four significant digits, for readers; "not finite" for NaN and infinity.
 std::string short_number(double value);
 
-// Escapes text for the content or an attribute value of HTML or XML. Drops control characters.
+// Escapes text for the content or an attribute value of HTML or XML, and removes control characters.
 std::string escape_markup(std::string_view text);
 
 // The number of code points of UTF-8 text.
 std::size_t letters(std::string_view text);
 
-// The text if it has at most `most` >= 1 code points. Otherwise its first most - 1 code points and "…".
+// The first `most` code points of the text. If the text has more code points, the last of these is replaced by "…".
+// `most` must be at least 1.
 std::string shortened(std::string_view text, std::size_t most);
 
 }  // namespace plumb::lab

@@ -59,8 +59,8 @@ std::string TextTable::markdown() const {
 
 std::string TextTable::html() const {
   const auto class_of = [&](std::size_t c) { return aligns_[c] == Align::right ? " class=\"num\"" : ""; };
-  constexpr std::size_t one_line =
-      36;  // bytes, about as many as letters; a longer text may be wrapped over several lines
+  // In bytes, which are about as many as letters. A longer text may be wrapped over several lines.
+  constexpr std::size_t one_line = 36;
   std::string html = "<table class=\"results\"><thead><tr>";
   for (std::size_t c = 0; c < titles_.size(); ++c)
     html += fmt::format("<th{}>{}</th>", class_of(c), escape_markup(titles_[c]));

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* format = "plumb trial 1";
 
-// The checksum of a checkpoint: a hash of all tensors and of all metadata except "sum", the checksum itself.
+// The checksum of a checkpoint: a hash of all tensors and of all metadata except the checksum "sum".
 std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
   Hash hash;
   for (const auto& [name, value] : metadata)

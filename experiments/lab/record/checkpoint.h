@@ -1,4 +1,4 @@
-// The checkpoint of a trial: its state between two steps, as a safetensors file.
+// The checkpoint of a trial: the state of the trial between two steps, as a safetensors file.
 #pragma once
 
 #include <deque>
@@ -13,20 +13,20 @@ namespace plumb::lab {
 
 // The state of a trial between two steps.
 struct TrialCheckpoint {
-  std::string key, code;           // of the trial, as in LedgerEntry
-  std::string machine = {};        // the machine that computed the trial so far
-  std::int64_t step = 0;           // the next step
-  Record record = {};              // the record of the steps so far
-  std::deque<double> recent = {};  // DivergenceWatch::recent()
-  nn::NamedTensors tensors = {};   // "model.*", "optimizer.*", "ema.*"
+  std::string key, code;           // key of the trial and hash of the code, as in LedgerEntry
+  std::string machine = {};        // the machine that has computed the trial so far
+  std::int64_t step = 0;           // number of the next step
+  Record record = {};              // the record of the trial up to `step`
+  std::deque<double> recent = {};  // the value of DivergenceWatch::recent()
+  nn::NamedTensors tensors = {};   // have the names "model.*", "optimizer.*", "ema.*"
 };
 
-// Writes a checkpoint. Throws Error if the file cannot be written; an earlier file then stays unchanged.
+// Writes a checkpoint. Throws Error if the file cannot be written; an earlier file of this name then stays unchanged.
 void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& checkpoint);
-// Reads a checkpoint. Throws Error if the file was not written by write_checkpoint or if any of its bits has changed.
+// Reads a checkpoint. Throws Error if write_checkpoint() did not write the file or if a bit of the file has changed.
 TrialCheckpoint read_checkpoint(const std::filesystem::path& file);
 
-// Returns the tensors whose names begin with "<part>.", without this prefix.
+// The tensors whose names begin with "<part>.", under their names without this prefix.
 nn::NamedTensors part_of(const nn::NamedTensors& tensors, const std::string& part);
 // Adds the tensors `of_part` to `tensors`, with the prefix "<part>.".
 void add_part(nn::NamedTensors& tensors, const std::string& part, const nn::NamedTensors& of_part);

@@ -30,7 +30,7 @@ std::string results_csv(const std::vector<std::string>& axes, const std::vector<
 std::string metrics_jsonl(const std::vector<Record>& records) {
   std::string text;
   for (const Record& r : records) {
-    // Joins the objects {"gate":"pre",...,"seed":0} and {"step":0,...} into one.
+    // Joins the two JSON objects {"gate":"pre",...,"seed":0} and {"step":0,...} into one object.
     const std::string trial = to_json(r.point);
     for (const StepValues& step : r.metrics)
       text += trial.substr(0, trial.size() - 1) + "," + to_json(step, r.status).substr(1) + "\n";

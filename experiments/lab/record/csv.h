@@ -1,6 +1,6 @@
 // Writes records as results.csv and metrics.jsonl, and tables of a study as CSV.
 //
-// Finite doubles are written with enough digits to be read back exactly. A number that is not finite becomes an empty
+// A finite double is written with enough digits to be read back exactly. A number that is not finite becomes an empty
 // cell in CSV and null in JSON.
 #pragma once
 
@@ -12,26 +12,26 @@
 
 namespace plumb::lab {
 
-// The content of results.csv: a header and a row for each record. The columns are the axes, status, steps
-// ("steps_taken" if an axis is named steps), seconds unless `columns` contains it, `columns`, then all other measured
-// names. Text with a comma, a quote or a line end is quoted as in RFC 4180.
+// The content of results.csv: a header, and one row for each record. The columns are, in this order: the axes, status,
+// steps (named "steps_taken" if an axis has the name steps), seconds (unless `columns` contains seconds), `columns`,
+// and all other measured names. Text with a comma, a quote or a line end is quoted as in RFC 4180.
 std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns,
                         const std::vector<Record>& records);
-// The content of metrics.jsonl: one JSON object per line for each logged step of each record. An object has the point
-// of the trial, then the values of the step.
+// The content of metrics.jsonl: one line for each logged step of each record. A line is a JSON object with the point of
+// the trial and then the values of the step.
 std::string metrics_jsonl(const std::vector<Record>& records);
 
-// Builds a CSV table cell by cell, for the files of a study. Text is quoted as in results_csv.
+// Builds a CSV table cell by cell. Text is quoted as in results_csv().
 class CsvTable {
  public:
   explicit CsvTable(const std::vector<std::string>& header);
-  // Append a cell to the present row. A double that is not finite gives an empty cell.
+  // Each of these functions appends a cell to the present row. A double that is not finite gives an empty cell.
   CsvTable& cell(std::string_view text);
   CsvTable& cell(std::int64_t value);
   CsvTable& cell(double value);
   CsvTable& cells(const Point& point);        // appends a cell for each value of the point
   void end_row();                             // ends the present row
-  std::string text() const { return text_; }  // the table so far
+  std::string text() const { return text_; }  // the text of the table so far
 
  private:
   void separate();

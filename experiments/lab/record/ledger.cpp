@@ -17,10 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Begins the end of a line. Then follow the hash of the line before this mark, "} and the line end.
+// The start of the last member of a line. The end of the line is: this mark, the hash of the text before the mark, "}
+// and a line end.
 constexpr std::string_view mark = ",\"sum\":\"";
 
-// The line of an entry: {"key":..,"code":..,"arm":.., ...,"sum":".."}
+// The line of an entry: {"key":..,"code":..,"arm":.., ...,"sum":".."}.
 std::string line_of(const LedgerEntry& e) {
   const std::string head = Json{{"key", e.key}, {"code", e.code}, {"machine", e.machine}}.dump();
   const std::string object = head.substr(0, head.size() - 1) + "," + to_json(e.record).substr(1);
@@ -86,7 +87,7 @@ void Ledger::append_all(std::vector<LedgerEntry> entries) {
   const off_t end = ::lseek(file, 0, SEEK_END);
   char last = '\n';
   if (end > 0 && ::pread(file, &last, 1, end - 1) != 1) error = reason();
-  std::string lines = last == '\n' ? "" : "\n";  // ends the incomplete line that a killed process has left
+  std::string lines = last == '\n' ? "" : "\n";  // ends a line that a killed process has left incomplete
   for (const LedgerEntry& e : entries) lines += line_of(e);
   std::string_view rest = lines;
   while (error.empty() && !rest.empty()) {

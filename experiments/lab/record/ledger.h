@@ -1,6 +1,6 @@
 // The ledger of a study folder, ledger.jsonl: the records of all trials that have ended. Each line is one JSON object
-// with a checksum. Lines are appended and synced to the disk, and never changed. All tables and reports are made from
-// the ledger.
+// with a checksum. Lines are appended, written to the disk at once, and never changed. All tables and reports are made
+// from the ledger.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +15,10 @@ namespace plumb::lab {
 
 // One line of the ledger.
 struct LedgerEntry {
-  // A hash of everything that decides the trial's result except the code: experiment, settings, data and point.
+  // A hash of experiment, settings, data and point: the inputs that decide the trial's result together with the code.
   std::string key;
   std::string code;          // hash of the code that computed the trial (build_info.h)
-  std::string machine = {};  // the machine that computed the trial, with its instruction set
+  std::string machine = {};  // the machine that computed the trial, with the instruction set
   Record record;
 };
 
@@ -27,21 +27,22 @@ class Ledger {
  public:
   static constexpr const char* file_name = "ledger.jsonl";
 
-  // Reads the file if it exists. A line that append() did not write or that was changed is damaged: it is ignored, but
-  // stays in the file. Throws Error if the file cannot be read.
+  // Reads the file if the file exists. A line counts as damaged if append() did not write it or if it was changed
+  // later. Damaged lines are ignored, but stay in the file. Throws Error if the file cannot be read.
   explicit Ledger(std::filesystem::path file);
 
   const std::filesystem::path& path() const { return file_; }
   const std::vector<LedgerEntry>& entries() const { return entries_; }  // in the order in which they were appended
-  // A message for each damaged line: "runs/a/ledger.jsonl, line 7: ...".
+  // One message for each damaged line, such as "runs/a/ledger.jsonl, line 7: ...".
   const std::vector<std::string>& damaged() const { return damaged_; }
-  // The last entry that code with the hash `code` computed, with this key or of this point; null if there is none.
+  // The last entry with this key or this point that was computed by code with the hash `code`. The result is null if
+  // the ledger has no such entry.
   const LedgerEntry* find(std::string_view key, std::string_view code) const;
   const LedgerEntry* find(const Point& point, std::string_view code) const;
-  std::vector<std::string> codes() const;  // the hashes of the code of all entries, each once
+  std::vector<std::string> codes() const;  // the different code hashes of all entries
 
-  // Append entries. When they return, the lines are on the disk. Throw Error if the lines cannot be written; the file
-  // then is unchanged.
+  // Both functions append entries. When a call returns, the lines are on the disk. Both functions throw Error if the
+  // lines cannot be written; the file is then unchanged.
   void append(LedgerEntry entry);
   void append_all(std::vector<LedgerEntry> entries);
 
@@ -50,7 +51,7 @@ class Ledger {
 
   std::filesystem::path file_;
   std::vector<LedgerEntry> entries_;
-  std::unordered_map<std::string, std::size_t> last_;  // index of the last entry, by key and code
+  std::unordered_map<std::string, std::size_t> last_;  // index of the last entry with a key and a code hash
   std::vector<std::string> damaged_;
 };
 

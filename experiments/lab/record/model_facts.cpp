@@ -17,7 +17,7 @@ std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::er
 Json facts_of(const nn::ModelCard& card) {
   Json facts = Json::parse(nn::json_of(card));
   for (const char* of_images : {"mean", "std", "class_names"})
-    facts.erase(of_images);  // facts about the data, not the model
+    facts.erase(of_images);  // facts about the data, not about the model
   return facts;
 }
 
@@ -34,7 +34,7 @@ std::string model_facts(const nn::ViTOptions& options) { return dumped(facts_of(
 
 std::string describe_models(const std::vector<Record>& records) {
   constexpr std::size_t most = 4;
-  std::vector<std::pair<std::string, std::vector<std::string>>> found;  // name and values, in order of first appearance
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;  // names and values, in order of appearance
   for (const Record& record : records) {
     if (record.model.empty()) continue;
     const Json facts = Json::parse(record.model);

@@ -1,5 +1,5 @@
-// The facts about a trained model, for the record of its trial and for the settings in reports. They include the
-// settings that the study body has fixed.
+// Facts about a trained model, for the record of its trial and for the settings in reports. The facts include the
+// settings that are fixed in the code of a study.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@
 
 namespace plumb::lab {
 
-// A JSON object with the number of parameters and, for a ViT or a CaiT, the model card (nn/io/pretrained.h: sizes,
-// gate, pool, ...), or, for another module, its name.
+// A JSON object with the number of parameters. For a ViT or a CaiT, the object also has the model card
+// (nn/io/pretrained.h: sizes, gate, pool, ...). For any other module, the object has the name of the module.
 std::string model_facts(const nn::Module& model);
-// The same object for a ViT with these options, without the number of parameters.
+// The same JSON object without the number of parameters, for a ViT with the given options.
 std::string model_facts(const nn::ViTOptions& options);
 
-// Text for reports: "vit, image 32, dim 64, depth 6 or 12, gate post, ..., parameters 1234". A fact that differs
-// between the records has all its values, or "varied" if there are more than four. Empty if no record has facts.
+// A text for reports, such as "vit, image 32, dim 64, depth 6 or 12, gate post, ..., parameters 1234". If a fact
+// differs between the records, the text has all values of the fact, or "varied" for more than four values. The text is
+// empty if no record has facts.
 std::string describe_models(const std::vector<Record>& records);
 
 }  // namespace plumb::lab

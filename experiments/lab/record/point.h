@@ -1,4 +1,4 @@
-// The point of a trial: a named value for each axis of its study.
+// The point of a trial: one named value for each axis of the study.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace plumb::lab {
 
 // A value on an axis.
 using AxisValue = std::variant<std::int64_t, double, std::string>;
-std::string to_string(const AxisValue& value);  // as typed on a command line: "48", "0.001", "pre"
-// Whether two values are equal. An integer and a double of equal value are equal: 0 and 0.0.
+std::string to_string(const AxisValue& value);  // the value as typed on a command line: "48", "0.001", "pre"
+// Whether two values are equal. An integer equals a double with the same value: 0 and 0.0.
 bool same(const AxisValue& a, const AxisValue& b);
 
-// The values of a trial on the axes of its study, by name. Two points are equal if they have the same axes and values,
-// in any order.
+// The values of a trial on the axes of a study, by name. Two points are equal if they have the same axes with the same
+// values, in any order.
 class Point {
  public:
   using Entry = std::pair<std::string, AxisValue>;  // the name of an axis and a value
@@ -28,16 +28,16 @@ class Point {
   Point() = default;
   Point(std::initializer_list<Entry> entries) : entries_(entries) {}
 
-  const std::vector<Entry>& entries() const { return entries_; }  // in the order of the axes
+  const std::vector<Entry>& entries() const { return entries_; }  // entries in the order of the axes
   const AxisValue* find(std::string_view axis) const;             // null if the point does not have the axis
-  void set(const std::string& axis, AxisValue value);             // appends the axis if it is new
-  Point without(std::string_view axis) const;                     // a copy of the point without this axis
-  // Whether the point has all axes of `part`, with the same values.
+  void set(const std::string& axis, AxisValue value);  // replaces the value, or appends the axis if the axis is new
+  Point without(std::string_view axis) const;          // a copy of the point without this axis
+  // Whether the point has all axes of `part` with the same values as `part`.
   bool contains(const Point& part) const;
   bool operator==(const Point& other) const { return entries_.size() == other.entries_.size() && contains(other); }
 
-  // The value on an axis. An integer may be read as a floating-point type. Throws Error if the point does not have the
-  // axis or if its value has another type.
+  // The value on an axis. A value that is an integer may be read as a floating-point type. Throws Error if the point
+  // does not have the axis or if the value on the axis has another type.
   template <class T>
   T get(std::string_view axis) const {
     const AxisValue* value = find(axis);
@@ -52,11 +52,11 @@ class Point {
     fail(fmt::format("expected a value of another type on the axis {}, got {}", axis, to_string(*value)));
   }
 
-  // The label that --dry-run prints, progress shows and --replay takes: "layerscale depth 48 lr 0.001 seed 0". Each
-  // value follows the name of its axis, except that a text in first place has no name.
+  // The label of the trial, such as "layerscale depth 48 lr 0.001 seed 0". --dry-run prints the label, progress shows
+  // it, and --replay takes it. Each value follows the name of its axis, but a first value that is a text has no name.
   std::string label() const;
-  // The label as a file name: "layerscale-depth-48-lr-0.001-seed-0". Unusual characters are escaped like %2F; a name of
-  // more than 160 bytes is cut and gets a hash.
+  // The label as a file name, such as "layerscale-depth-48-lr-0.001-seed-0". Unusual characters are escaped as in %2F.
+  // A name of more than 160 bytes is shortened and gets a hash.
   std::string file_stem() const;
 
  private:

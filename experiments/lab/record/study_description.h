@@ -10,7 +10,7 @@
 
 namespace plumb::lab {
 
-// Texts with names, in order.
+// Pairs of a name and a text, in order.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 // The results of softmax regression on the pixels (train/linear_model.h).
@@ -18,29 +18,29 @@ struct LinearModel {
   double train_loss, val_loss, val_accuracy;
 };
 
-// The machine that computes.
+// The machine that computes the trials.
 struct Machine {
-  std::string device;  // "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
-  int threads = 1;     // threads in use
+  std::string device;  // such as "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
+  int threads = 1;     // number of threads in use
 };
 
-// Facts about the training and validation data, without the images.
+// Facts about the training and validation data. The pixels are not included.
 struct DataFacts {
-  // For example "mnist" and "mnist, 60000 training images, 10000 validation images: the published test set; 10
-  // classes".
+  // An example: the name "mnist" and the text "mnist, 60000 training images, 10000 validation images: the published
+  // test set; 10 classes".
   std::string name = {}, text = {};
-  std::string validation_is = {};          // "the published test set"
-  std::string hash = {};                   // of the images and labels
-  ImageSet images = {};                    // only sizes and number of classes
-  std::optional<LinearModel> linear = {};  // the results of a linear model on the data, if they are known
+  std::string validation_is = {};          // such as "the published test set"
+  std::string hash = {};                   // hash of the images and labels
+  ImageSet images = {};                    // has only the sizes and the number of classes
+  std::optional<LinearModel> linear = {};  // the results of a linear model on the data, if known
 };
 
-// The content of run.json without the settings and the facts about the call.
+// The part of run.json that does not depend on the call: run.json without the settings and the facts about the call.
 struct StudyFacts {
   Machine machine = {};
   DataFacts data = {};
-  std::string code = {};                  // code_hash()
-  std::vector<std::string> outputs = {};  // files that only this experiment writes, in addition to those of every study
+  std::string code = {};                  // the value of code_hash()
+  std::vector<std::string> outputs = {};  // further files that this experiment writes
 };
 
 // The content of run.json.
@@ -49,15 +49,15 @@ struct StudyDescription {
   std::string program = {};  // path of the program that ran the study
   StudyFacts facts = {};
   std::string command_line = {}, started = {};
-  std::string settings = {};  // a JSON object
-  // The names of the settings that decide the results of trials. They must be equal in all folders that are merged and
-  // in all calls that resume the study.
+  std::string settings = {};  // the settings as a JSON object
+  // The names of the settings that decide the results of trials. These settings must be equal in all folders that are
+  // merged and in all calls that resume the study.
   std::vector<std::string> fixed = {};
-  // The hashes of further code whose trials are in the tables, in addition to facts.code.
+  // The code hashes of further trials in the tables, in addition to facts.code.
   std::vector<std::string> accepted_code = {};
 
   std::string text() const;  // the JSON text of run.json
-  // Reads the text of run.json. Throws UsageError if `text` is not that of a run.json or has an older layout; the
+  // Reads the text of run.json. Throws UsageError if `text` is not the text of a run.json or has an older layout; the
   // message begins with `file`.
   static StudyDescription parse(const std::string& text, const std::string& file);
 };

@@ -11,13 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that every study may write. run.json lists any further files of a study. files_of_run() puts run.json last: if
-// a deletion is interrupted, run.json still identifies the folder as a run folder.
+// The files that every study may write. run.json lists the further files of a study. files_of_run() puts run.json last:
+// if a deletion is interrupted, run.json still identifies the folder as a study folder.
 constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
                                      "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
 
-// Appends the files of the subfolder `name` (such as "weights") found in `within`, then `within` if it holds no other
-// files. Returns whether it holds no other files.
+// Appends the files that a study has written to `within`: to the subfolder `name` (such as "weights") or to a folder in
+// this subfolder. If `within` has no other files, the function also appends `within` and returns true.
 bool add_files_within(std::vector<fs::path>& files, const fs::path& within, const std::string& name) {
   const std::vector<std::string> figures = name == figures_name ? figures_in(within) : std::vector<std::string>();
   const auto is_ours = [&](const fs::path& file) {
@@ -30,7 +30,7 @@ bool add_files_within(std::vector<fs::path>& files, const fs::path& within, cons
   bool all = true;
   for (const fs::directory_entry& e : entries_of(within)) {
     const bool is_folder = e.symlink_status().type() == fs::file_type::directory;
-    if (is_folder && name == tensorboard_name)  // one folder per trial
+    if (is_folder && name == tensorboard_name)  // each trial has a folder
       all = add_files_within(files, e.path(), name) && all;
     else if (!is_folder && is_ours(e.path()))
       files.push_back(e.path());

@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 struct StartTime {
   std::time_t seconds;
-  bool reproducible;  // set by SOURCE_DATE_EPOCH
+  bool reproducible;  // true if SOURCE_DATE_EPOCH is set
 };
 
 StartTime start_time() {
@@ -91,19 +91,19 @@ void check_is_folder(const fs::path& path) {
   usage_check(!fs::exists(status) || fs::is_directory(status), "--out {} is not a folder", path.string());
 }
 
-// Throws UsageError for a folder that the options do not permit to use (see the constructors of StudyFolder).
+// Throws UsageError if the options do not permit the use of the folder (see the constructors of StudyFolder).
 void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
   const std::string name = path.string();
   std::vector<fs::path> there;
   for (const fs::directory_entry& entry : entries_of(path))
     if (!is_leftover(entry.path())) there.push_back(entry.path());
   const bool reads = mode == Mode::rebuild || mode == Mode::replay;
-  usage_check(!there.empty() || !reads, "{} is empty; expected a run folder", name);
+  usage_check(!there.empty() || !reads, "{} is empty; expected a study folder", name);
   if (there.empty()) return;
   usage_check(reads || mode == Mode::resume || mode == Mode::overwrite,
               "{} is not empty; --resume finishes the trials in it, --overwrite deletes them", name);
   usage_check(std::ranges::find(there, path / "run.json") != there.end(),
-              "{} is not empty and has no run.json, so it is not a run folder; choose another --out", name);
+              "{} is not empty and has no run.json, so it is not a study folder; choose another --out", name);
   const StudyDescription run = described(path);
   if (mode != Mode::overwrite)
     return check_resumable(cli,
@@ -135,7 +135,8 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
   check_usable(path_, cli, options.mode_without_dry_run());
   lock();
   try {
-    check_usable(path_, cli, options.mode_without_dry_run());  // again: it may have changed before it was locked
+    // The check is repeated, because the folder may have changed before it was locked.
+    check_usable(path_, cli, options.mode_without_dry_run());
     const bool resumes = options.mode() == Mode::resume && fs::exists(path_ / "run.json");
     std::vector<fs::path> written{path_};
     for (const char* name : run_folders) written.push_back(path_ / name);
@@ -148,7 +149,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
     if (options.mode() == Mode::overwrite && fs::exists(path_ / "run.json"))
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
     description_ = describe(cli, facts);
-    if (resumes) {  // keeps the start time and the accepted code
+    if (resumes) {  // the start time and the accepted code stay the same
       const StudyDescription former = described(path_);
       description_.started = former.started, description_.accepted_code = former.accepted_code;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
@@ -210,8 +211,8 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
   if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run());
 }
 
-// unlock() deletes the lock file, possibly between another process's open() and flock(). A lock is therefore valid only
-// if the locked file is still the file of that name.
+// unlock() deletes the lock file, possibly between open() and flock() of another process. A lock is therefore valid
+// only if the locked file is still the file of the name `.lock`.
 void StudyFolder::lock() {
   const fs::path file = path_ / lock_name;
   for (;;) {

@@ -1,5 +1,5 @@
-// The folder that a study writes its results into (run folder): the study creates, checks and locks it, and describes
-// itself in its run.json.
+// The study folder, into which a study writes its results. StudyFolder creates, checks and locks the folder, and writes
+// run.json, the description of the study.
 #pragma once
 
 #include <filesystem>
@@ -13,36 +13,40 @@ namespace plumb::lab {
 
 class Cli;
 
-// Creates the first of runs/NAME, runs/NAME-2, runs/NAME-3, ... that does not exist. Throws Error if it cannot.
+// Creates the first folder of runs/NAME, runs/NAME-2, runs/NAME-3, ... that does not exist. Throws Error if no folder
+// can be created.
 std::filesystem::path new_run_folder(const std::string& name);
 
-// The run folder of a study, locked while this object exists.
+// The study folder of a study. The folder is locked while this object exists.
 class StudyFolder {
  public:
-  // Opens options.out, or a new folder runs/<experiment>-<YYYYmmdd-HHMMSS>, locks it and writes run.json. A missing or
-  // empty folder is always used. A folder that holds files is refused with UsageError, except with these options:
-  //   --resume     run.json must be of this experiment, with settings that give the same results; otherwise UsageError.
-  //                It is then rewritten with the axes and the code of this call.
-  //   --overwrite  The files of the earlier run are deleted. UsageError if the folder holds any other file.
-  // Throws Error if another process writes to the folder or the file system refuses. A refused folder is not changed.
+  // Opens options.out, or a new folder runs/<experiment>-<YYYYmmdd-HHMMSS>, locks the folder and writes run.json. A
+  // folder that does not exist or is empty is always accepted. A folder that contains files is refused with UsageError,
+  // except with these options:
+  //   --resume     run.json must be of this experiment, with settings that give the same results. The constructor
+  //                rewrites run.json with the axes and the code of this call.
+  //   --overwrite  The folder must contain only files that a study has written. The constructor deletes these files.
+  // Throws Error if another process writes to the folder or if the file system refuses. A refused folder is not
+  // changed.
   StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts);
-  // Opens the existing folder options.out for --rebuild and --replay, and leaves its run.json as it is. Throws
-  // UsageError if run.json is of another experiment or has settings that give other results.
+  // Opens the existing folder options.out for --rebuild and --replay. The run.json of the folder stays unchanged.
+  // Throws UsageError if run.json is of another experiment or has settings that give other results.
   StudyFolder(const Cli& cli, const StudyOptions& options);
   ~StudyFolder();  // unlocks the folder
   StudyFolder(const StudyFolder&) = delete;
   StudyFolder& operator=(const StudyFolder&) = delete;
 
-  // Makes the checks of the first constructor and throws its errors, but creates and changes nothing.
+  // Makes the checks of the first constructor and throws the same errors, but creates and changes nothing.
   static void check_beforehand(const Cli& cli, const StudyOptions& options);
 
   // The path of the folder.
   const std::filesystem::path& path() const { return path_; }
-  // The path of a file in the folder.
+  // The path of `file` in the folder.
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
   // The content of run.json.
   const StudyDescription& description() const { return description_; }
-  // Deletes run.json, and the folder if it is then empty: for a study that failed before its first trial.
+  // Deletes run.json, and the folder if nothing else is in it. A study that fails before its first trial calls
+  // discard().
   void discard();
 
  private:

@@ -20,8 +20,8 @@ extern "C" void on_signal(int signal) {
 
 }  // namespace
 
-// A thread that receives only SIGINT and SIGTERM, and sleeps until the destructor ends it. Until then, the thread that
-// created it blocks both signals.
+// A thread that receives only SIGINT and SIGTERM, and sleeps until the destructor ends it. While the thread exists, the
+// thread that created it blocks both signals.
 class InterruptHandler::Listener {
  public:
   Listener() {
@@ -35,7 +35,7 @@ class InterruptHandler::Listener {
         ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
         end_.acquire();
       });
-    } catch (const std::system_error&) {  // no thread available: the calling thread receives the signals
+    } catch (const std::system_error&) {  // no thread can be started, so the calling thread receives the signals
     }
     ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
     if (thread_.joinable()) ::pthread_sigmask(SIG_BLOCK, &both, nullptr);

@@ -8,10 +8,10 @@
 
 namespace plumb::lab {
 
-// While a handler exists, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with
-// status 130 or 143. A helper thread receives both signals: the thread that creates the handler, and the threads that
-// it starts later, block them. Threads that existed before may still receive them. A child process that is started in
-// the meantime inherits the blocked signals. At most one handler may exist at a time.
+// While a handler exists, the first SIGINT or SIGTERM only sets a flag. A second signal ends the process at once, with
+// status 130 or 143. A helper thread receives both signals. The thread that creates the handler blocks the signals.
+// Threads and child processes that this thread starts later block the signals as well. Threads that existed before may
+// still receive the signals. At most one handler may exist at a time.
 class InterruptHandler {
  public:
   InterruptHandler();
@@ -28,7 +28,7 @@ class InterruptHandler {
 // Whether SIGINT or SIGTERM has arrived since the handler was created.
 bool interrupted();
 
-// The exit status after an interrupt: 130 for SIGINT, 143 for SIGTERM, 0 if there was none.
+// The exit status after an interrupt: 130 for SIGINT, 143 for SIGTERM, 0 without an interrupt.
 int interrupt_status();
 
 }  // namespace plumb::lab

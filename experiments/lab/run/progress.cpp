@@ -31,7 +31,7 @@ bool locale_is_utf8() {
   return false;
 }
 
-// True for a terminal that understands escape codes.
+// Whether the file descriptor is a terminal that understands escape codes.
 bool is_live(int file_descriptor) {
   const std::string_view terminal = environment("TERM");
   return ::isatty(file_descriptor) && !terminal.empty() && terminal != "dumb";
@@ -168,9 +168,9 @@ ProgressState Progress::state(double now) const {
 
 void Progress::draw(double now) {
   const int width = output_.width();
-  // Three free columns: a terminal echoes "^C", which would wrap a full line.
+  // Three columns stay free, because a terminal echoes "^C", and "^C" would wrap a full line.
   const std::string bar = progress_bar(state(now), width - 3, output_.style);
-  // If the terminal has become narrower, the previous bar spans several rows.
+  // If the terminal has become narrower, the previous bar fills several rows.
   const std::string begin = bar_columns_ > width ? erased() : "\r";
   print(begin + bar + "\033[K");
   bar_columns_ = std::max(1, display_width(bar));

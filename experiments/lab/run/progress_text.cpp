@@ -25,7 +25,7 @@ std::string shortened(const std::string& text, int width, ProgressStyle style) {
   return text.substr(0, end) + dots;
 }
 
-// A gauge of `width` columns, including its frame.
+// A gauge of `width` columns. The width includes the frame of the gauge.
 std::string gauge(double fraction, int width, ProgressStyle style) {
   static const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int inner = width - 2, parts = style.utf8 ? 8 : 1;
@@ -70,7 +70,8 @@ int display_width(const std::string& text) {
 
 std::string progress_bar(const ProgressState& s, int width, ProgressStyle style) {
   constexpr int gap = 2, narrowest_gauge = 6, widest_gauge = 40, narrowest_label = 12;
-  // In the order of the line. Fields with the highest rank are dropped first; rank 0 is always kept.
+  // A field of the line. Fields are listed in the order of the line. Fields with the highest rank are left out first,
+  // and fields of rank 0 are never left out.
   struct Field {
     std::string text;
     const char* colour = "";
@@ -91,7 +92,7 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
     for (const Field& field : fields) sum += gap + display_width(field.text);
     return sum - width;
   };
-  std::string& label = fields[1].text;  // never erased; no field is added after this line
+  std::string& label = fields[1].text;  // stays valid, because no field is erased before it or added after this line
   for (int excess; (excess = too_wide()) > 0;) {
     const auto least =
         std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.rank < b.rank; });
@@ -106,7 +107,8 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
       return "";
   }
   if (label != s.label)
-    label = shortened(s.label, display_width(label) - too_wide(), style);  // use the space of the dropped fields
+    // The label uses the columns of the fields that were left out.
+    label = shortened(s.label, display_width(label) - too_wide(), style);
   std::string line;
   for (const Field& field : fields) {
     if (!line.empty()) line += std::string(gap, ' ');

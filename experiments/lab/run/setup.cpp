@@ -28,7 +28,7 @@ ImageData data_of(const StudyOptions& o) {
 Machine machine_of(const StudyOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == Determinism::strict);
-  // The instructions that compute bf16 products belong to the description of the machine.
+  // The device text of run.json includes the instructions that compute bf16 products.
   return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + ", host: ") + cpu_description() +
                     (o.dtype == NumberFormat::bf16
                          ? fmt::format(", products in bf16{}", defaults().device == Device::cpu
@@ -38,14 +38,14 @@ Machine machine_of(const StudyOptions& o) {
           .threads = num_threads()};
 }
 
-// Removes the number of threads: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3" becomes "AMD EPYC, AVX-512, oneDNN
-// 2.6.3".
+// Removes the number of threads from a device text: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3" becomes "AMD EPYC,
+// AVX-512, oneDNN 2.6.3".
 std::string without_threads(std::string device) {
   const std::size_t end = device.find(" threads, "), begin = device.rfind(", ", end);
   return end == device.npos ? device : device.erase(begin + 2, end + 10 - begin - 2);
 }
 
-// A hash of everything that training and evaluation read from the images.
+// A hash of all data that training and evaluation read from the images.
 std::string hash_of_images(const ImageData& data) {
   Hash hash;
   for (const ImageSet* set : {&data.train, &data.validation}) {
@@ -54,7 +54,8 @@ std::string hash_of_images(const ImageData& data) {
     hash.add({reinterpret_cast<const char*>(set->labels.data()), set->labels.size() * sizeof set->labels[0]});
     if (!set->in_files()) continue;
     hash.add(fmt::format("{:g};", set->crop));
-    // For images in files, hashes class folder, name and size. Reading all pixels would take hours.
+    // For images in files, the hash is computed from class folder, name and size, because reading all pixels would take
+    // hours.
     for (const std::string& file : set->files) {
       std::error_code error;
       const std::filesystem::path path = file;

@@ -37,7 +37,7 @@ void StepProfile::step_ends(std::int64_t step) {
 }
 
 void StepProfile::begin(std::int64_t step) {
-  if (complete_) return write();                        // early: a sweep may take hours
+  if (complete_) return write();                        // writes at once, because a sweep may take hours
   if (step == first_profiled_step) profile_.emplace();  // replaces the incomplete profile of a shorter trial
 }
 

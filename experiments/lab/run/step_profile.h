@@ -1,4 +1,4 @@
-// The option --profile: shows where the time of a few training steps goes.
+// The implementation of --profile, which shows how the time of a few training steps is spent.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@ namespace plumb::lab {
 class StudyFolder;
 
 // Records the kernel calls of steps 3 to 7 of the first trial that takes all of these steps, in the thread that created
-// the profile. While a StepProfile exists, each TrainingStep reports to it and Progress tells it the trials' names.
+// the profile. While a StepProfile exists, each TrainingStep reports its steps to the profile, and Progress reports the
+// names of the trials.
 class StepProfile {
  public:
-  // `steps`: the number of training steps of a trial. If a trial is shorter than 8 steps, the profile ends with its
-  // last step. Throws Error if there are fewer than 4 steps, or if the thread has a profile already.
+  // `steps` is the number of training steps of a trial. If a trial has fewer than 8 steps, the profile ends with the
+  // last step. Throws Error for fewer than 4 steps, or if the thread already has a profile.
   StepProfile(const StudyFolder& folder, std::int64_t steps);
   ~StepProfile();
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
 
-  // Writes profile.txt (a table) and profile.json (Chrome's trace event format) into the run folder, if they are not
-  // written yet. Prints the table and the paths of both files on stderr. If no trial took the steps, prints that
-  // instead.
+  // Writes profile.txt (a table) and profile.json (Chrome's trace event format) into the study folder, unless both
+  // files are written already. Prints the table and the paths of both files on stderr. If no trial took the steps,
+  // finish() prints this fact instead.
   void finish();
 
-  // Tell the profile of the calling thread that a trial begins, or that a step begins or ends. Without --profile they
-  // do nothing.
+  // These functions tell the profile of the calling thread that a trial begins, or that a step begins or ends. Without
+  // --profile, the functions do nothing.
   static void run_begins(const std::string& label);
   static void step_begins(std::int64_t step);
   static void step_ends(std::int64_t step);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The program in the folder of this program, or otherwise at the path in run.json.
+// The path of the program that wrote a study: in the folder of the calling program, or otherwise the path in run.json.
 fs::path program_of(const StudyDescription& run) {
   std::error_code none;
   const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
@@ -40,7 +40,7 @@ StudyDescription described(const fs::path& folder) {
     return StudyDescription::parse(read_file(file), file.string());
   }
   usage_check(fs::is_directory(folder), "{}: no such folder", folder.string());
-  usage_check(fs::exists(folder / "run.json"), "{} has no run.json, so it is not a run folder", folder.string());
+  usage_check(fs::exists(folder / "run.json"), "{} has no run.json, so it is not a study folder", folder.string());
   return StudyDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
 }
 

@@ -15,7 +15,7 @@
 namespace plumb::lab {
 namespace {
 
-// The keys that are patches: all keys, or all keys after the class token, which comes first.
+// The weights of the keys that are patches: all keys, or all keys after the class token.
 PatchWeights patches_of(const std::vector<double>& row) {
   const auto keys = std::ssize(row);
   for (const std::int64_t first : {0, 1}) {
@@ -25,7 +25,7 @@ PatchWeights patches_of(const std::vector<double>& row) {
   fail(fmt::format("[attention] expected keys of a square grid of patches, got {}", keys));
 }
 
-// Row `query` of [queries, keys], or the mean of all rows if `query` is negative.
+// Row `query` of a matrix [queries, keys], or the mean of all rows if `query` is negative.
 std::vector<double> row_of(const std::vector<double>& values, std::int64_t queries, std::int64_t keys,
                            std::int64_t query) {
   std::vector<double> row(static_cast<std::size_t>(keys), 0);
@@ -120,7 +120,8 @@ Pixels heat(const Pixels& image, const PatchWeights& weights) {
   Pixels result = image;
   const double most = std::max(*std::ranges::max_element(weights.values), 1e-300);
   const std::int64_t n = weights.side;
-  const auto place = [n](std::int64_t pixel, std::int64_t size) {  // in patches, 0 at the first patch centre
+  // The position of a pixel in patches. 0 is the centre of the first patch.
+  const auto place = [n](std::int64_t pixel, std::int64_t size) {
     return std::clamp((static_cast<double>(pixel) + 0.5) * static_cast<double>(n) / static_cast<double>(size) - 0.5,
                       0.0, static_cast<double>(n - 1));
   };
@@ -184,7 +185,7 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
   const nn::EvaluationScope scope(model);
   try {
     std::vector<Pixels> pictures;
-    for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one by one, to save memory
+    for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one image at a time, to save memory
       const nn::AttentionMaps maps(model);
       model(to_tensors(evaluation_batch(set, trial.normalization(), i, 1), set).images);
       const Pixels image = for_people(fitted(set, i), side);
@@ -192,7 +193,7 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
                       {image, heat(image, attention_of_class(maps.all(), 0)), heat(image, rolled_out(maps.all(), 0))});
     }
     attach_picture(trial, "attention", beside(pictures, 6));
-  } catch (const std::exception& e) {  // the measured values are kept
+  } catch (const std::exception& e) {  // the trial keeps its measured values
     trial.note(fmt::format("no attention picture of {}: {}", trial.point().label(), e.what()));
   }
 }

@@ -8,7 +8,8 @@ namespace plumb::lab {
 std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input,
                                           const std::array<double, 2>& added) {
   std::vector<double> predicted;
-  // The first block without post-norm: the mean square of the stream before its two branches, and its first branch.
+  // Two numbers about the first block without post-norm: `met` has the mean square of the stream before each of its two
+  // branches, and `first` is the index of its first branch.
   std::array<double, 2> met{};
   std::size_t first = norms.size();
   double stream = input;

@@ -1,4 +1,4 @@
-// Predicts the mean square of the residual stream in a freshly initialised network, from the growth law of its method.
+// Predicts the mean square of the residual stream in a freshly initialised network, from the growth law of the method.
 #pragma once
 
 #include <array>
@@ -13,13 +13,14 @@ namespace plumb::lab {
 //   norms  the norm placement of each branch; one entry per branch
 //   input  mean square of the input of the first block
 //   added  mean squares that the two branches of the first block without post-norm add to the stream
-// After a post-norm branch the mean square is 1. Other branches add to the mean square of the stream, because their
-// output is uncorrelated with it:
+// After a branch with post-norm, the mean square is 1. Any other branch adds to the mean square of the stream, because
+// the output of the branch is uncorrelated with the stream. The growth law decides how much a branch of block l
+// (counted from 1) adds:
 //   linear     `added` in every block
-//   harmonic   added / l in the l-th block
-//   geometric  the same share of the stream as in the first block
+//   harmonic   in proportion to 1 / l, and `added` in the first block without post-norm
+//   geometric  the same share of the stream as in the first block without post-norm
 //   identity   nothing
-// The prediction is NaN if the method states no law.
+// If the method states no growth law, the prediction is NaN.
 std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input,
                                           const std::array<double, 2>& added);
 

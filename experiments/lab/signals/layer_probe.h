@@ -1,4 +1,4 @@
-// Records the signal passport of every layer while a trial trains.
+// Records signal passports while a trial trains.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace plumb::lab {
 
-// Returns a function for Trial::train that attaches a passport to the trial at the first step, at the last step and at
-// about `count` - 1 steps in between.
+// Returns a function for Trial::train(). The function attaches a passport to the trial at the first step, at the last
+// step and at about `count` - 1 steps in between.
 AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count = 10);
 
 // The passport of one step.
@@ -18,7 +18,7 @@ struct StepStats {
   std::int64_t step;
   LayerStats passport;
 };
-// The passports that a trial has attached, in the order of their steps.
+// The passports that are attached to the record of a trial, in the order of their steps.
 std::vector<StepStats> passports_of(const Record& record);
 
 }  // namespace plumb::lab

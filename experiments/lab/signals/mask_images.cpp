@@ -25,7 +25,7 @@ Pixels mask_picture(const KeyMask& drop, KeyGrid grid, std::int64_t keys, std::i
 }
 
 std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, std::int64_t tokens) {
-  constexpr std::int64_t rows_shown = 4;  // queries per block
+  constexpr std::int64_t rows_shown = 4;  // number of queries per block
   const auto count = std::ssize(stack.blocks());
   std::vector<Pixels> masks;
   bool drops = false;

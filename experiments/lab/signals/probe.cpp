@@ -26,7 +26,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// The dot product <a, b> of each sample; a and b have shape [B, N].
+// The dot products <a, b> of all samples; a and b have the shape [B, N].
 std::vector<double> products(const Tensor& a, const Tensor& b) { return sum(a * b, {1}).values(); }
 
 Tensor rows_of(const Tensor& x) { return reshape(x, {x.dim(0), x.numel() / x.dim(0)}); }
@@ -41,7 +41,7 @@ void measure_gate(const Tensor& factors, BranchStats& row) {
   row.gate_max = largest;
 }
 
-// Entropy of softmax(logits), in nats: ln Z - <p, logits>.
+// The entropy of softmax(logits) in nats: ln Z - <p, logits>.
 double entropy_of(const std::vector<double>& logits) {
   const double top = *std::ranges::max_element(logits);
   double z = 0, mean = 0;

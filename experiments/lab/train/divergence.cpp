@@ -11,8 +11,8 @@
 namespace plumb::lab {
 namespace {
 
-// Repeats a step with every op checked, and returns the message of the first op that makes a non-finite number. The
-// step depends only on weights, batch, seed and step number, so it fails at the same op again.
+// Repeats a step and checks every op. Returns the message of the first op with a result that is not finite. The step
+// depends only on weights, batch, seed and step number, so the same op fails again.
 std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   const AnomalyMode anomaly;
   try {

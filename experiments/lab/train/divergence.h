@@ -9,37 +9,38 @@
 
 namespace plumb::lab {
 
-// Whether a non-finite value of this name means that the training has diverged. True for losses ("loss", "val_loss",
-// ...) and gradient norms ("grad_norm", "gradient_norm", "first_grad_norm", ...).
+// Whether the training has diverged if the value of this name is not finite. The result is true for losses ("loss",
+// "val_loss", ...) and gradient norms ("grad_norm", "gradient_norm", "first_grad_norm", ...).
 bool tells_divergence(std::string_view name);
 
-// Decides when a training has diverged: the loss or the gradient norm is not finite, or the loss was above `limit`
-// times chance for 20 steps in a row.
+// Decides when a training has diverged: if the loss or the gradient norm is not finite, or if the loss was above
+// `limit` times chance for 20 steps in a row.
 class DivergenceWatch {
  public:
   static constexpr std::size_t patience = 20;
 
-  // `chance`: the loss of a uniform guess, ln(classes); infinity if undefined. `limit`: 0 means no limit.
+  // `chance` is the loss of a uniform guess, ln(classes), or infinity if this loss is undefined. A `limit` of 0 means
+  // no limit.
   explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
 
-  // Returns whether the training has diverged. Call it for each step in order, before the step's update.
+  // Returns whether the training has diverged. Call observe() for each step in order, before the update of the step.
   bool observe(std::int64_t step, double loss, double gradient_norm);
   // Records the loss of a step without a decision. A second call for the same step has no effect.
   void see(std::int64_t step, double loss);
-  // The reason for the divergence, after observe() has returned true. `loss` must compute the last step's loss again;
-  // call reason() within this step's random scope. If a number was not finite, the step is repeated with every op
-  // checked, and the reason names the first op that makes a non-finite number.
+  // The reason for the divergence, after observe() has returned true. `loss` must compute the loss of the last step
+  // again; call reason() within the random scope of this step. If a number was not finite, the step is repeated and
+  // every op is checked. The reason then names the first op with a result that is not finite.
   std::string reason(const std::function<Tensor()>& loss) const;
 
   // The first step of the current series of bad steps. A loss above the limit counts as divergence only after 20 steps,
-  // so this step may lie before the one at which observe() returned true.
+  // so bad_since() may lie before the step for which observe() returned true.
   std::int64_t bad_since() const;
 
   // The loss of a uniform guess.
   double chance() const { return chance_; }
-  // Whether the last step was bad.
+  // Whether the loss or the gradient norm of the last step was bad.
   bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }
-  double recent_loss() const;  // mean over the last 20 steps; unknown before the first
+  double recent_loss() const;  // mean over the last 20 steps; `unknown` before the first step
   // The losses of the last steps, which a checkpoint stores and restores.
   const std::deque<double>& recent() const { return recent_; }
   void set_recent(std::deque<double> losses) { recent_ = std::move(losses); }
@@ -48,7 +49,7 @@ class DivergenceWatch {
   bool is_above(double loss) const;  // whether `loss` is above the limit
   double chance_, limit_;
   bool finite_ = true;
-  std::int64_t seen_ = -1;  // the last step seen
+  std::int64_t seen_ = -1;  // the last step that was recorded
   std::deque<double> recent_;
 };
 

@@ -1,5 +1,5 @@
-// Softmax regression on the pixels of a data set, as a baseline: a network must do better to show that it has learned
-// more than a linear model.
+// Softmax regression on the pixels of a data set, as a baseline. A network has learned more than a linear model only if
+// the network is better than this baseline.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace plumb::lab {
 
-// Trains softmax regression on the normalised pixels, on the CPU in f32: one pass over the training images in batches
-// of 64 (limited to between 200 and 1,000 steps), AdamW, learning rate 3e-4 with cosine decay. The training loss is the
-// mean over the last 20 steps. Takes less than a second for images of 32 x 32 pixels. Returns nothing for images in
-// files or for fewer than two classes.
+// Trains softmax regression on the normalized pixels, on the CPU in f32. The training is one pass over the training
+// images in batches of 64, but at least 200 and at most 1,000 steps, with AdamW and the learning rate 3e-4 with cosine
+// decay. The training loss is the mean over the last 20 steps. For images of 32 x 32 pixels, the training takes less
+// than a second. Returns no value for images in files or for fewer than two classes.
 std::optional<LinearModel> linear_model(const ImageData& data);
 // The stored result of linear_model() for the data set glyphs with its default options.
 LinearModel linear_model_of_glyphs();

@@ -9,8 +9,8 @@ namespace plumb::lab {
 
 Steps::Steps(TrialState& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
 
-// If the loop ends by `break`, its last step counts as taken. If an exception ends the loop, only the steps before it
-// count.
+// If the loop ends by `break`, the last step counts as taken. If an exception ends the loop, the last step does not
+// count as taken.
 Steps::~Steps() {
   if (!scope_) return;
   scope_.reset();

@@ -1,4 +1,4 @@
-// The loops of a study body: over the step numbers of a trial, or over its training batches.
+// The loops of a trial: over the step numbers, or over the training batches.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace plumb::lab {
 
 class TrialState;
 
-// The step numbers of a trial. While the loop body runs, random draws belong to the current step. An interrupt ends the
-// loop and the trial by an exception, which the study catches.
+// The step numbers of a trial, for a range-based for loop. While the body of the loop runs, random draws belong to the
+// current step. An interrupt ends the loop and the trial by an exception, which the study catches.
 class Steps {
  public:
-  // An iterator for range-based for. Its increment finishes a step and begins the next one.
+  // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
   class Iterator {
    public:
     std::int64_t operator*() const { return owner_->step_; }
@@ -51,7 +51,7 @@ class Steps {
   std::optional<TrainingStep> scope_;
 };
 
-// The training batches of a trial, one for each step. Otherwise the loop is the same as with Steps.
+// The training batches of a trial, one batch for each step. Apart from the batches, the loop is the same as with Steps.
 class Batches {
  public:
   // An iterator for range-based for, like that of Steps.

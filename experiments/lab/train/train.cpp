@@ -37,7 +37,7 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
     const nn::StepReading reading = optimizer.step_while_finite(gradients);
     if (ema) ema->update();
     if (after) after(gradients);
-    after = nullptr;  // removes observers before a step is repeated
+    after = nullptr;  // removes observers, because the step may be repeated
     trial.took({.step = step,
                 .rate = rate,
                 .reading = reading,
@@ -82,7 +82,7 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss")))
-    return mark_diverged(steps() - 1, "the validation loss is not finite");  // caused by the last update
+    return mark_diverged(steps() - 1, "the validation loss is not finite");  // the last update made the loss not finite
   measure({{"train_loss", recent_loss()}});
   measure(evaluation);
   if (ema) ema->swap();  // the model keeps the weights that were evaluated

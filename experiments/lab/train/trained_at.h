@@ -1,4 +1,4 @@
-// The rule that decides whether a network counts as trained, for studies that search for trainable networks.
+// The rule that decides whether a network counts as trained. Studies that search for trainable networks use this rule.
 #pragma once
 
 #include "experiments/lab/cli/cli.h"
@@ -9,13 +9,15 @@ namespace plumb::lab {
 
 // A network counts as trained if its final training loss is below a share of the chance loss.
 struct TrainedAt {
-  // The share of the chance loss, ln(classes). A linear model reaches 0.65 on glyphs and 0.6 on their hues.
+  // The share of the chance loss, ln(classes). A linear model reaches a share of 0.65 on glyphs, and a share of 0.6 on
+  // the hues of glyphs.
   double share = 0.5;
 
-  // Declares the option --trained-at. If augmentation is used, the option must be given, because augmentation changes
+  // Declares the option --trained-at. With augmentation, the user must give the option, because augmentation changes
   // the final training loss.
   void declare(Cli& cli, const AugmentOptions& augment);
-  // Measures "trained" (1 or 0) for a trial whose training has ended. Measures nothing if the trial has diverged.
+  // Records the value "trained" (1 or 0) of a trial whose training has ended. If the trial has diverged, no value is
+  // recorded.
   void measure(Trial& trial) const;
 };
 

@@ -1,4 +1,4 @@
-// The scope of a running training step, and the data of a step that was taken.
+// The scope of a running training step, and the data of a finished step.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace plumb::lab {
 
-// The scope of one training step. While it exists, random draws belong to this step. It tells --profile when the step
-// begins and ends.
+// The scope of one training step. While a TrainingStep exists, random draws belong to its step. TrainingStep also tells
+// --profile when the step begins and ends.
 class TrainingStep {
  public:
   TrainingStep(std::uint64_t seed, std::int64_t step)  // `step` is counted from 0
@@ -28,13 +28,13 @@ class TrainingStep {
   std::int64_t step_;
 };
 
-// The data of a step after its update.
+// The data of a step after the update of the step.
 struct TakenStep {
   std::int64_t step;
   double rate;
   nn::StepReading reading;
-  std::function<Tensor()> loss;  // computes the step's loss again; call it within the step's random scope
-  bool traced;                   // whether the step logs "loss", "lr_now" and "grad_norm"
+  std::function<Tensor()> loss;  // computes the loss of the step again; call it in the random scope of the step
+  bool traced;                   // whether "loss", "lr_now" and "grad_norm" of the step are logged
 };
 
 }  // namespace plumb::lab

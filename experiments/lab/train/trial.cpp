@@ -79,7 +79,7 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
     return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
   };
   run_.restore();
-  // Reports a missing card before the training, not hours later.
+  // Reports before the training, not hours later, that the weights file will have no model card.
   if (run_.options.save_weights && run_.leaves_files)
     if (const std::string lack = run_.weights_metadata().second; !lack.empty())
       run_.note(

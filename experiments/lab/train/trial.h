@@ -1,5 +1,5 @@
-// One trial of a study, as its body sees it: the position on the axes, the data, and functions for batches, training,
-// logging, evaluation, divergence and checkpoints.
+// One trial of a study, for the code that runs the trial (the body of the trial): the values on the axes, the data, and
+// functions for batches, training, logging, evaluation, divergence and checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -26,24 +26,25 @@ template <class T>
 class Axis;
 class TrialState;
 
-// The options of a ViT that a study body chooses. Every other option comes from the axis with the name of the option,
-// or else from the command line: "--dims" sets --dim. A field of nn::ViTOptions without such an option (mlp_ratio)
-// keeps its default; the body can set it in the result of Trial::vit().
+// The options of a ViT that the body of a trial sets. For every other option, the value comes from the axis of the same
+// name ("--dims" sets --dim); without such an axis, the value comes from the command line. A field of nn::ViTOptions
+// that has no option (mlp_ratio) keeps its default; the body can set the field in the result of Trial::vit().
 struct ViTChoice {
   std::optional<std::int64_t> depth = {};   // default: the value of the axis "depth"
   std::optional<nn::GateChoice> gate = {};  // default: the value of the axis "gate"
 };
 
-// A function that Trial::train calls before each step. It may return a function, which is called after the step's
-// update with the step's gradients.
+// A function that Trial::train() calls before each step. The function may return a second function. The second function
+// is called after the update of the step, with the gradients of the step.
 using AroundStep = std::function<std::function<void(const Gradients& gradients)>(std::int64_t step)>;
 
-// One trial. Its functions throw Error for wrong calls, such as two calls of track() or a forbidden name of a value.
+// One trial. The member functions throw Error for wrong calls, such as a second call of track() or a forbidden name of
+// a value.
 class Trial {
  public:
   explicit Trial(TrialState& run) : run_(run) {}  // called by the study
 
-  // The value of this trial on an axis of the study. Throws Error if the point has no such axis.
+  // The value of this trial on an axis of the study. Throws Error if the point of the trial does not have the axis.
   template <class T>
   T operator[](const Axis<T>& axis) const {
     return read(axis.name()).template get<T>(axis.name());
@@ -51,96 +52,100 @@ class Trial {
   // The values of this trial on all axes.
   const Point& point() const;
 
-  // The options of the call, with the values of the point.
+  // The options of the call. Options that are axes have the values of this trial's point.
   const StudyOptions& options() const;
-  // The seed of this trial, and its number of training steps.
+  // seed() is the seed of this trial; steps() is the number of training steps of this trial.
   std::uint64_t seed() const;
   std::int64_t steps() const { return options().steps; }
-  std::int64_t warmup() const;  // in steps: --warmup, or the recipe of the network from vit(), or 0
-  // The training and validation images, and how their pixels are normalised.
+  std::int64_t warmup() const;  // in steps: the value of --warmup or of the recipe of the network from vit(), or 0
+  // The training and validation images, and the normalization of the pixels.
   const ImageData& data() const;
   const Normalization& normalization() const;
-  const std::filesystem::path& folder() const;  // the run folder
-  std::filesystem::path weights_file() const;   // where --save-weights stores this trial's weights
+  const std::filesystem::path& folder() const;  // the study folder
+  std::filesystem::path weights_file() const;   // the file in which --save-weights stores the weights
 
-  // Options of a ViT for the images of the data set, with this trial's seed and the options of the command line (their
-  // defaults if the program does not declare them). The record of the trial describes this network, unless track() is
-  // called.
+  // The options of a ViT for the images of the data set. The seed is the seed of this trial, and the other options come
+  // from the command line; an option that the program does not declare has its default. Unless track() is called, the
+  // record of the trial describes this network.
   nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains the model with the options of the command line (optimizer, schedule, clipping, moving average) and minimises
   // the cross-entropy. Measures train_loss (mean over the last 20 steps), val_loss, val_accuracy and images_per_second.
-  // Traces loss, lr_now and grad_norm at about 200 steps. The model ends with the weights that were evaluated. Throws
-  // Error if the initial weights are not those that the modules declare for this trial's seed (nn::audit_init).
-  // Calibrated and pretrained models are not checked.
+  // Traces loss, lr_now and grad_norm at about 200 steps. After the training, the model has the weights that were
+  // evaluated. Throws Error if the initial weights are not the weights that the modules declare for the seed of this
+  // trial (nn::audit_init). Calibrated and pretrained models are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
-  // The training batches of this trial, one for each of its --steps steps; and the step numbers without batches.
+  // batches() returns the training batches of this trial, one batch for each of its --steps steps. each_step() returns
+  // the step numbers without batches.
   Batches batches(const Augmentation& augment = {});
   Steps each_step();
-  // Runs the calibration of a method on the first training batch, before the first step (nn::calibrate).
+  // Calibrates a method on the first training batch (nn::calibrate). Call calibrate() before the first step.
   void calibrate(nn::Layer& model);
-  // Declares that the model has trained weights. calibrate() and train() then set no weights from data, and train()
-  // does not check the initial weights.
+  // Declares that the model has trained weights. After this call, calibrate() and train() set no weights from data, and
+  // train() does not check the initial weights.
   void mark_pretrained();
   [[deprecated("mark_pretrained")]] void is_trained() { mark_pretrained(); }
-  // Declares what a custom loop trains; call it before the first step. Then checkpoints, --resume within the trial,
-  // --replay, --eval-every and --save-weights work for the loop. The arguments must live until the body ends. If `ema`
-  // is given, the averaged weights are evaluated and saved. If the trial has a checkpoint, its state is loaded into
-  // model, optimizer and average, and the loop continues from there; any other state of the body is not restored. Only
-  // one loop may follow, by batches() or each_step(). The record of the trial describes this model.
+  // Declares the model that a custom loop trains. Call track() before the first step. Checkpoints, --resume within the
+  // trial, --replay, --eval-every and --save-weights then work for the loop. The arguments must live until the body
+  // ends. If `ema` is given, the averaged weights are evaluated and saved.
+  //
+  // If the trial has a checkpoint, the state in the checkpoint is loaded into model, optimizer and average, and the
+  // loop continues at the step of the checkpoint. Any other state of the body is not restored. Only one loop may
+  // follow, over batches() or each_step(). The record of the trial describes this model.
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
-  // The evaluation of the tracked model in its current state: val_loss and val_accuracy, or the values of
-  // track_evaluation().
+  // Evaluates the tracked model in its current state. The result has val_loss and val_accuracy, or the values of the
+  // function that track_evaluation() has set.
   Values evaluate();
-  // track_evaluation() sets how to evaluate the tracked model, for models that do not map images to logits.
-  // save_under() sets the names under which its weights are saved.
+  // track_evaluation() sets the function that evaluates the tracked model, for models that do not map images to logits.
+  // save_under() sets the names under which the weights of the model are saved.
   void track_evaluation(std::function<Values()> evaluate);
   void save_under(nn::KeyMap names);
 
-  // Both add values to the step's line of metrics.jsonl; "loss" and "lr" also appear in the progress. log() also makes
-  // the last value of each name a result of the trial. In log(), trace() and measure(), a loss or gradient norm (see
-  // tells_divergence() in divergence.h) that is not finite ends the trial as diverged: the loop over the steps ends,
-  // and later values are ignored.
+  // Both functions add values to the line of the current step in metrics.jsonl; "loss" and "lr" also appear in the
+  // progress. log() also makes the last value of each name a result of the trial. In log(), trace() and measure(), a
+  // loss or gradient norm that is not finite ends the trial as diverged (tells_divergence() in divergence.h). The loop
+  // over the steps then ends, and later values are ignored.
   void log(const Values& values);
   void trace(const Values& values);
-  // Shows loss and learning rate in the progress, without recording them.
+  // Shows loss and learning rate in the progress, but does not record the two values.
   void show(double loss, double rate);
-  // Adds results of the trial that belong to no step: columns of results.csv.
+  // Adds results that belong to the trial and not to a step. The results become columns of results.csv.
   void measure(const Values& values);
   // The recorded values of a name, as pairs of step and value.
   std::vector<std::pair<std::int64_t, double>> traced(const std::string& name) const;
-  // Attaches a JSON object to the trial's record, for files that the study makes (Study::output).
+  // Attaches a JSON object to the record of the trial, for files that the study writes (Study::output).
   void attach(const std::string& json);
 
-  // Returns whether the training has diverged (divergence.h). Call it in each step, before the step's update. If it
-  // returns true, the trial is marked as diverged and the body should return. `loss` must compute the step's loss
-  // again.
+  // Returns whether the training has diverged (divergence.h). Call check_divergence() in each step, before the update
+  // of the step. If the result is true, the trial is marked as diverged, and the body should return. `loss` must
+  // compute the loss of the step again.
   bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss);
-  // Reports a step whose update was made with Optimizer::step_while_finite. It makes the decision of check_divergence()
-  // and records the loss as soon as the step's numbers have arrived: at most two steps later, and before anything else
-  // is logged, evaluated or written. After a divergence, the loop over the steps ends, and values that the body reports
-  // for later steps are ignored.
+  // Reports a step whose update was made with Optimizer::step_while_finite(). The decision of check_divergence() is
+  // made, and the loss is recorded, as soon as the numbers of the step have arrived. The decision is made at most two
+  // steps later, and before anything else is logged, evaluated or written. After a divergence, the loop over the steps
+  // ends, and values that the body reports for later steps are ignored.
   void took(const TakenStep& step);
   [[deprecated("check_divergence")]] bool diverges(const Gradients& step, const std::function<Tensor()>& loss) {
     return check_divergence(step, loss);
   }
   // Whether the trial has been marked as diverged.
   bool has_diverged() const;
-  // Marks the trial as diverged at this step (counted from 0) by a rule of the body; the body should return afterwards.
-  // The step becomes the result "diverged_at". The values of the trial stay in the files but do not enter the
-  // statistics over seeds.
+  // Marks the trial as diverged at this step (counted from 0), by a rule of the body. The body should return
+  // afterwards. The step becomes the result "diverged_at". The values of the trial stay in the files, but are left out
+  // of the statistics over seeds.
   void mark_diverged(std::int64_t step, const std::string& reason);
   [[deprecated("mark_diverged")]] void diverged(std::int64_t step, const std::string& reason) {
     mark_diverged(step, reason);
   }
-  // The mean loss over the last 20 steps that check_divergence() or took() have seen; unknown before the first.
+  // The mean loss over the last 20 steps that check_divergence() or took() have seen. The value is `unknown` before the
+  // first step.
   double recent_loss() const;
   // The rule that decides when this trial has diverged.
   DivergenceWatch& watch() const;
 
-  // Shows a warning on this trial's progress line instead of its values.
+  // Shows a warning on the progress line of this trial, in place of the values.
   void warn(const std::string& text);
-  // Prints a line on stderr, above the progress.
+  // Prints a line of text on stderr, above the progress.
   void note(const std::string& text);
 
  private:
@@ -149,14 +154,14 @@ class Trial {
   TrialState& run_;
 };
 
-// Calls a body on the trial of this state, and records how it ended. Passes on the exceptions UsageError and
-// TrialStopped (with the reasons interrupted and enough).
+// Calls a body with the trial of this state, and records how the trial ended. The exceptions UsageError and
+// TrialStopped (with the reasons interrupted and enough) are passed on to the caller.
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
 // Another name for a trial, used by experiments whose only axis is the seed (experiment.h).
 using Run = Trial;
 
-// Former name; will be removed after one version.
+// The former name of Trial, which will be removed after one version.
 using Arm [[deprecated("Trial")]] = Trial;
 
 }  // namespace plumb::lab

@@ -15,7 +15,7 @@
 namespace plumb::lab {
 namespace {
 
-constexpr double hopeless_share = 0.98;  // share of the chance loss
+constexpr double hopeless_share = 0.98;  // a share of the chance loss
 
 double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
 
@@ -23,7 +23,7 @@ std::string shown(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite";
 }
 
-// Throws UsageError if an option is given that needs Trial::track(), and the body has not called it.
+// Throws UsageError if the body has not called Trial::track() and the user gives an option that needs this call.
 void check_tracked(const TrialState& run) {
   if (run.model) return;
   for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
@@ -84,13 +84,13 @@ void TrialState::save_checkpoint() {
   try {
     write_checkpoint(checkpoint_file(), state());
     checkpoint_written_ = true;
-  } catch (const std::exception& e) {  // a failed checkpoint must not end the training
+  } catch (const std::exception& e) {  // a checkpoint that cannot be written must not end the training
     note(fmt::format("no checkpoint saved for {}: {}", record.point.label(), one_line(e.what())));
   }
 }
 
-// Returns the trial's checkpoint in the run folder, if the trial can continue from it. A checkpoint that does not fit
-// is renamed and kept.
+// The checkpoint of the trial in the study folder, if the trial can continue from it. A checkpoint that does not fit is
+// renamed and kept.
 std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
   const std::filesystem::path file = checkpoint_file();
   if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
@@ -128,7 +128,7 @@ void TrialState::restore() {
                fmt::format("[checkpoint] {}", record.point.label()));
     optimizer->load_state(part_of(from->tensors, "optimizer"));
     if (ema) ema->load_state(part_of(from->tensors, "ema"));
-  } catch (const Error&) {  // the body now trains something else; the next call starts from the beginning
+  } catch (const Error&) {  // the body has changed; the next call starts from the beginning
     if (found) set_aside("unfit");
     throw;
   }
@@ -165,7 +165,7 @@ void TrialState::after_step() {
   const bool last = step + 1 == options.steps,
              evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
              judges = options.stop_hopeless && step + 1 == options.steps / 2;
-  const bool timed = std::isfinite(enough_seconds);  // waits for the numbers of each step, to time it alone
+  const bool timed = std::isfinite(enough_seconds);  // waits for the numbers of each step, to time each step alone
   if (last || evaluates || judges || timed || step + 1 == capture_before || step + 1 == stop_before) settle();
   const Clock::time_point now = Clock::now();
   const double taken = std::chrono::duration<double>(now - step_began_).count();
@@ -204,7 +204,7 @@ bool TrialState::has_ended() {
 }
 
 void TrialState::settle(std::size_t most_left) {
-  if (record.status == Status::diverged) pending_.clear();  // the body has marked a divergence by its own rule
+  if (record.status == Status::diverged) pending_.clear();  // a rule of the body has marked the divergence
   while (!pending_.empty() && (pending_.size() > most_left || pending_.front().reading.arrived())) {
     const TakenStep taken = std::move(pending_.front());
     pending_.pop_front();
@@ -226,7 +226,7 @@ void TrialState::settle(std::size_t most_left) {
 
 StepValues& TrialState::at(std::int64_t of_step) {
   std::vector<StepValues>& all = record.metrics;
-  auto after = all.end();  // usually the last entry
+  auto after = all.end();  // the place is usually at the end
   while (after != all.begin() && std::prev(after)->step > of_step) --after;
   if (after != all.begin() && std::prev(after)->step == of_step) return *std::prev(after);
   return *all.insert(after, {.step = of_step});
@@ -311,14 +311,14 @@ void TrialState::save_weights() {
   try {
     std::filesystem::create_directories(file.parent_path());
     nn::save_weights(*model, file, names, weights_metadata().first);
-  } catch (const std::exception& e) {  // the measured values are kept
+  } catch (const std::exception& e) {  // the trial keeps its measured values
     note(fmt::format("no weights saved for {}: {}", record.point.label(), one_line(e.what())));
   }
 }
 
 void TrialState::call(const std::function<void()>& body) {
   const auto ended_as = [&](Status status, std::string reason) {
-    if (ended_) return;  // a queued step has diverged; settle() found it while the body ended
+    if (ended_) return;  // settle() has found a diverged step while the body ended
     record.status = status;
     record.reason = one_line(std::move(reason));
   };

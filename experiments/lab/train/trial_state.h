@@ -1,4 +1,4 @@
-// The state of a Trial: its inputs from the study, its results so far, and the work between two steps.
+// The state of a trial: the inputs from the study, the results so far, and the work between two steps.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ namespace plumb::lab {
 
 class Progress;
 
-inline constexpr const char* diverged_at = "diverged_at";  // value of a diverged trial: the step
+inline constexpr const char* diverged_at = "diverged_at";  // name of the value that stores the step of a divergence
 
-// Throws Error if a body may not use this name for a value.
+// Throws Error if a body may not use `name` as the name of a value.
 void check_name(const Point& point, const std::string& name);
 
 // The data that all trials of one call share.
@@ -35,10 +35,10 @@ struct TrialEnvironment {
   std::filesystem::path folder;
   std::string code, machine;
   const OptionsByPoint& by_point;
-  Progress* progress;  // null: no progress
+  Progress* progress;  // null: progress is not shown
 };
 
-// Thrown between two steps to leave a body.
+// An exception that ends the body of a trial between two steps.
 struct TrialStopped {
   enum class Why { interrupted, hopeless, enough } why;
 };
@@ -49,92 +49,93 @@ class TrialState {
   TrialState(const TrialEnvironment& environment, const Point& point, std::string key, std::size_t place);
 
   const TrialEnvironment& env;
-  const StudyOptions options;  // the options of the call, with the values of the point
-  const std::string key;       // identifies settings and data of the trial
-  const std::size_t place;     // index in the progress
+  const StudyOptions options;  // options of the call; axes have the values of the point
+  const std::string key;       // identifies the settings and data of the trial
+  const std::size_t place;     // index of the trial in the progress
   Record record;
   DivergenceWatch watch;
 
-  // Limits of the body's loop, and its starting point (used by --replay and --dry-run).
-  std::int64_t stop_before = -1;                                    // leaves the body before this step
-  double enough_seconds = std::numeric_limits<double>::infinity();  // leaves the body after this time
-  std::int64_t capture_before = -1;                                 // keeps the state before this step
+  // Limits and starting point of the loop of the body, for --replay and --dry-run.
+  std::int64_t stop_before = -1;                                    // the body ends before this step
+  double enough_seconds = std::numeric_limits<double>::infinity();  // the body ends after this time
+  std::int64_t capture_before = -1;                                 // the state before this step is kept in `captured`
   std::optional<TrialCheckpoint> captured = {};
-  const TrialCheckpoint* start_from = nullptr;  // used instead of the checkpoint in the folder
+  const TrialCheckpoint* start_from = nullptr;  // replaces the checkpoint in the folder
   bool leaves_files = true;                     // whether checkpoints and weights are written
 
-  // The arguments of Trial::track() and of the functions that depend on it.
+  // The arguments of Trial::track(), track_evaluation() and save_under(), and the last evaluation.
   nn::Layer* model = nullptr;
   nn::Optimizer* optimizer = nullptr;
   nn::Ema* ema = nullptr;
   std::function<Values()> evaluate;
-  Values evaluation;  // the last evaluation; the next line has its number of steps
+  Values evaluation;  // the last evaluation, made after `evaluated_after` steps
   std::int64_t evaluated_after = -1;
   nn::KeyMap names;
 
-  nn::Recipe recipe = {};                      // of the network that the body asked for
+  nn::Recipe recipe = {};                      // recipe of the network from Trial::vit()
   std::set<std::string> axes_read = {"seed"};  // the axes whose values the body has read
-  // The axes of the trial that no option of the trial has, and whose values the body has not read: the body does the
-  // same at all their values.
+  // The axes whose values the body has not read and that set no option. The body does the same at all their values.
   std::vector<std::string> unread_axes() const;
 
-  std::int64_t step = 0;                 // the current step, or the last
-  std::optional<double> last_loss = {};  // the last loss and learning rate that the progress shows
+  std::int64_t step = 0;                 // the current step, or the last step
+  std::optional<double> last_loss = {};  // the loss that the progress shows
   double last_rate = unknown;
-  std::string warning;                                            // Trial::warn
-  double fastest_step = std::numeric_limits<double>::infinity();  // seconds
-  std::int64_t parameters = 0;                                    // of the tracked model
+  std::string warning;                                            // set by Trial::warn()
+  double fastest_step = std::numeric_limits<double>::infinity();  // time of the fastest step in seconds
+  std::int64_t parameters = 0;                                    // number of parameters of the tracked model
 
-  // took() queues a step whose numbers may still be on their way from the device. settle() processes all steps whose
-  // numbers have arrived, and waits for the oldest ones until at most `most_left` steps are queued.
+  // took() queues a step whose numbers may not have arrived from the device. settle() processes all steps whose numbers
+  // have arrived. If more than `most_left` steps are left in the queue, settle() waits for the oldest steps.
   void took(const TakenStep& taken);
   void settle(std::size_t most_left = 0);
-  // Processes all queued steps and returns whether one has diverged. After that, values that the body reports are
-  // ignored.
+  // Processes all queued steps, and returns whether one of the steps has diverged. If the result is true, later values
+  // of the body are ignored.
   bool has_ended();
   // Records values of a step, and shows the step in the progress.
   void trace(std::int64_t of_step, const Values& values);
-  void log(const Values& values);    // Trial::log
-  void trace(const Values& values);  // Trial::trace
-  // The evaluation of the tracked model in its current state. Returns the last evaluation if no step followed it.
+  void log(const Values& values);    // implements Trial::log()
+  void trace(const Values& values);  // implements Trial::trace()
+  // Evaluates the tracked model in its current state. If no step was taken since the last evaluation, returns the last
+  // evaluation.
   Values latest_evaluation();
-  // Ends the trial as diverged if one of these values is not finite and tells_divergence() is true for its name. The
-  // body may still give a better reason, by Trial::mark_diverged() or Trial::check_divergence().
+  // Ends the trial as diverged if one of the values is not finite and tells_divergence() is true for the name of the
+  // value. The body may later give a better reason, by Trial::mark_diverged() or Trial::check_divergence().
   void end_if_not_finite(const Values& values);
-  // Whether end_if_not_finite() has ended the trial, and no better reason was given since.
+  // Whether end_if_not_finite() has ended the trial and the body has given no better reason since.
   bool ended_by_value() const { return ended_by_value_; }
   // Shows loss and learning rate of a step in the progress.
   void show(std::int64_t of_step, double loss, double rate);
-  // Marks the trial as diverged and deletes its weights file. Throws Error if it is marked already.
+  // Marks the trial as diverged and deletes the weights file of the trial. Throws Error if the trial is already marked.
   void mark_diverged(std::int64_t at_step, const std::string& reason);
 
-  // Called by the loop over the steps. first_step() is the step with which the loop begins. before_step() throws
-  // TrialStopped if the trial must stop. after_step() takes the time, evaluates and saves.
+  // The loop over the steps calls these functions. first_step() returns the first step of the loop. before_step()
+  // throws TrialStopped if the trial must stop. after_step() measures the time, evaluates the model and writes files.
   std::int64_t first_step();
   void before_step(std::int64_t next);
   void after_step();
-  void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // from a destructor, which must not throw
+  void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // for a destructor, which must not throw
 
-  // The trial's files in the run folder.
+  // The files of the trial in the study folder.
   std::filesystem::path checkpoint_file() const;
   std::filesystem::path weights_file() const;
-  // Loads the trial's checkpoint, if it fits, into the tracked model, optimizer and average.
+  // If the trial has a checkpoint that fits, loads its state into the tracked model, optimizer and average.
   void restore();
-  // Whether the checkpoint file was read or written by this call.
+  // Whether this call has read or written the checkpoint file.
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
-  // Whether the body is between track() and its loop after a restore. The checkpoint already holds the values that the
-  // body logs there.
+  // Whether the trial was restored and the loop of the body has not started. Values that the body logs in this time are
+  // already in the checkpoint.
   bool repeats() const { return restored_ && !looped_; }
-  bool trained = false;                      // Trial::mark_pretrained
-  bool calibrated = false;                   // Trial::calibrate has set values from data
-  void note(const std::string& text) const;  // Trial::note
-  // The metadata of the model's weights file: a model card. If there can be no card, the second string says why.
+  bool trained = false;                      // set by Trial::mark_pretrained()
+  bool calibrated = false;                   // Trial::calibrate() has set values from data
+  void note(const std::string& text) const;  // implements Trial::note()
+  // The metadata of the weights file: the model card. If the model can have no model card, the second string says why.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
-  // Writes the weights file, if --save-weights is given.
+  // If --save-weights is given, writes the weights file.
   void save_weights();
-  // Calls a body and records how it ended (see run_body() in trial.h).
+  // Calls a body, and records how the trial ended (see run_body() in trial.h).
   void call(const std::function<void()>& body);
-  // The outcome for the progress, with the values named in `show`: "loss 1.2  acc 61 %", "diverged at step 3: ...".
+  // The outcome of the trial for the progress, with the values named in `show`: "loss 1.2  acc 61 %", "diverged at step
+  // 3: ...".
   std::string outcome(const std::vector<std::string>& show) const;
 
  private:
@@ -147,7 +148,7 @@ class TrialState {
   static constexpr std::size_t most_pending = 2;
   std::deque<TakenStep> pending_;
   bool ended_ = false, ended_by_value_ = false;
-  StepValues& at(std::int64_t of_step);  // the values that the step logged; adds an empty entry if there is none
+  StepValues& at(std::int64_t of_step);  // the entry of a step in record.metrics; adds an empty entry for a new step
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

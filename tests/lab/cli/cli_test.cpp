@@ -1,4 +1,4 @@
-// Tests of the command line, on a program that has every kind of option.
+// Tests of the command line, with a program that has every kind of option.
 #include "experiments/lab/options/study_options.h"
 
 #include <array>
@@ -23,12 +23,12 @@ namespace {
 using Names = std::vector<std::string>;
 enum class Colour { red, green, blue };
 constexpr auto names_of(Colour) { return std::array{"red", "green", "blue"}; }
-enum class Tone { low, high };  // declares no names
+enum class Tone { low, high };  // an enum that declares no names
 Tone tone_named(const std::string& name) { return name == "deep" ? Tone::low : Tone::high; }
 using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
-// A program "study" with its options.
+// The program "study" with its options.
 struct Study : StudyOptions {
   Names gates{"post", "layerscale"};
   Integers depths{6, 48};
@@ -296,7 +296,7 @@ TEST_CASE("A resumed study may differ only in options that do not change results
   longer["tau"] = 1;
   shorter.erase("steps");
   CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
-  // The record has no --steps, as if the option were newer, and the user does not give it.
+  // The record has no steps, as if the option --steps were newer than the record. The user does not give --steps.
   CHECK(first.cli.difference(shorter.dump()).empty());
   Study given;
   given.parse({"--steps", "200"});
@@ -472,7 +472,7 @@ struct Painted {
   Tone tone = Tone::high;
 };
 
-// A program "paint" with options of enum types.
+// The program "paint", which has options of enum types.
 struct Paint : Painted {
   Cli cli{"paint", "Paints."};
 

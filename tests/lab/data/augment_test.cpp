@@ -65,7 +65,7 @@ TEST_CASE("Placements have all shifts equally often and mirror half of the image
   REQUIRE(columns.size() == 9);
   CHECK(rows.begin()->first == -4);
   CHECK(rows.rbegin()->first == 4);
-  for (const auto& [shift, count] : rows) CHECK(std::abs(count - 1000) < 150);  // five standard deviations
+  for (const auto& [shift, count] : rows) CHECK(std::abs(count - 1000) < 150);  // 150 is five standard deviations
   for (const auto& [shift, count] : columns) CHECK(std::abs(count - 1000) < 150);
   CHECK(std::abs(flips - samples / 2) < 240);
 }

@@ -90,7 +90,7 @@ TEST_CASE("The published CIFAR-100 test file has 100 images of each class") {
   for (const std::int32_t label : set.labels) ++counts[static_cast<std::size_t>(label)];
   CHECK(counts == std::vector<int>(100, 100));
   const Normalization n = normalization_of(set);
-  CHECK(n.mean[0] == Approx(0.507).margin(0.005));  // published for the training set
+  CHECK(n.mean[0] == Approx(0.507).margin(0.005));  // the published mean of the training set
   CHECK(n.mean[1] == Approx(0.487).margin(0.005));
   CHECK(n.mean[2] == Approx(0.441).margin(0.005));
 }

@@ -32,7 +32,7 @@ inline Bytes read_bytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// The bytes compressed as one gzip member.
+// The bytes `content`, compressed as one gzip member.
 inline Bytes gzip(Bytes content) {
   z_stream z{};
   if (::deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -49,7 +49,7 @@ inline Bytes gzip(Bytes content) {
   return out;
 }
 
-// The content of a gzip file, decompressed by zlib's gzip functions.
+// The content of a gzip file. The gzip functions of zlib decompress the file.
 inline Bytes gunzip(const std::filesystem::path& path) {
   gzFile file = ::gzopen(path.c_str(), "rb");
   Bytes out, part(1 << 20);
@@ -67,14 +67,14 @@ inline Bytes idx_file(const std::vector<std::uint32_t>& sizes, const Bytes& cont
   return out;
 }
 
-// Bytes that look like pixels and depend only on the index.
+// `count` bytes that look like pixels. Each byte depends only on its index and on `seed`.
 inline Bytes some_pixels(std::size_t count, std::uint32_t seed = 1) {
   Bytes out(count);
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>((i + seed) * 2654435761u >> 13);
   return out;
 }
 
-// A CIFAR record: label bytes, then 3072 pixel bytes.
+// A CIFAR record: first the label bytes, then 3072 pixel bytes.
 inline Bytes cifar_record(const Bytes& labels, std::uint32_t seed = 1) {
   Bytes out = labels;
   const Bytes pixels = some_pixels(3072, seed);
@@ -82,7 +82,8 @@ inline Bytes cifar_record(const Bytes& labels, std::uint32_t seed = 1) {
   return out;
 }
 
-// The message of the plumb::Error that `f` throws. Checks that it is one line and contains `path`.
+// The message of the plumb::Error that f() throws. The function checks that the message is one line and contains
+// `path`.
 template <class F>
 std::string data_error_of(const std::string& path, F&& f) {
   std::string message;
@@ -97,7 +98,7 @@ std::string data_error_of(const std::string& path, F&& f) {
   return message;
 }
 
-// The folder of the published data sets; it may be missing.
+// The folder of the published data sets. The folder may be missing.
 inline std::filesystem::path real_data() {
   const char* given = std::getenv("PLUMB_TEST_DATA");
   return std::filesystem::path(given ? std::string(given) : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";

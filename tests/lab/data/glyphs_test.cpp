@@ -20,8 +20,8 @@ std::uint64_t fingerprint(const std::uint8_t* bytes, std::int64_t count) {
 }
 
 struct Features {
-  std::size_t count;          // features per sample
-  std::vector<float> values;  // [N, count]
+  std::size_t count;          // number of features of a sample
+  std::vector<float> values;  // features [N, count]
   std::vector<std::int32_t> labels;
 
   std::size_t size() const { return labels.size(); }
@@ -34,8 +34,8 @@ Features pixels_of(const ImageSet& set) {
   return f;
 }
 
-// The amplitudes of five orientations and three wave lengths, summed over 8x8 patches, as features. They are nonlinear
-// functions of linear features of the patches.
+// Features for a linear model: the amplitudes of five orientations and three wave lengths, summed over patches of 8 x 8
+// pixels. An amplitude is a nonlinear function of linear features of the patches.
 Features amplitudes_of(const ImageSet& set) {
   Features f{15, {}, set.labels};
   for (std::int64_t n = 0; n < set.size(); ++n) {
@@ -65,7 +65,7 @@ Features amplitudes_of(const ImageSet& set) {
   return f;
 }
 
-// Trains softmax regression on `train` by gradient descent on batches of 50 and returns its accuracy on `test`.
+// Trains softmax regression on `train` by gradient descent with batches of 50. Returns the accuracy on `test`.
 double softmax_accuracy(const Features& train, const Features& test, int epochs, float rate) {
   const std::size_t d = train.count;
   std::vector<float> w(10 * (d + 1), 0.0f);

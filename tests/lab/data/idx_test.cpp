@@ -139,7 +139,7 @@ TEST_CASE("An IDX header with huge sizes is refused before memory is allocated")
 
 TEST_CASE("IDX sizes whose product overflows to 0 are refused") {
   Pair pair;
-  pair.images = idx_file({1u << 30, 1u << 30, 16}, {});  // 2^64 bytes
+  pair.images = idx_file({1u << 30, 1u << 30, 16}, {});  // the header claims 2^64 bytes
   CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }),
              contains("at most 1024x1024, got a header with 1073741824x16"));
 }
@@ -160,7 +160,7 @@ TEST_CASE("The published Fashion-MNIST files have the documented content") {
   std::vector<int> counts(10, 0);
   for (const std::int32_t label : packed.labels) ++counts[static_cast<std::size_t>(label)];
   CHECK(counts == std::vector<int>(10, 1000));
-  CHECK(packed.labels[0] == 9);  // an ankle boot; label 2 of the next image is a pullover
+  CHECK(packed.labels[0] == 9);  // label 9 is an ankle boot; label 2 of the next image is a pullover
   CHECK(packed.labels[1] == 2);
 
   const TemporaryFolder folder;

@@ -41,7 +41,8 @@ std::string put(const fs::path& path, const std::string& picture) {
   return path.string();
 }
 
-// Makes two classes, each with three images in train/ and one in val/. The second image of a class is taller than wide.
+// Makes a folder with two classes. Each class has three images in train/ and one image in val/. The height of the
+// second image of each class is larger than its width.
 void make_folder(const fs::path& root) {
   Pixels upright = expected("evaluated upright 32 0.9");
   upright.bytes.resize(static_cast<std::size_t>(3 * 32 * 16)), upright.width = 16;
@@ -140,7 +141,7 @@ TEST_CASE("Files without a complete image are refused with an error of one line"
   CHECK_THAT(error({}), contains("the file is empty"));
   const std::string missing = (folder / "none.png").string();
   CHECK_THAT(data_error_of(missing, [&] { read_image(missing); }), contains("no such file"));
-  // Garbage between two scans is skipped. A cut-off file is an error, also after such garbage.
+  // Garbage between two scans is skipped. A file that is cut off is an error, even after such garbage.
   Bytes garbage = read_bytes(golden / "progressive.jpg");
   std::size_t scan = 0, scans = 0;
   for (std::size_t i = 0; i + 1 < garbage.size() && scans < 2; ++i)
@@ -153,7 +154,8 @@ TEST_CASE("Files without a complete image are refused with an error of one line"
     CHECK_THAT(error({garbage.begin(), garbage.begin() + length}), contains("the JPEG is cut off"));
   }
 
-  // A file cut off at any byte or with any byte changed gives an error with its path or an image of the right size.
+  // A file that is cut off at any byte, or in which any byte is changed, gives either an error with the path of the
+  // file or an image of the right size.
   for (const char* name : {"colours.png", "palette.png", "colours.jpg", "progressive.jpg", "grey.jpg"}) {
     CAPTURE(name);
     const Bytes whole = read_bytes(golden / name);
@@ -217,7 +219,7 @@ TEST_CASE("An image folder has classes by name and files at any depth and of any
   CHECK(original(data.train, 0).width == 37);
   CHECK(fitted(data.train, 0).bytes == fitted(expected("colours.png"), 16, 16, 1).bytes);
 
-  // Batches have fitted images, or crops of the whole file. They do not depend on the number of threads.
+  // Batches have fitted images, or crops of the whole image file. The batches do not depend on the number of threads.
   const Normalization plain{{0, 0, 0}, {1, 1, 1}};
   const HostBatch first = evaluation_batch(data.train, plain, 0, 6),
                   again = evaluation_batch(data.train, plain, 0, 6, 4);
@@ -233,7 +235,7 @@ TEST_CASE("An image folder has classes by name and files at any depth and of any
       CHECK((a.images == b.images && a.labels == b.labels && a.share == b.share));
     }
   }
-  RandomStream stream(4, "data.crop", 0, 1);  // for a crop of the file's 37 x 23 pixels, not of the fitted 16 x 16
+  RandomStream stream(4, "data.crop", 0, 1);  // draws a crop of the file's 37 x 23 pixels, not of the fitted 16 x 16
   const Box part = draw_crop(23, 37, 0.08, stream);
   CHECK(augmented(data.train, {4, 0, 0, 0}, {.crop_scale = 1}, {0, 0, 0}).bytes == fitted(data.train, 0).bytes);
   const Pixels cut = augmented(data.train, {4, 0, 1, 0}, {.crop_scale = 0.08}, {0, 0, 0});

@@ -1,4 +1,5 @@
-// Tests the operations on images against timm and Pillow (tests/golden/make_augment.py), and their random draws.
+// Tests of the operations on images against timm and Pillow (tests/golden/make_augment.py), and of the random draws of
+// the augmentation.
 #include "experiments/lab/data/image_ops.h"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::vector<std::string> parts_of(const std::string& name, char separator) {
   return parts;
 }
 
-// The largest difference of two bytes, and the number of bytes that differ.
+// The largest difference between two bytes at the same place, and the number of bytes that differ.
 std::pair<int, int> difference(const Pixels& a, const Pixels& b) {
   REQUIRE((a.channels == b.channels && a.height == b.height && a.width == b.width));
   int largest = 0, count = 0;
@@ -48,7 +49,7 @@ std::pair<int, int> difference(const Pixels& a, const Pixels& b) {
   return {largest, count};
 }
 
-// The largest distance of two empirical distributions (Kolmogorov and Smirnov).
+// The largest distance between two empirical distribution functions (Kolmogorov and Smirnov).
 double distance(std::vector<double> a, std::vector<double> b) {
   std::ranges::sort(a), std::ranges::sort(b);
   double largest = 0;
@@ -68,8 +69,7 @@ TEST_CASE("Every operation of RandAugment equals timm's in both directions") {
     const Pixels image = pixels_of(golden().tensors.at(kind + "/image"));
     const std::vector<std::uint8_t> fill =
         kind == "colour" ? std::vector<std::uint8_t>{120, 110, 100} : std::vector<std::uint8_t>{120};
-    std::map<std::pair<std::string, int>, std::vector<Pixels>>
-        variants;  // the possible results, by operation and level
+    std::map<std::pair<std::string, int>, std::vector<Pixels>> variants;  // possible results, by operation and level
     for (const auto& [name, tensor] : golden().tensors)
       if (const auto parts = parts_of(name, '/');
           parts.size() == 5 && parts[0] == kind && (geometric.contains(parts[1]) ? parts[4] == "bicubic" : true))
@@ -85,7 +85,7 @@ TEST_CASE("Every operation of RandAugment equals timm's in both directions") {
         bool any = false;
         for (std::size_t v = 0; v < expected.size(); ++v) {
           const auto [largest, count] = difference(result, expected[v]);
-          // A value on a rounding boundary may be rounded either way.
+          // The results may differ at values on a rounding boundary, which may be rounded up or down.
           const bool same = largest <= 1 && count <= static_cast<int>(result.bytes.size()) / 100;
           met[v] = met[v] || same, any = any || same;
         }
@@ -137,8 +137,9 @@ TEST_CASE("RandAugment draws operations evenly and applies each with probability
     unchanged += difference(result, image).first == 0;
     apply({.operations = 2}, image, fill, other);
   }
-  // One operation leaves the image unchanged with probability 1/2 + 1/30: it is skipped, or it is auto_contrast, which
-  // keeps an image with values 0 and 255. Two operations: (1/2 + 1/30)^2.
+  // One operation leaves the image unchanged with probability 1/2 + 1/30: the operation is skipped with probability
+  // 1/2, and otherwise it is auto_contrast with probability 1/15. auto_contrast keeps an image that has the values 0
+  // and 255. Two operations leave the image unchanged with probability (1/2 + 1/30)^2.
   CHECK(unchanged / static_cast<double>(count) == Approx(0.284).margin(4 * std::sqrt(0.25 * 0.75 / count)));
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("Resized crops have the same range of areas and of ratios of sides as 
   }
   CHECK((smallest > 0.079 && smallest < 0.09));
   CHECK((largest > 0.97 && largest <= 1));
-  // No draw fits into this image, so the crop is the largest centred part.
+  // No drawn crop fits into this image, so the crop is the largest centred part.
   RandomStream stream(0, "test", 0, 0);
   const Box middle = draw_crop(4, 400, 0.9, stream);
   CHECK((middle.height == 4 && middle.width == 5 && middle.left == 197));
@@ -181,15 +182,15 @@ TEST_CASE("Erasing changes the given share of images and replaces a rectangle by
 }
 
 TEST_CASE("The boxes of crops and of erasing have the same distribution as in torchvision and timm") {
-  // Compares with RandomResizedCrop.get_params and RandomErasing._erase, written here with another random generator:
-  // boxes are drawn until one fits.
+  // Compares the draws with RandomResizedCrop.get_params and RandomErasing._erase. The test repeats these two functions
+  // with another random generator: boxes are drawn until one of the boxes fits.
   constexpr std::int64_t side = 128;
   constexpr int draws = 20000;
   std::mt19937_64 random(1);
   const auto uniform = [&](double low, double high) { return std::uniform_real_distribution(low, high)(random); };
   struct Form {
-    double least, most, ratio;  // smallest and largest share of the area; largest ratio of the sides
-    bool whole;                 // whether a box may be as large as the image
+    double least, most, ratio;  // least and most: shares of the area; ratio: largest ratio of the sides
+    bool whole;                 // true: a box may be as large as the image
     Box (*draw)(RandomStream&);
   };
   for (const Form& form :
@@ -214,7 +215,7 @@ TEST_CASE("The boxes of crops and of erasing have the same distribution as in to
         break;
       }
     }
-    // Of two samples of the same distribution, one pair in 1,500 has a larger distance.
+    // If both samples have the same distribution, a larger distance has a probability of 1 in 1,500.
     const double chance = 2 * std::sqrt(2.0 / draws);
     CHECK(distance(areas, theirs[0]) < chance);
     CHECK(distance(ratios, theirs[1]) < chance);
@@ -231,7 +232,8 @@ TEST_CASE("The boxes of CutMix follow rand_bbox in timm at the time of DeiT") {
     std::vector<float> images(2 * side * side);
     RandomStream stream(0, "test", 0, i);
     shares.push_back(mix_batch(images, 2, 1, side, side, {.cutmix = 1}, stream));
-    const double cut = std::sqrt(1 - std::uniform_real_distribution(0.0, 1.0)(random));  // beta(1, 1)
+    // The share is drawn from Beta(1, 1), the uniform distribution.
+    const double cut = std::sqrt(1 - std::uniform_real_distribution(0.0, 1.0)(random));
     const auto length = static_cast<std::int64_t>(side * cut);
     const auto covered = [&] {
       const std::int64_t middle = std::uniform_int_distribution<std::int64_t>(0, side - 1)(random);
@@ -255,7 +257,7 @@ TEST_CASE("If mixup and CutMix are both on then each is used for half of the bat
     cut += std::ranges::all_of(images, whole);
     CHECK(std::accumulate(images.begin(), images.begin() + 256, 0.0) / 256 == Approx(1 - share).margin(1e-5));
   }
-  CHECK(std::abs(cut - batches / 2) < 50);  // four standard deviations
+  CHECK(std::abs(cut - batches / 2) < 50);  // 50 is four standard deviations
 }
 
 TEST_CASE("Mixup and CutMix keep the returned share of every image") {
@@ -284,7 +286,8 @@ TEST_CASE("Mixup and CutMix keep the returned share of every image") {
     }
     if (!cut) CHECK(mean == Approx(0.5).margin(0.05));
   }
-  // A box with the relative side s is clipped at the border. Its mean area is (s - s^2 / 4)^2, and s^2 is uniform.
+  // A box with the relative side s is clipped at the border. The mean area of the box is (s - s^2 / 4)^2, and s^2 is
+  // uniform.
   double mean = 0;
   for (std::int64_t item = 0; item < 500; ++item) {
     std::vector<float> images(2 * 64 * 64);

@@ -6,7 +6,7 @@ using namespace plumb::lab;
 using namespace plumb::test;
 
 TEST_CASE("The normalization has the mean and standard deviation of each channel scaled to 0..1") {
-  // Channel 0 repeats 0 0 255 255; channel 1 is constant, 51.
+  // Channel 0 repeats the values 0 0 255 255. Channel 1 has the constant value 51.
   const ImageSet set{2, 2, 2, 10, {0, 0, 255, 255, 51, 51, 51, 51, 255, 255, 0, 0, 51, 51, 51, 51}, {3, 4}};
   const Normalization n = normalization_of(set);
   REQUIRE(n.mean.size() == 2);

@@ -111,13 +111,13 @@ TEST_CASE("A flipped bit in gzip data causes an error or does not change the con
   const Bytes content = some_pixels(200), packed = gzip(content);
   int errors = 0;
   for (std::size_t bit = 16; bit < 8 * packed.size();
-       ++bit) {  // the first 16 bits are the magic number; without it the file is plain
+       ++bit) {  // begins after the first 16 bits, the magic number; without it the file is plain
     Bytes damaged = packed;
     damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
     const std::string path = write_bytes(folder / "damaged.gz", damaged);
     try {
       const Bytes got = read_all(path, 64);
-      CHECK(got == content);  // the bit does not affect the content, such as a bit of the time stamp
+      CHECK(got == content);  // the content does not depend on this bit, such as a bit of the time stamp
     } catch (const plumb::Error& e) {
       ++errors;
       CHECK_THAT(e.what(), contains(path));

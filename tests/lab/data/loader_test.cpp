@@ -18,7 +18,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Images of 2x4x4 bytes. Image i has the label i, so that a label identifies the image.
+// Images of 2 x 4 x 4 bytes. Image i has the label i, so a label identifies an image.
 ImageSet numbered_set(std::int64_t count) {
   ImageSet set{2, 4, 4, count, some_pixels(static_cast<std::size_t>(count) * 32), {}};
   for (std::int64_t i = 0; i < count; ++i) set.labels.push_back(static_cast<std::int32_t>(i));
@@ -44,7 +44,7 @@ TEST_CASE("The order of an epoch is a permutation that depends on seed and epoch
   CHECK(order != epoch_order(1000, 6, 2));
   CHECK(epoch_order(1, 5, 2) == std::vector<std::int64_t>{0});
   CHECK(epoch_order(10, 0, 0) ==
-        std::vector<std::int64_t>{5, 1, 9, 7, 0, 8, 6, 2, 4, 3});  // must not change between versions
+        std::vector<std::int64_t>{5, 1, 9, 7, 0, 8, 6, 2, 4, 3});  // this order must not change between versions
 }
 
 TEST_CASE("Every sample has every position equally often") {
@@ -54,7 +54,7 @@ TEST_CASE("Every sample has every position equally often") {
     for (std::size_t i = 0; i < 5; ++i) ++places[i][static_cast<std::size_t>(order[i])];
   }
   for (const auto& row : places)
-    for (const int count : row) CHECK(std::abs(count - 1000) < 142);  // five standard deviations
+    for (const int count : row) CHECK(std::abs(count - 1000) < 142);  // 142 is five standard deviations
 }
 
 TEST_CASE("Training batches follow the order of the epoch and leave out its remainder") {
@@ -219,8 +219,8 @@ TEST_CASE("Repeated images follow each other with different augmentation also ac
     CHECK(labels[i] == order[i / 3]);
     if (i % 3 > 0) alike += images[i] == images[i - 1];
   }
-  CHECK(alike < 4);  // there are 50 placements
-  // The first copy equals the image without repeats.
+  CHECK(alike < 4);  // two images agree by chance, because there are only 50 placements
+  // The first copy of an image equals the image without repeats.
   augment.repeats = 1;
   BatchLoader once(set, plain, {.batch = 8, .seed = 5, .augment = augment});
   const HostBatch first = once.next();
@@ -249,7 +249,7 @@ TEST_CASE(
     const Batch batch = to_tensors(mixed, set);
     std::vector<double> reversed(mixed.labels.rbegin(), mixed.labels.rend());
     CHECK(batch.others.values() == reversed);
-    // The loss equals that of a soft target with both labels, smoothed as in timm.
+    // The loss equals the cross-entropy with a soft target of both labels, which is smoothed as in timm.
     const plumb::Tensor logits = plumb::random_normal({6, 12}, 3, "logits");
     std::vector<double> target(6 * 12, 0.1 / 12);
     for (std::size_t i = 0; i < 6; ++i) {

@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Writes a small set in the format of MNIST. `first_label` distinguishes sets.
+// Writes a small set in the format of MNIST. Sets with different `first_label` have different pixels and first labels.
 void write_idx_set(const fs::path& dir, std::uint8_t first_label, bool packed) {
   const auto put = [&](const std::string& name, const Bytes& bytes) {
     write_bytes(dir / (packed ? name + ".gz" : name), packed ? gzip(bytes) : bytes);
@@ -145,7 +145,7 @@ TEST_CASE("The published data sets can be opened from their parent folder") {
   CHECK(data.validation.size() == 10'000);
   const Normalization n = normalization_of(data.train);
   CHECK(n.mean[0] ==
-        Approx(0.2860406 * 784 / 1024).margin(1e-5));  // the known mean of the 28x28 images, with the border of zeros
+        Approx(0.2860406 * 784 / 1024).margin(1e-5));  // the known mean of the 28 x 28 images, with the border of zeros
 }
 
 TEST_CASE("The published CIFAR-100 can be opened from a folder of .gz files") {
@@ -156,6 +156,6 @@ TEST_CASE("The published CIFAR-100 can be opened from a folder of .gz files") {
   fs::create_symlink(fs::absolute(real / "test.bin.gz"), folder / "test.bin.gz");
   const ImageData data = open_data("cifar-100", folder.path());
   CHECK(data.train.size() == 10'000);
-  CHECK(data.train.labels[0] == 19);  // class 19: cattle
+  CHECK(data.train.labels[0] == 19);  // class 19 is cattle
   CHECK(data.train.pixels[0] == 255);
 }

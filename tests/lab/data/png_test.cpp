@@ -1,4 +1,4 @@
-// Tests of PNG files of every kind against the values that Pillow reads. The files are written here;
+// Tests of PNG files of every kind against the values that Pillow reads. The tests write the files.
 // tests/golden/make_images.py writes the same images for Pillow.
 #include <cstdio>
 
@@ -18,12 +18,12 @@ constexpr std::size_t height = 13, width = 21;
 enum ColourType : std::uint8_t { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha = 6 };
 
 struct Kind {
-  std::string name;  // key in the file of Pillow's values
+  std::string name;  // the key of this image in the file of Pillow's values
   ColourType type;
   std::size_t channels, bits;
 
   std::size_t row_bytes(std::size_t pixels) const { return (pixels * channels * bits + 7) / 8; }
-  // The pixels row by row. Each row begins with a new byte.
+  // The pixels, row by row. Each row begins with a new byte.
   Bytes pixels() const { return some_pixels(height * row_bytes(width), 1); }
 };
 
@@ -37,11 +37,11 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-// Options of the written file.
+// The options of the written file.
 struct Form {
-  bool interlaced = false, transparent = false;  // Adam7 interlacing; a tRNS chunk
-  bool colour_spaces = false;                    // chunks that name colour spaces other than sRGB
-  bool broken_note = false;                      // a text chunk with a wrong checksum, about which libpng warns
+  bool interlaced = false, transparent = false;  // Adam7 interlacing; with a tRNS chunk
+  bool colour_spaces = false;                    // with chunks that name colour spaces other than sRGB
+  bool broken_note = false;                      // with a text chunk whose wrong checksum makes libpng warn
 };
 
 void put_number(Bytes& out, std::size_t value, int bytes = 4) {
@@ -64,8 +64,8 @@ Bytes deflated(const Bytes& data) {
   return out;
 }
 
-// Appends the lines of one pass, each after its filter byte 0: every dx-th pixel from the column `left` on, in every
-// dy-th row from the row `top` on.
+// Appends the lines of one pass of interlacing. A line has the filter byte 0 and then every dx-th pixel from the column
+// `left` on. The pass has every dy-th row from the row `top` on.
 void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t left, std::size_t top, std::size_t dx,
                std::size_t dy) {
   if (left >= width) return;
@@ -84,7 +84,8 @@ void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t le
   }
 }
 
-// The tRNS chunk: makes the colour of the first pixel transparent, or gives each palette colour an opacity.
+// The tRNS chunk of an image. The chunk makes the colour of the first pixel transparent, or gives each palette colour
+// an opacity.
 Bytes transparency(const Kind& kind, const Bytes& pixels, std::size_t colours) {
   if (kind.type == palette) return some_pixels(colours, 3);
   Bytes chunk;
@@ -95,7 +96,8 @@ Bytes transparency(const Kind& kind, const Bytes& pixels, std::size_t colours) {
 
 Bytes png_file(const Kind& kind, const Form& form) {
   const Bytes pixels = kind.pixels();
-  const std::size_t colours = std::min<std::size_t>(1u << kind.bits, 200);  // fewer than an image of 8 bits uses
+  // An image of 8 bits uses more colours than this palette has.
+  const std::size_t colours = std::min<std::size_t>(1u << kind.bits, 200);
   Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, header, lines;
   put_number(header, width);
   put_number(header, height);
@@ -126,7 +128,8 @@ Bytes png_file(const Kind& kind, const Form& form) {
   return file;
 }
 
-// The expected values: Pillow's, except for 16-bit grey, which Pillow clips to 255; there the high byte.
+// The expected values: the values of Pillow, except for grey of 16 bits. Pillow clips 16-bit grey to 255, so the
+// expected values are the high bytes instead.
 Bytes expected(const Kind& kind, bool transparent) {
   if (kind.name == "grey 16") {
     const Bytes pixels = kind.pixels();
@@ -169,7 +172,7 @@ TEST_CASE("A PNG of any kind that is cut off or damaged gives an error of one li
       CAPTURE(kind.name, interlaced);
       const Bytes whole = png_file(kind, {.interlaced = interlaced, .transparent = true});
       const std::string path = (folder / "a.png").string();
-      const std::size_t end = whole.size() - 12;  // the end of the image data; only the IEND chunk follows
+      const std::size_t end = whole.size() - 12;  // end of the image data; only the IEND chunk follows
       for (std::size_t length = 8; length < end; length += length + 20 < end ? 17 : 1) {
         write_bytes(path, {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)});
         CHECK_THAT(data_error_of(path, [&] { read_image(path); }), contains("too soon"));

@@ -15,7 +15,7 @@ using namespace plumb::test;
 
 namespace {
 
-// 60 images of one pixel, whose value is the index of the image. Three classes have 30, 20 and 10 images.
+// 60 images of one pixel. The value of the pixel is the index of the image. Three classes have 30, 20 and 10 images.
 ImageSet numbered() {
   ImageSet set{1, 1, 1, 3, {}, {}};
   for (int i = 0; i < 60; ++i) {
@@ -41,7 +41,7 @@ TEST_CASE("A split draws the same share of every class and puts every image into
   std::set<std::uint8_t> seen;
   for (const ImageSet* side : {&s.part, &s.rest}) {
     CHECK((side->channels == 1 && side->height == 1 && side->width == 1 && side->classes == 3));
-    CHECK(std::is_sorted(side->pixels.begin(), side->pixels.end()));  // in the order of the set
+    CHECK(std::is_sorted(side->pixels.begin(), side->pixels.end()));  // the images are in the order of the set
     for (std::size_t i = 0; i < side->pixels.size(); ++i) {
       CHECK(seen.insert(side->pixels[i]).second);
       CHECK(side->labels[i] == set.labels[side->pixels[i]]);
@@ -75,6 +75,6 @@ TEST_CASE("A share that leaves a part without images is refused") {
   for (double share : {0.0, 1.0, -0.5, std::nan("")})
     CHECK_THAT(error_of([&] { split(numbered(), share); }), contains("expected a share above 0 and below 1"));
   CHECK_THAT(error_of([] { split(numbered(), 0.001); }), contains("got 0.001 of 60 images in 3 classes"));
-  CHECK(split(numbered(), 0.999).rest.size() == 3);  // every class keeps an image
+  CHECK(split(numbered(), 0.999).rest.size() == 3);  // one image of each of the three classes
   CHECK_THAT(error_of([] { split(ImageSet{}, 0.5); }), contains("[split]"));
 }

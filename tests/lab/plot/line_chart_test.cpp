@@ -28,7 +28,7 @@ Plot a_plot() {
   return plot;
 }
 
-// The d attribute of the line of series `index`. Lines are the paths without fill and with stroke-linejoin.
+// The d attribute of the line of series `index`. Lines are the <path> elements without fill and with stroke-linejoin.
 std::string line_of(const std::string& svg, std::size_t index = 0) {
   std::size_t end = svg.find(" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.8\" stroke-linejoin");
   for (; index > 0; --index)

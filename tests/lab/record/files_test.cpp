@@ -1,4 +1,4 @@
-// Compares the columns that docs/files.md documents with those in the files that studies write.
+// Compares the columns that docs/files.md documents with the columns in the files that studies write.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Columns = std::map<std::string, std::set<std::string>>;  // file and its columns
+using Columns = std::map<std::string, std::set<std::string>>;  // each file with its columns
 
-// The columns that docs/files.md documents: the first cells of the table rows "| `name` | meaning |" below the heading
-// of each file.
+// The columns that docs/files.md documents. A column is the first cell of a table row "| `name` | meaning |" below the
+// heading of its file.
 Columns documented() {
   Columns columns;
   std::ifstream page(fs::path(PLUMB_SOURCE_DIR) / "docs/files.md");
@@ -36,7 +36,8 @@ Columns documented() {
   return columns;
 }
 
-// The documented name of a column: <axis> for the axes and <value> for the values that only these studies have.
+// The name under which docs/files.md documents a column: <axis> for an axis, and <value> for a value that only these
+// studies have.
 std::string general(const std::string& name) {
   if (name == "gate" || name == "size") return "<axis>";
   return name == "own" ? "<value>" : name;
@@ -51,8 +52,8 @@ void read_csv(Columns& columns, const std::string& file, const fs::path& path) {
   for (std::string cell; std::getline(cells, cell, ',');) columns[file].insert(general(cell));
 }
 
-// Adds the columns of the files in a study folder. `depth_and_rate_are_axes`: depth and learning rate are axes of the
-// study; comparisons and maps have them as separate columns.
+// Adds the columns of the files in a study folder. `depth_and_rate_are_axes` says whether depth and learning rate are
+// axes of the study. Comparisons and maps have depth and learning rate as separate columns.
 void read_folder(Columns& columns, const fs::path& folder, bool depth_and_rate_are_axes) {
   Columns found;
   for (const char* name : {"results.csv", "claims.csv", "comparisons.csv", "layers.csv"})
@@ -105,7 +106,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
                        {"--dim", "8", "--batch", "4", "--steps", "3", "--seeds", "0..1", "--eval-every", "2",
                         "--eval-images", "20", "--no-progress", "--out", "a"});
   INFO(e.err);
-  REQUIRE(e.status == 1);  // one trial failed
+  REQUIRE(e.status == 1);  // status 1, because one trial failed
   read_folder(columns, folder / "a", true);
   // A study with a custom training loop and the axis steps.
   const auto loop = [](int argc, const char* const* argv) {
@@ -121,8 +122,8 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
   read_folder(columns, folder / "b", false);
   for (auto& [file, names] : columns)
     if (names.erase("steps") && file == "metrics.jsonl") names.insert("<axis>");
-  columns["results.csv"].insert("steps");  // a column in the first study, an axis in the second
-  // Only the custom loop measures these values.
+  columns["results.csv"].insert("steps");  // a column in the first study, but an axis in the second study
+  // Only the custom loop measures the values "loss" and "lr".
   columns["results.csv"].erase("loss"), columns["results.csv"].erase("lr");
   const Columns said = documented();
   for (const auto& [file, names] : columns) {

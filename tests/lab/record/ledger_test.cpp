@@ -59,7 +59,7 @@ TEST_CASE("A damaged line is reported by its number and does not affect other li
   }
   const std::string whole = read_file(file);
   const std::size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1;
-  // Change every seventh byte of the second line, one at a time.
+  // The loop changes every seventh byte of the second line, one byte at a time.
   for (std::size_t at = second; at + 1 < third; at += 7) {
     std::string text = whole;
     text[at] = text[at] == '7' ? '8' : '7';
@@ -72,7 +72,8 @@ TEST_CASE("A damaged line is reported by its number and does not affect other li
     CHECK(ledger.find("c", "c0de"));
     CHECK_FALSE(ledger.find("b", "c0de"));
   }
-  // Cut the file within its last line, as if the process had been killed: the next entry begins a new line.
+  // The loop cuts the file within its last line, as if the process had been killed. The next entry then begins a new
+  // line.
   for (std::size_t length = third; length < whole.size(); length += 5) {
     { std::ofstream(file, std::ios::binary) << whole.substr(0, length); }
     Ledger(file).append(entry("d", 1));

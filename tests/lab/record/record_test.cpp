@@ -1,4 +1,4 @@
-// Tests of points, of records and of the files that are written from them.
+// Tests of points, of records and of the files that are written from records.
 #include "experiments/lab/record/record.h"
 
 #include <cmath>

@@ -24,7 +24,7 @@ using test::TemporaryFolder;
 
 namespace {
 
-// A study program that opens its run folder with the given arguments.
+// A program of a study that opens its study folder with the given arguments.
 struct Study {
   StudyOptions options;
   Cli cli;
@@ -61,7 +61,7 @@ std::string usage_error(const Study& study) {
   return {};
 }
 
-// A run folder of a finished study.
+// The study folder of a finished study.
 struct FinishedRun : TemporaryFolder {
   std::string out = (path() / "run").string();
   fs::path file(const char* name) const { return fs::path(out) / name; }
@@ -243,7 +243,7 @@ TEST_CASE("new figures replace those of an earlier call and other files stay", "
                                                                "loss-depth-6-lr-0-001.csv", "overview.svg",
                                                                "overview.csv", "paper.svg"});
   CHECK(read_file(run.file("figures/overview.csv")) == "b\n");
-  put(run.file("figures/.figures"), "../run.json\n..\n\nnotes.txt\noverview.svg\n");  // a damaged list
+  put(run.file("figures/.figures"), "../run.json\n..\n\nnotes.txt\noverview.svg\n");  // a damaged list of figures
   put(run.file("figures/notes.txt"));
   write_figures(run.out, {{"ranking", "<svg/>", "a\n"}});
   CHECK(fs::exists(run.file("run.json")));
@@ -286,7 +286,7 @@ TEST_CASE("overwriting refuses a folder with any other file", "[experiments]") {
   CHECK(read_file(run.file("results.csv")) == "old");
   fs::remove(run.file("notes.txt"));
   fs::remove(run.file("results.csv"));
-  fs::create_directory(run.file("results.csv"));  // a folder, not the file of a study
+  fs::create_directory(run.file("results.csv"));  // a folder with the name of a file of the study
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds results.csv"));
   CHECK(names_in(run.out).size() == 5);
 }

@@ -15,7 +15,7 @@ using plumb::test::interrupted_by;
 
 namespace {
 
-// Returns the exit status of a child process that runs `body`.
+// Runs `body` in a child process and returns the exit status of the child process.
 template <class F>
 int status_of_child(F body) {
   const pid_t child = ::fork();

@@ -27,7 +27,7 @@ const ProgressState moment{.run = 3,
                            .fraction = 0.5};
 constexpr ProgressStyle ascii{.utf8 = false, .colour = false}, utf8{.utf8 = true, .colour = false};
 
-// A sweep that writes its progress into a file. The test sets the time and the terminal's width.
+// A sweep that writes its progress into a file. The test sets the time and the width of the terminal.
 class Sweep {
  public:
   explicit Sweep(Mode mode, std::vector<ProgressArm> trials = {{"pre depth 6", 6}, {"post depth 48", 48}}) {
@@ -44,7 +44,7 @@ class Sweep {
     std::fclose(file_);
   }
 
-  // The text written since the last call.
+  // The text that was written since the last call of written().
   std::string written() {
     std::string text(static_cast<std::size_t>(std::ftell(file_)) - read_, '\0');
     const ssize_t got = ::pread(::fileno(file_), text.data(), text.size(), static_cast<off_t>(read_));
@@ -174,7 +174,7 @@ TEST_CASE("all rows of a bar that a narrower terminal wrapped are removed", "[ex
   sweep.written();
   sweep.time += 1;
   sweep.progress->step(0, 50, 1, 1e-3);
-  const int columns = display_width(sweep.written()) - 1;  // without the \r
+  const int columns = display_width(sweep.written()) - 1;  // - 1 for the leading \r
   REQUIRE(columns > 60);
   REQUIRE(columns <= 67);
   sweep.width = 30;
@@ -214,12 +214,12 @@ TEST_CASE("the time left weighs trials by cost and counts only the steps that we
   sweep.progress->skip(0);
   sweep.progress->begin(1, 100);
   sweep.time += 15;
-  sweep.progress->step(1, 50, 1, 1e-3);  // cost 15 took 15 s; 15 + 40 + 20 remain
+  sweep.progress->step(1, 50, 1, 1e-3);  // a cost of 15 took 15 s; costs of 15, 40 and 20 remain
   CHECK_THAT(sweep.written(), contains("2/4  b") && contains("ETA 1:15"));
   sweep.progress->finish(1, false, "diverged at step 50");
   sweep.progress->begin(2, 100);
   sweep.time += 20;
-  sweep.progress->step(2, 50, 1, 1e-3);  // cost 35 took 35 s; 20 + 20 remain
+  sweep.progress->step(2, 50, 1, 1e-3);  // a cost of 35 took 35 s; costs of 20 and 20 remain
   CHECK_THAT(sweep.written(), contains("3/4  c") && contains("ETA 40 s"));
 }
 
@@ -275,13 +275,13 @@ TEST_CASE("with several running trials the bar shows the oldest and the number o
   sweep.progress->step(0, 5, 2, 1e-3);
   const std::string both = sweep.written();
   CHECK_THAT(both, contains("2/3  a (+1)") && contains("loss 2"));
-  CHECK_THAT(both, contains("ETA 33 s"));  // cost 15 took 20 s; 25 remain
+  CHECK_THAT(both, contains("ETA 33 s"));  // a cost of 15 took 20 s; a cost of 25 remains
   sweep.progress->finish(0, true, "loss 2");
   CHECK_THAT(sweep.written(), contains("ok   a  loss 2  20 s\n") && contains("2/3  b"));
   sweep.progress->finish(1, true, "loss 1");
   const std::size_t late = sweep.progress->add({"d", 1});
   sweep.progress->begin(late, 10);
-  sweep.progress->goes_on(late, 4);  // continues from a checkpoint
+  sweep.progress->goes_on(late, 4);  // the trial continues from a checkpoint
   sweep.time += 3;
   sweep.progress->step(late, 7, 1, 1e-3);
   CHECK_THAT(sweep.written(), contains("3/4  d") && contains("1.00 steps/s"));

@@ -11,8 +11,8 @@ using nn::Schedule;
 
 namespace {
 
-// The tokens are a class token and 4 x 4 patches, and each token is a unit vector. Queries and keys are 0, and values
-// are the tokens, so the attention's output for a query is the vector of its attention weights.
+// The tokens are a class token and 4 x 4 patches, and each token is a unit vector. Queries and keys are 0, and the
+// values are the tokens. The output of the attention for a query is therefore the vector of its attention weights.
 constexpr std::int64_t side = 4, tokens = side * side + 1;
 
 std::unique_ptr<nn::Stack> stack_of(DropShape shape, Schedule schedule) {

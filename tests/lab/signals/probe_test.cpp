@@ -18,7 +18,7 @@ using nn::Norm;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more methods
+const std::vector<std::string> built_in_gates = nn::method_names();  // the methods before a test registers more methods
 
 // The gate x + (1/2, -1/4) * f(x), without a norm.
 struct TwoNumbers : nn::ScaleGate {
@@ -39,14 +39,15 @@ void set(nn::Stack& stack, const std::string& name, const std::vector<double>& v
   FAIL("no parameter " + name);
 }
 
-// Sets q = k = x and v = 0, so the attention's output is (2, 4), and makes the MLP's output (0, 0).
+// Sets q = k = x and v = 0, so that the output of the attention is (2, 4). Sets the weights of the MLP so that the
+// output of the MLP is (0, 0).
 void make_simple(nn::Stack& stack) {
   set(stack, "blocks.0.attn.qkv.weight", {1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0});
   set(stack, "blocks.0.attn.qkv.bias", {0, 0, 0, 0, 0, 0});
   set(stack, "blocks.0.attn.proj.weight", {0, 0, 0, 0});
   set(stack, "blocks.0.attn.proj.bias", {2, 4});
   set(stack, "blocks.0.mlp.fc1.weight", {0, 0, 0, 0});
-  set(stack, "blocks.0.mlp.fc1.bias", {-100, -100});  // gelu and its slope are 0 there
+  set(stack, "blocks.0.mlp.fc1.bias", {-100, -100});  // gelu and its slope are 0 at -100
   set(stack, "blocks.0.mlp.fc2.weight", {0, 0, 0, 0});
   set(stack, "blocks.0.mlp.fc2.bias", {0, 0});
 }
@@ -64,7 +65,7 @@ nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = 
                   .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
-// The passport of a forward pass, without gradients.
+// The passport of a forward pass without gradients.
 lab::LayerStats forward_passport(nn::ViT& model) {
   const NoGrad no_grad;
   const Tensor images = random_normal({8, 1, 32, 32}, 3, "images");
@@ -94,7 +95,7 @@ TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") 
   nn::Stack stack = two_channel_stack();
   make_simple(stack);
   nn::Sgd sgd(stack.parameters(), {.lr = 0.1});
-  // Two samples of two tokens, with norms sqrt(2) and 5.
+  // Two samples of two tokens. The norms of the samples are sqrt(2) and 5.
   const Tensor x = tensor({1, 0, 0, 1, /**/ 3, 0, 0, 4}, {2, 2, 2});
 
   lab::SignalProbe probe(stack);
@@ -113,7 +114,7 @@ TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") 
   CHECK(attn.branch == "attn");
   CHECK(attn.norm == Norm::none);
   CHECK(attn.stream_norm == Approx((std::sqrt(2) + 5) / 2));
-  CHECK(attn.branch_norm == Approx(2));  // (1, -1) for each of two tokens
+  CHECK(attn.branch_norm == Approx(2));  // the branch adds (1, -1) to each of two tokens
   CHECK(attn.ratio == Approx((2 / std::sqrt(2) + 2.0 / 5) / 2));
   CHECK(attn.cosine == Approx((0 + -1.0 / 10) / 2));
   CHECK(attn.mean_square == Approx(33.0 / 8));
@@ -121,7 +122,7 @@ TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") 
   CHECK(attn.gate_mean.value() == Approx(0.375));
   CHECK(attn.gate_min.value() == Approx(0.25));
   CHECK(attn.gate_max.value() == Approx(0.5));
-  CHECK(attn.grad_norm == Approx(std::sqrt(5)));  // only proj.bias: 4 tokens x (1/2, -1/4)
+  CHECK(attn.grad_norm == Approx(std::sqrt(5)));  // only proj.bias has a gradient: 4 tokens x (1/2, -1/4)
   CHECK(attn.update.value() == Approx(0.1 * std::sqrt(5) / std::sqrt(2 + 2 + 20)));
   // The logits of the four queries are (1, 0), (0, 1), (9, 0) and (0, 16), each divided by sqrt(2).
   const auto entropy = [](double s) {
@@ -151,7 +152,7 @@ TEST_CASE("passport: uniform attention has entropy ln T and heads are separate")
   nn::initialize(stack, 0);
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
-  // The logits are 5 / sqrt(2) in the first head and 21 / sqrt(2) in the second.
+  // The logits are 5 / sqrt(2) in the first head and 21 / sqrt(2) in the second head.
   set(stack, "blocks.0.attn.qkv.bias", {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});
   lab::SignalProbe probe(stack);
   Gradients g = backward(sum(stack(random_normal({6, 5, 4}, 0, "x"))));
@@ -243,7 +244,7 @@ TEST_CASE("passport: the share of dropped keys is measured under talking heads t
   REQUIRE(passport.branches[0].drop_ratio.has_value());
   CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
   CHECK(passport.branches[0].empty_rows.has_value());
-  CHECK_FALSE(passport.branches[0].entropy.has_value());  // unknown for mixed scores
+  CHECK_FALSE(passport.branches[0].entropy.has_value());  // the entropy of mixed scores is unknown
   CHECK_FALSE(passport.branches[1].drop_ratio.has_value());
 }
 
@@ -263,7 +264,7 @@ TEST_CASE("passport: for every method the change compares the stream before and 
         if (std::string(j.branch.kind()) == "attn") before_attention = j.stream;
         Tensor y = j.gate.combine(j.stream, j.branch_value);
         if (gate == "b2t" && std::string(j.branch.kind()) == "mlp")
-          y = y + before_attention;  // the shortcut past its norm
+          y = y + before_attention;  // the shortcut bypasses the norm of the attention
         double ratios = 0;
         for (std::int64_t b = 0; b < 4; ++b) {
           const Tensor x = slice(j.stream, 0, b, b + 1), d = slice(y, 0, b, b + 1) - x;
@@ -279,7 +280,7 @@ TEST_CASE("passport: for every method the change compares the stream before and 
 }
 
 TEST_CASE("passport: a gate that depends on the stream is measured on the stream") {
-  struct Highway : nn::Gate {  // (1 - t) x + t f, t = sigmoid(W x + b)
+  struct Highway : nn::Gate {  // (1 - t) x + t f(x), where t = sigmoid(W x + b)
     explicit Highway(const nn::GateContext& c)
         : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
           b(parameter("b", {c.dim}, nn::Init::constant(3), Role::gate)) {}
@@ -312,7 +313,7 @@ TEST_CASE("passport: fresh networks of built-in methods give no warning") {
 }
 
 TEST_CASE("passport: a method that breaks its growth law gives a warning") {
-  struct Doubling : nn::Gate {  // the branches of a block count twice as much as those of the block before
+  struct Doubling : nn::Gate {  // the branches of a block add twice as much as the branches of the block before
     explicit Doubling(const nn::GateContext& c) : factor(std::exp2(c.block)) {}
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + factor * branch; }
     double factor;
@@ -365,5 +366,5 @@ TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with 
                     .gate = "peri_ln",
                     .drop_path = {.rate = 0.5},
                     .pool = nn::Pool::token});
-  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // the Jacobian uses evaluation mode
+  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // the Jacobian is measured in evaluation mode
 }

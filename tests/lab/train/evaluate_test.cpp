@@ -1,4 +1,4 @@
-// Tests of evaluate() with any model that maps images to logits.
+// Tests of evaluate() with models and functions that map images to logits.
 #include "experiments/lab/train/train.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ lab::ImageSet five_pixels() {
 }
 const lab::Normalization as_it_is{.mean = {0}, .std = {1}};
 
-// Predicts class 0 for black and class 1 for white pixels; in training mode class 2 for all.
+// Predicts class 0 for black pixels and class 1 for white pixels. In training mode, predicts class 2 for all pixels.
 struct Threshold : nn::Layer {
   Threshold() : Layer("Threshold") { child("inner", inner); }
   struct Inner : nn::Module {
@@ -48,7 +48,7 @@ TEST_CASE("a layer is evaluated in evaluation mode and then has its former modes
   CHECK(model.training());
   CHECK(model.inner.training());
 
-  model.inner.eval();  // a child that stays in evaluation mode, such as a frozen batch norm
+  model.inner.eval();  // a child layer that stays in evaluation mode, such as a frozen batch norm
   lab::evaluate(model, five_pixels(), as_it_is);
   CHECK(model.training());
   CHECK_FALSE(model.inner.training());
@@ -69,7 +69,7 @@ TEST_CASE("the former modes are restored if the model throws") {
 TEST_CASE("any function from images to logits is evaluated without changes") {
   Threshold model;
   CHECK(lab::evaluate([&](const Tensor& images) { return model(images); }, five_pixels(), as_it_is).accuracy ==
-        0.2);  // still in training mode
+        0.2);  // the model is still in training mode
   const Tensor weight = variable(tensor({-1, 1, 0}, {3, 1}));
   bool recorded = false;
   const auto linear_model = [&](const Tensor& images) {
@@ -80,7 +80,7 @@ TEST_CASE("any function from images to logits is evaluated without changes") {
   const lab::Evaluation evaluation = lab::evaluate(linear_model, five_pixels(), as_it_is, 3);
   CHECK(evaluation.accuracy == 0.8);
   CHECK_FALSE(recorded);
-  // The logits are (0.5, 0, 0) for black and (-0.5, 1, 0) for white.
+  // The logits are (0.5, 0, 0) for black pixels and (-0.5, 1, 0) for white pixels.
   const double black = std::log(std::exp(0.5) + 2), white = std::log(std::exp(-0.5) + std::exp(1.0) + 1);
   CHECK(evaluation.loss == Approx((2 * (black - 0.5) + black + 2 * (white - 1)) / 5).epsilon(1e-6));
 }

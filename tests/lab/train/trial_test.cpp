@@ -32,7 +32,8 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
   int first_step = -1;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("kept", "Kept.");
-    study.axis<std::string>("--gates", {"admin_profile"}, "Gates");  // sets initial values from the first batch
+    // The method admin_profile sets initial values from the first batch.
+    study.axis<std::string>("--gates", {"admin_profile"}, "Gates");
     return study.run(argc, argv, [&](Trial& trial) {
       nn::ViT model(trial.vit({.depth = 2}));
       first_step = -1;
@@ -59,7 +60,7 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
   CHECK(first_step == 7);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
-  CHECK(checkpoint_in(folder / "a").empty());  // deleted, because the trial is complete
+  CHECK(checkpoint_in(folder / "a").empty());  // the checkpoint is deleted when the trial is complete
 }
 
 TEST_CASE("a checkpoint that does not fit is named and the trial starts from the beginning") {
@@ -112,9 +113,9 @@ TEST_CASE("a checkpoint that does not fit is named and the trial starts from the
              contains("starts from the beginning") && contains("expected the state of a trial of format"));
   CHECK(began == 0);
   std::string bit = good;
-  bit[bit.size() - 5] ^= 1;  // a bit of a tensor
+  bit[bit.size() - 5] ^= 1;  // changes a bit of a tensor
   CHECK_THAT(resumed(bit), contains("starts from the beginning") && contains("got a file that was changed"));
-  // A checkpoint of other code is kept under a new name.
+  // A checkpoint that other code wrote is kept under a new name.
   TrialCheckpoint c = [&] {
     std::ofstream(checkpoint, std::ios::binary) << good;
     return read_checkpoint(checkpoint);
@@ -149,7 +150,7 @@ TEST_CASE("a trial evaluates some images while it trains and saves its weights")
   CHECK(evaluated[0].first == 1);
   CHECK(evaluated[1].first == 3);
   for (const auto& [step, accuracy] : evaluated) CHECK(accuracy * 50 == Approx(std::round(accuracy * 50)).margin(1e-9));
-  // The saved weights reach the recorded accuracy.
+  // A model with the saved weights has the recorded accuracy.
   nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
   nn::load_weights(model, folder / "a/weights/depth-1-epsilon-0.1-seed-0.safetensors");
   const ImageData data = open_data("glyphs", "");
@@ -189,7 +190,7 @@ TEST_CASE("a custom loop supports checkpoints and evaluation only after track()"
     CHECK(e.status == 2);
     CHECK_THAT(e.err,
                contains(flag[0] + ": this program does not support the option") && contains("track(model, optimizer)"));
-    CHECK_FALSE(std::filesystem::exists(folder / "u"));  // refused before the start
+    CHECK_FALSE(std::filesystem::exists(folder / "u"));  // the call was refused before it made the folder
   }
   losses.clear();
   REQUIRE(call(folder.path(), main, with(words, {"plain"})).status == 0);
@@ -240,7 +241,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
     CHECK(parameters[i] == parameters[0]);
     CHECK(logits[i] == logits[0]);
   }
-  // A custom loop can also offer the options of the network.
+  // A study with a custom loop can also offer the options of the network.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
     return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true},
@@ -256,7 +257,8 @@ TEST_CASE("training refuses a model without its declared initial weights unless 
   enum class Body { other_seed, changed, pretrained, calibrated } what = Body::other_seed;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("fresh", "Fresh.");
-    study.axis<std::string>("--gates", {"admin_profile"}, "Gates");  // sets initial values from the first batch
+    // The method admin_profile sets initial values from the first batch.
+    study.axis<std::string>("--gates", {"admin_profile"}, "Gates");
     return study.run(argc, argv, [&](Trial& trial) {
       nn::ViTOptions o = trial.vit({.depth = 1});
       if (what == Body::other_seed) o.seed = trial.seed() + 1;
@@ -313,10 +315,10 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK_THAT(e.out, contains("hopeless"));
   CHECK_THAT(e.err, contains("1 of 1 trial stopped as hopeless, not finished"));
-  CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // the tables show hopeless trials
+  CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // the tables also show hopeless trials
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK(call(folder.path(), main, with(words, {"--stop-hopeless", "--resume"})).status == 0);
-  CHECK(bodies == 1);  // the trial does not run again: the rule would stop it again
+  CHECK(bodies == 1);  // the trial does not run again, because the rule would stop it again
   const Ended whole = call(folder.path(), main, with(words, {"--resume"}));
   CHECK(whole.status == 0);
   CHECK(bodies == 2);
@@ -325,7 +327,7 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
   other[10] = "b";
   REQUIRE(call(folder.path(), main, other).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) ==
-        timeless(file(folder, "b/results.csv")));  // the trial continued where the rule had stopped it
+        timeless(file(folder, "b/results.csv")));  // the trial continued at the step at which the rule had stopped it
 }
 
 TEST_CASE("weights of a model without a card are saved and both the program and the file report it") {
