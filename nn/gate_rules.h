@@ -17,7 +17,7 @@ struct RuleOutcome {
 // One rule and its name.
 struct GateRule {
   std::string name;
-  // Checks the rule. Exceptions of the method's code are passed on.
+  // Checks the rule. Exceptions from the code of the method leave this function.
   RuleOutcome (*check)(const GateChoice& gate);
 };
 
