@@ -40,7 +40,7 @@ Tensor rollout(const std::vector<AttentionMap>& maps) {
     std::int64_t T = through.defined() ? through.dim(2) : keys;
     const Tensor average = mean(p, {1});  // [B, queries, keys]
     if (queries == 1 && keys == T + 1 && through.defined()) {
-      if (&map != &maps.back()) continue;  // each class attention reads the same patches, so only the last one counts
+      if (&map != &maps.back()) continue;  // each class attention reads the same patches, so only the last map counts
       const Tensor patches = slice(average, 2, 1, keys);
       return matmul(patches / sum(patches, {2}, true), through);
     }

@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-constexpr std::size_t listed = 8;  // the most tensors that an error names
+constexpr std::size_t listed = 8;  // the maximum number of tensors that an error names
 
 // "blocks.3.attn" -> "blocks.*.attn"
 std::string without_indices(const std::string& name) {

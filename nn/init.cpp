@@ -166,7 +166,8 @@ bool Init::draws() const { return kind_ != Kind::constant && kind_ != Kind::valu
 
 namespace {
 
-// "0.1" if all values are equal, "(1, 0, 0, 0)" for up to 8 values, "16 values" for more.
+// Returns a text such as "0.1" if all values are equal, "(1, 0, 0, 0)" for up to 8 values, and "16 values" for more
+// values.
 std::string short_list(const std::vector<double>& values) {
   if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end())
     return fmt::format("{:g}", values.empty() ? 0 : values[0]);

@@ -26,8 +26,8 @@ std::string chunk_of(const std::string& name) {
   return end == std::string::npos ? "" : name.substr(first, end - first);
 }
 
-// Whether this is a gamma of LayerScale, under our names or those of timm's VisionTransformer or Cait. The second stage
-// of a CaiT has gammas under every method, so they are not counted.
+// Returns whether the name is that of a LayerScale gamma in Plumb, or in timm's VisionTransformer or Cait. Gammas in
+// the second stage of a CaiT do not count, because a CaiT has these gammas with every method.
 bool is_layerscale(const std::string& name) {
   if (has_part(name, "blocks_token_only.")) return false;
   const std::string last = name.substr(name.rfind('.') + 1);
@@ -48,8 +48,8 @@ std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
   return "";
 }
 
-// The first segment of the names, if all names begin with it and some of them fit without it. An example is "model." in
-// a file of a model that wraps another model.
+// Returns the first segment of the names if all names begin with this segment and some names match without the segment.
+// An example is "model." in a file of a model that wraps another model.
 std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
   if (from.empty()) return "";
   const std::string& first = from.begin()->first;

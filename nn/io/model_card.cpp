@@ -1,4 +1,4 @@
-// Model cards: from a model, as JSON and as metadata, and back to a model.
+// Makes model cards from models, writes model cards as JSON and as metadata, and makes models from model cards.
 #include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -10,9 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whether the attention of stage 1 is TalkingHeadsAttention. The test makes one with the sizes of the model, because a
-// factory may refuse other sizes. A factory that still throws needs model options that are not known here, so its
-// attention is a custom one.
+// Whether the attention of stage 1 is TalkingHeadsAttention. To find out, the function calls the attention factory with
+// the sizes of the model, because a factory may refuse other sizes. If the factory throws, the attention counts as
+// custom.
 bool has_talking_heads(const CaiTOptions& o) {
   try {
     const auto attention = o.attention({.dim = o.dim, .heads = o.heads});
