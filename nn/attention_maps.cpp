@@ -45,7 +45,7 @@ Tensor rollout(const std::vector<AttentionMap>& maps) {
       return matmul(patches / sum(patches, {2}, true), through);
     }
     if (through.defined() && queries == keys &&
-        keys == T + 1) {  // a class token has joined the tokens, before the patches
+        keys == T + 1) {  // a class token has joined, at the position before the patches
       const Defaults where{.dtype = average.dtype(), .device = average.device()};
       const Tensor column = zeros({through.dim(0), T, 1}, where),
                    row = concat({ones({through.dim(0), 1, 1}, where), zeros({through.dim(0), 1, T}, where)}, 2);

@@ -1,4 +1,4 @@
-// Records the attention probabilities of a model while it runs.
+// Records the attention probabilities of a model during its forward passes.
 //
 //   nn::AttentionMaps maps(model);
 //   model(images);

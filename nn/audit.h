@@ -13,7 +13,7 @@ void audit_init(const Module& module, std::uint64_t seed);
 
 // A group of parameters with the same declaration, such as blocks.0.attn.qkv.weight .. blocks.11.attn.qkv.weight.
 struct InitGroup {
-  std::string names;  // "blocks.*.attn.qkv.weight"
+  std::string names;  // the names, with * for the index: "blocks.*.attn.qkv.weight"
   Shape shape;
   Role role;
   std::string init;  // the text of Init::description()

@@ -73,7 +73,7 @@ Block::Block(const BlockOptions& o)
   attention.init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim);
   attn_ = o.attention(attention);
   attn_->first().weight_init() =
-      weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k and v as three matrices
+      weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k and v count as three matrices
   if (norm_ != Norm::none) {
     check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none",
           method_->name);

@@ -67,7 +67,7 @@ class Block : public Layer {
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer);
 
-  // The two branches, and the place of the block's norms.
+  // Return the two branches, and the place of the block's norms.
   Branch& attn() { return *attn_; }
   Branch& mlp() { return mlp_; }
   Norm norm() const { return norm_; }
@@ -86,7 +86,7 @@ class Block : public Layer {
   std::unique_ptr<Branch> attn_;
   Mlp mlp_;
   DropPath drop1_, drop2_;
-  mutable Stream* stream_ = nullptr;  // set during advance()
+  mutable Stream* stream_ = nullptr;  // not null during advance()
   std::shared_ptr<std::map<int, Observer>> observers_ = std::make_shared<std::map<int, Observer>>();
 };
 

@@ -21,7 +21,7 @@ class EvaluationScope {
   EvaluationScope& operator=(const EvaluationScope&) = delete;
 
  private:
-  std::vector<std::pair<Module*, bool>> was_training_;  // parents first
+  std::vector<std::pair<Module*, bool>> was_training_;  // modules and their previous modes, parents first
 };
 
 }  // namespace plumb::nn

@@ -26,9 +26,9 @@ struct GateReport {
   std::string gate;
   std::vector<RuleResult> rules;
 
-  // Whether every rule passed.
+  // Returns whether every rule passed.
   bool passed() const;
-  // The report as text, one line for each rule.
+  // Returns the report as text, with one line for each rule.
   std::string text() const;
 };
 

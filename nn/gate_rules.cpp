@@ -55,7 +55,7 @@ Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
 Tensor images() { return random_normal({3, 1, 8, 8}, 0, "images"); }
 Tensor labels() { return integers({0, 3, 4}, {3}); }
 
-// Moves every parameter away from its initial value, so that no term of a gradient is hidden by a 0 or a 1.
+// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term of a gradient.
 void shake(const Module& module) {
   for (const Parameter& p : module.parameters()) {
     const Tensor noise = random_normal(p.value.shape(), 1, p.name) * (p.value.shape().rank() > 1 ? 0.3 : 0.2);

@@ -21,7 +21,7 @@ struct GateRule {
   RuleOutcome (*check)(const GateChoice& gate);
 };
 
-// All rules, in the order in which they are checked.
+// Returns all rules, in the order in which check_gate() checks the rules.
 std::vector<GateRule> gate_rules();
 
 }  // namespace plumb::nn

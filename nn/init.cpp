@@ -14,7 +14,7 @@ double truncated(std::uint64_t key, std::uint64_t element, double std) {
     if (const double v = std * normal_draw(key, element, attempt); std::abs(v) <= 2) return v;
 }
 
-// fan_in and fan_out of a weight [out, in] or [out, in, kh, kw].
+// The numbers fan_in and fan_out of a weight [out, in] or [out, in, kh, kw].
 struct Fans {
   double in, out;
 

@@ -22,7 +22,8 @@ class Init {
   // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). For a projection that packs `parts` matrices as
   // blocks of rows (q, k and v), fan_out is the number of rows of one block.
   static Init xavier_uniform(int parts = 1);
-  // The normal form of xavier_uniform: N(0, std), std = gain sqrt(2 / (fan_in + fan_out)). gain must be above 0.
+  // The normal distribution with the variance of xavier_uniform, times gain^2: N(0, std), std = gain sqrt(2 / (fan_in +
+  // fan_out)). gain must be above 0.
   static Init xavier_normal(double gain = 1, int parts = 1);
   // U(-b, b), b = 1 / sqrt(fan_in): PyTorch's default for convolutions and linear layers.
   static Init fan_in_uniform();
@@ -64,9 +65,9 @@ class Init {
     values
   };
   Kind kind_ = Kind::constant;
-  double parameter_ = 0;  // the constant, the standard deviation, the bound, or the number of parts
+  double parameter_ = 0;  // by kind: the constant, the standard deviation, the bound, or the number of parts
   double factor_ = 1;
-  std::vector<double> part_factors_;  // empty: every part has factor 1
+  std::vector<double> part_factors_;  // if empty, every part has factor 1
   std::vector<double> values_;
 };
 

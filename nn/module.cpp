@@ -228,7 +228,7 @@ void Module::visit(const std::string& prefix, const std::function<void(const std
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
   visit("", [&](const std::string& full_name, Parameter& p) {
-    if (!parent_) p.value.node()->name = full_name;  // gradients are reported under the names of the whole model
+    if (!parent_) p.value.node()->name = full_name;  // messages about gradients use the full names in the whole model
     all.push_back(p);
     all.back().name = full_name;
   });

@@ -28,9 +28,9 @@ const char* name(Role role);
 struct RoleFactors {
   double lr, decay;  // factors of the optimizer's learning rate (lr) and weight decay (decay)
 };
-// The default factors of parameters with this role.
+// Returns the default factors of parameters with this role.
 constexpr RoleFactors factors(Role role) { return {.lr = 1, .decay = role == Role::weight ? 1.0 : 0.0}; }
-// Whether weight decay applies to parameters of this role by default.
+// Returns whether weight decay applies by default to parameters of this role.
 inline bool decays(Role role) { return factors(role).decay > 0; }
 
 // A handle to a parameter. Copies share the value, the factors and `frozen`: a change through one copy is visible in
@@ -147,7 +147,7 @@ class Module {
   void check_new(const std::string& name) const;
   void adopt(const std::string& name, Module& module);
   void forget_path();
-  // Whether this name belongs to a parameter or child of this module, or of a nameless child.
+  // Returns whether a parameter or child of this module, or of a child with the name "", has this name.
   bool shows(const std::string& name) const;
   // Adds the full names of all parameters and modules at and below this module to `names`.
   void collect_names(const std::string& prefix, std::set<std::string>& names) const;
@@ -170,7 +170,7 @@ class Layer : public Module {
   using Module::Module;
 
   // Runs forward() with this module's path as the scope (for messages and random draws), and calls the hooks. Throws
-  // Error if a parameter below was not initialised.
+  // Error if a parameter of this layer or of a module below was not initialised.
   Tensor operator()(const Tensor& x) const;
 
   // Registers a hook that is called after each forward pass, with the input and the output. If the hook returns a

@@ -13,7 +13,7 @@ bool has_part(const std::string& name, const std::string& part) {
   return ("." + name).find("." + part) != std::string::npos;
 }
 
-// The part "C.N." of "blocks.C.N.norm1.weight".
+// Returns the part "C.N." of a name such as "blocks.C.N.norm1.weight", or "" if the name has no such part.
 std::string chunk_of(const std::string& name) {
   const auto digits = [&](std::size_t at) {
     const std::size_t end = name.find_first_not_of("0123456789", at);
@@ -76,7 +76,7 @@ std::string remedy_for_names(const NamedTensors& from) {
                        "the file has averaged weights under \"{}\" and other weights: keep only one of the two, "
                        "without the prefix",
                        average);
-  std::string wrapped;  // such as "module._orig_mod.", in the order of the file
+  std::string wrapped;  // a prefix such as "module._orig_mod.", with its parts in the order of the names in the file
   for (bool more = true; more;) {
     more = false;
     for (const char* prefix : {"module.", "_orig_mod."})

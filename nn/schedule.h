@@ -1,4 +1,4 @@
-// How a drop rate varies over the layers of a network.
+// Schedules of a drop rate over the layers of a network.
 #pragma once
 
 #include <cstdint>

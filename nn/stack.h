@@ -56,7 +56,7 @@ class Stack : public Layer {
   void advance(Stream& stream, std::int64_t first, std::int64_t last) const;
   Tensor close(const Stream& stream) const;
 
-  // The residual method and the blocks.
+  // Return the residual method and the blocks.
   const Method& method() const { return *options_.gate; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   // If `on` is true, each block is computed again in the backward pass, and the activations inside the block are not

@@ -9,7 +9,7 @@ namespace plumb::nn {
 // ResiDual's second stream or the values of the first block. Every tensor is [B, T, ..], so that a model can slice
 // tokens off.
 struct Stream {
-  Tensor x;  // [B, T, D]; hyper-connections: [B, T, n, D]
+  Tensor x;  // [B, T, D]; with hyper-connections [B, T, n, D]
   Tensors carried = {};
 };
 

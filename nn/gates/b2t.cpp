@@ -13,7 +13,7 @@ struct Sum : Gate {
   Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
 };
 
-struct FromBottom : Sum {  // keeps x for ToTop
+struct FromBottom : Sum {  // keeps x for the gate ToTop
   void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
     s.carried = {s.x};
     Gate::join(s, branch, row_scale, norm);

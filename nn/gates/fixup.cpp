@@ -63,7 +63,7 @@ class FixupGate : public ScaleGate {
   }
 
  private:
-  const Shifts* shifts_;  // null without shifts
+  const Shifts* shifts_;  // null if the rule for shifts is off
   double factor_;
   bool zero_last_;
 };

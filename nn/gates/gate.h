@@ -179,7 +179,7 @@ enum class InitProperty {
   zero_branch_gradient,  // the weights inside the branches get gradient 0 in the first step
   loss_is_log_classes    // all logits are 0, so the cross-entropy is ln(classes)
 };
-// The name in messages and pages, such as "identity_at_init".
+// Returns the name for messages and pages, such as "identity at init".
 const char* name(InitProperty property);
 // The former name of InitProperty.
 using Claim [[deprecated("InitProperty")]] = InitProperty;
@@ -188,18 +188,18 @@ using Claim [[deprecated("InitProperty")]] = InitProperty;
 // growth law: each norm resets the mean square to 1.
 enum class Growth {
   identity,   // no growth: the branches add nothing, or almost nothing
-  linear,     // every branch adds the same amount, because it reads a normalised stream
+  linear,     // every branch adds the same amount, because every branch reads a normalised stream
   harmonic,   // block l adds 1/l of the amount that the first block adds
   geometric,  // every branch adds the same share of its input, because the branch has no norm
   unstated    // the method states no growth law: signal probes predict nothing and give no warning
 };
-// The name in messages and pages, such as "linear".
+// Returns the name for messages and pages, such as "linear".
 const char* name(Growth growth);
 
 // The distribution of the initial weights, before a method scales these weights. The patch embedding does not depend on
 // Base: its init is always fan_in_uniform.
 enum class Base {
-  truncated_normal,  // std 0.02, as in ViT and DeiT; the default for all methods
+  truncated_normal,  // truncated normal, std 0.02, as in ViT and DeiT; the default for all methods
   xavier,            // Glorot uniform; q, k and v count as three matrices
   xavier_normal,     // Glorot normal; q, k and v count as three matrices
   xavier_packed,     // Glorot uniform; q, k and v count as one packed matrix
@@ -253,7 +253,7 @@ struct MethodConstant {
   bool above = false;  // whether the value must be above `least`, not equal to it
   bool whole = false;  // whether the value must be an integer
   Affects affects = Affects::function;
-  std::string meaning = {};  // one line, for lists and messages
+  std::string meaning = {};  // the meaning in one line, for lists and messages
 
   // Returns a description of the accepted values, such as "a number in [0, 1]".
   std::string expected() const;
@@ -304,16 +304,17 @@ struct Method {
   std::vector<InitProperty> claims = {};
   Recipe paper = deit_recipe();  // the training recipe of the method's paper
   Growth growth = Growth::linear;
-  std::string formula = {};  // one line, for lists and reports
+  std::string formula = {};  // the formula in one line, for lists and reports
   std::string source = {};   // the paper
-  std::string counts = {};   // if a constant depends on depth, the paper's unit of depth: "N blocks", "L = 2N branches"
-  std::string use = {};      // when to use the method
+  std::string counts =
+      {};  // the paper's unit of depth, "N blocks" or "L = 2N branches"; empty if the method does not use the depth
+  std::string use = {};  // when to use the method
   std::string pitfalls = {};
   // The constants of the method. `build` and `adjust` find their values in GateContext::constants.
   std::vector<MethodConstant> constants = {};
   // Builds the gates of one block. Every method must set this function.
   std::function<BlockGates(const GateContext&)> build = {};
-  // Makes the norms of the stack, including the final one.
+  // Makes one norm: a norm of a block, or the final norm of the stack.
   std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = make_layer_norm;
   // Changes the learning-rate and eps factors of a parameter of a block. `name` is the parameter's name within the
   // block.
@@ -331,7 +332,7 @@ struct Method {
   // Returns whether the method claims this property.
   bool claims_that(InitProperty c) const;
   // Returns this method with other values of some constants. Throws Error for a constant that the method does not
-  // declare, and for a value outside its bounds.
+  // declare, and for a value outside the bounds of the constant.
   Method with(const ConstantValues& values) const;
   // Returns the values of all constants.
   ConstantValues values() const;
@@ -380,8 +381,7 @@ BlockGates two_gates(const Arguments&... arguments) {
   gates.mlp = &gates.add("gate2", std::make_unique<G>(arguments...));
   return gates;
 }
-// Builds two gates of type G, in the form of Method::build. G is constructed from the GateContext, or without
-// arguments.
+// Builds two gates of type G, in the form of Method::build. The constructor of G gets the GateContext, or no arguments.
 template <class G>
 BlockGates gate_per_branch(const GateContext& context) {
   static_assert(std::is_base_of_v<Gate, G>, "a gate must derive from nn::Gate or from one of its subclasses");

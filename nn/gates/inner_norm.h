@@ -1,4 +1,4 @@
-// Gates and hooks for methods with a norm inside a branch or after it.
+// Gates and hooks for methods with a norm inside a branch or after a branch.
 #pragma once
 
 #include "nn/gates/gate.h"
@@ -13,7 +13,7 @@ struct InnerNorm : BranchHooks {
   const Layer& norm;
 };
 
-// y = x + norm(f)
+// The gate y = x + norm(f), where f is the value of the branch.
 class NormAfter : public AfterGate {
  public:
   explicit NormAfter(const Layer& norm) : norm_(norm) {}

@@ -1,6 +1,6 @@
-// Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)), with one scalar a for each branch, with the initial value
-// eps instead of 0. The method is LayerScale with one number for each branch instead of one number for each channel,
-// for ablations. eps depends on the number of blocks N by LayerScale's rule.
+// Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)). Each branch has one scalar a, with the initial value eps
+// instead of 0. The method is LayerScale with one number for each branch instead of one number for each channel, for
+// ablations. eps depends on the number of blocks N by LayerScale's rule.
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 

@@ -138,7 +138,7 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   } catch (const Error& e) {
     throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
   }
-  // The lines below do not throw: the model has already changed.
+  // The lines below must not throw, because the model has already changed.
   for (const NewGate& gate : new_gates) copy_into(gate.start.array(), gate.parameter.value.array());
   return adapted;
 }

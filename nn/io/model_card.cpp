@@ -22,13 +22,12 @@ bool has_talking_heads(const CaiTOptions& o) {
   }
 }
 
-// Writes a whole number as an integer, because older versions, which knew only integer MLP ratios, wrote and read
-// integers.
+// Writes a whole number as an integer. Older versions supported only integer MLP ratios, and wrote and read integers.
 Json number_of(double x) {
   return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
 }
 
-// The sizes, and everything else that decides the function of the network.
+// Returns the sizes, and everything else that decides the function of the network.
 Json fields_of(const ModelCard& card) {
   Json json = std::visit(
       [](const auto& o) -> Json {
@@ -58,7 +57,7 @@ Json fields_of(const ModelCard& card) {
     json["talking_heads"] = has_talking_heads(cait);
   }
   std::visit(
-      [&](const auto& o) {  // the other form has no effect in evaluation
+      [&](const auto& o) {  // DropPathForm::rescaled has no effect in evaluation
         if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
           json["drop_path"] = {
               {"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};

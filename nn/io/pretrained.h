@@ -28,7 +28,8 @@ struct ModelCard {
   std::vector<double> mean = {}, std = {};
   std::vector<std::string> class_names = {};  // the names of the classes; empty if not known
 
-  // The sizes of the model: sides of images and patches in pixels, channels of the images, and classes.
+  // Return the sizes of the model: sides of images and patches in pixels, channels of the images, and number of
+  // classes.
   std::int64_t image() const;
   std::int64_t patch() const;
   std::int64_t channels() const;
@@ -64,7 +65,7 @@ std::map<std::string, std::string> metadata_without_card(const std::string& reas
 // shapes; the number is `heads`, or by default one head for 64 channels, as in timm's sizes.
 ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {},
                   const std::string& method = "");
-// Makes a model from a card, with initial weights.
+// Makes a model from a card. The model has its initial weights.
 std::unique_ptr<Classifier> make_model(const ModelCard& card);
 
 // Resizes position embeddings [1, prefix + a a, D] of an a x a grid to a side x side grid: bicubic with antialiasing,
@@ -74,7 +75,7 @@ Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int6
 
 // Differences between model and file that load_pretrained() accepts.
 struct Adaptation {
-  bool new_head = false;  // whether a head with another number of classes keeps its initial values
+  bool new_head = false;  // if the numbers of classes differ, whether the head keeps its initial values
   // Whether gates that the file lacks are added. LayerScale's gammas and other factors of branch or skip
   // (Gate::scales()) get the value `gate_start`. The default is 1: with factor 1, the branches contribute as in the
   // training of the file's model. Other gates keep their initial values.

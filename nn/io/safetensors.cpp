@@ -46,7 +46,7 @@ struct Entry {
   std::string name;
   Format format;
   Shape shape;
-  std::uint64_t begin, end;  // byte offsets after the header
+  std::uint64_t begin, end;  // the byte range of the tensor, counted from the end of the header
 };
 
 class Reader {

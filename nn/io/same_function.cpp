@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A small network of the same function, for images of 2 x 2 patches, with at most `head` channels per head. Depth,
-// heads and all other options are those of the card.
+// Makes a small network for images of 2 x 2 patches, with at most `head` channels per head. The depth, the number of
+// heads and all options that decide the function are those of the card.
 std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   std::visit(
       [&](auto& o) {

@@ -25,11 +25,11 @@ using KeyMap = std::vector<KeyRule>;
 // Returns the other library's name of a parameter whose name in Plumb is `ours`.
 std::string name_under(const KeyMap& map, const std::string& ours);
 
-// The key map of timm's VisionTransformer, with pre-norm or LayerScale. Plumb's patch projection [dim, C p p] is the
-// weight [dim, C, p, p] of a convolution in timm, where C is `channels`. timm_vit() and timm_cait() throw Error for
-// fewer than one channel.
+// Returns the key map of timm's VisionTransformer, with pre-norm or LayerScale. Plumb's patch projection [dim, C p p]
+// is the weight [dim, C, p, p] of a convolution in timm, where C is `channels`. timm_vit() and timm_cait() throw Error
+// for fewer than one channel.
 KeyMap timm_vit(std::int64_t channels = 3);
-// The key map of timm's Cait, and of the authors' CaiT, which has the same names.
+// Returns the key map of timm's Cait. The authors' CaiT has the same names.
 KeyMap timm_cait(std::int64_t channels = 3);
 
 // Returns the parameters of a module under the names and shapes of the map. The tensors share the buffers of the

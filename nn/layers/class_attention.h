@@ -36,8 +36,8 @@ std::unique_ptr<Layer> make_layer(const Options& options) {
   return std::make_unique<L>(options);
 }
 
-// Options of a class attention block, including those of timm's block (timm/models/cait.py). The defaults are those of
-// the authors' model.
+// Options of a class attention block, including the options of timm's block (timm/models/cait.py). The defaults are
+// those of the authors' model.
 struct ClassBlockOptions {
   std::int64_t dim, heads, hidden;
   double init = 1e-5;  // initial value of both LayerScale gammas

@@ -1,4 +1,4 @@
-// DropHead (Zhou et al. 2020, "Scheduled DropHead"): drops whole heads of attention while training.
+// DropHead (Zhou et al. 2020, "Scheduled DropHead"): drops whole heads of attention in training.
 #pragma once
 
 #include "autograd/tensor.h"

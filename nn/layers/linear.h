@@ -10,7 +10,7 @@ namespace plumb::nn {
 struct LinearOptions {
   std::int64_t in, out;
   bool bias = true;
-  Init init = Init::truncated_normal(0.02);  // of the weight
+  Init init = Init::truncated_normal(0.02);  // the init of the weight
   Init bias_init = Init::constant(0);
   Role role =
       Role::weight;  // the role of the weight, which decides whether weight decay applies; the bias has Role::bias

@@ -11,10 +11,10 @@ namespace plumb::nn {
 // Options of a CaiT. The defaults are those of CaiT-XXS24. The first four fields are in timm's order; designated
 // initialisers must keep this order.
 struct CaiTOptions {
-  // Sides of images and patches in pixels, channels of the images, and classes.
+  // Sides of images and patches in pixels, channels of the images, and number of classes.
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;
   std::int64_t dim = 192, depth = 24, heads = 4;  // `depth`: number of blocks of stage 1
-  std::int64_t depth_token_only = 2;              // blocks of stage 2
+  std::int64_t depth_token_only = 2;              // number of blocks of stage 2
   double mlp_ratio = 4;                           // the hidden width of the MLPs is round(mlp_ratio dim)
   GateChoice gate = "layerscale";                 // residual method of stage 1; stage 2 always has LayerScale
   // Initial value of LayerScale's gammas in both stages. If not given, layerscale_init() computes the value from the
@@ -43,8 +43,8 @@ class CaiT : public Classifier {
   explicit CaiT(const CaiTOptions& options);
 
   const CaiTOptions& options() const { return options_; }  // the options that the constructor received
-  Stack& stack() override { return stack_; }               // stage 1
-  // The blocks of stage 1 and of stage 2.
+  Stack& stack() override { return stack_; }               // the blocks of stage 1
+  // Return the blocks of stage 1 and of stage 2.
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
   const std::vector<std::unique_ptr<LayerScaleBlockClassAttn>>& blocks_token_only() const { return blocks_token_only_; }
   // If `on` is true, each block of stage 1 is computed again in the backward pass, and the activations inside the block

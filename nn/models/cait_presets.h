@@ -16,8 +16,8 @@ struct Constant {
 };
 
 // A published configuration. cait-paper-SIZE follows the rules of the paper, completed by the authors' code.
-// cait-timm-SIZE is the model that timm's cait_SIZE builds. SIZE is xxs, xs, s or m followed by 24, 36 or 48 blocks;
-// not all of these models were released.
+// cait-timm-SIZE describes the model that timm's cait_SIZE builds. SIZE is xxs, xs, s or m followed by 24, 36 or 48
+// blocks; not all of these models were released.
 struct CaitPreset {
   std::string name;
   std::vector<std::pair<std::string, Constant>>

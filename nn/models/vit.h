@@ -26,8 +26,8 @@ struct ViTOptions {
   DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
   Pool pool = Pool::mean;  // as in the tables of the experiments
-  // The block before which the class token joins the patches, 0 .. depth - 1. A token that joins late, after block 0,
-  // has no position.
+  // The block before which the class token joins the patches, 0 .. depth - 1. A class token that joins after block 0
+  // (late) has no position.
   std::int64_t token_block = 0;
   // The training recipe: weights, head, and learning-rate factor of scalars. If the recipe is not given, recipe_of()
   // chooses the recipe.
@@ -47,7 +47,7 @@ class ViT : public Classifier {
  public:
   explicit ViT(const ViTOptions& options);
 
-  // The options, the stack of blocks, and the blocks.
+  // Return the options, the stack of blocks, and the blocks.
   const ViTOptions& options() const { return options_; }
   Stack& stack() override { return stack_; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }

@@ -8,7 +8,7 @@ namespace plumb::nn {
 
 // Options of an Ema.
 struct EmaOptions {
-  double decay = 0.9999;  // in [0, 1]
+  double decay = 0.9999;  // the decay of the averages, in [0, 1]
   // If `warm_up` is true, update t, counted from 0, uses the decay min(decay, (1 + t) / (10 + t)), as in TensorFlow's
   // ExponentialMovingAverage with num_updates. With this warm-up, the first weights soon have little influence on the
   // average. (timm's ModelEmaV3 uses another formula.)
@@ -27,8 +27,8 @@ class Ema {
   Ema(const Module& model, const EmaOptions& options);
   Ema(const Module&& model, const EmaOptions& options) = delete;
 
-  // Updates the averages. Call update() after each step of the optimizer. Throws Error while the averages are swapped
-  // in.
+  // Updates the averages. Call update() after each step of the optimizer. Throws Error while the buffers of the
+  // parameters hold the averages.
   void update();
   // Exchanges the averages and the weights: the buffers of the parameters then hold the averages. A second call puts
   // the weights back.
@@ -39,10 +39,10 @@ class Ema {
   // Returns whether the buffers of the parameters hold the averages.
   bool swapped() const { return swapped_; }
   // Returns a copy of the state: "updates", and "<parameter>.average" with the shape of the parameter. Throws Error
-  // while the averages are swapped in.
+  // while the buffers of the parameters hold the averages.
   NamedTensors state() const;
   // Restores a state. Throws Error, and changes nothing, if names, shapes or dtypes do not match, if "updates" is
-  // negative, or while the averages are swapped in.
+  // negative, or while the buffers of the parameters hold the averages.
   void load_state(const NamedTensors& state);
 
  private:

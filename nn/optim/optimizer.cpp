@@ -24,7 +24,7 @@ void check_moments(const char* op, double beta1, double beta2, double eps) {
   check_eps(op, eps);
 }
 
-// Returns the options of Adam for the step u.step, for AdamW and LAMB.
+// Returns the numbers of Adam's formula for the update `u`. AdamW and LAMB use this function.
 template <class Options, class Update>
 AdamWStep adam_step(const Options& o, const Update& u) {
   const auto t = static_cast<double>(u.step);

@@ -1,4 +1,4 @@
-// Optimizers: step(gradients) changes the parameters in place.
+// Optimizers. step(gradients) changes the parameters in place.
 #pragma once
 
 #include <deque>
@@ -24,7 +24,7 @@ struct ParameterGroup {
 // Loss and gradient norm of one step. On a device, these numbers may arrive after the step.
 class StepReading {
  public:
-  explicit StepReading(const Array& state) : state_(state) {}  // state: a StepState
+  explicit StepReading(const Array& state) : state_(state) {}  // `state` is a StepState
   // Returns whether loss() and norm() can return without waiting.
   bool arrived() const { return state_.arrived(); }
   // Returns the loss of the step. Waits until the loss has arrived.
@@ -125,7 +125,7 @@ class Optimizer {
   };
   // A step on a device, whose numbers may not have arrived yet. `steps` and `updates` are the counts before the step.
   struct Pending {
-    Array state;  // StepState
+    Array state;  // the StepState of the step
     Readback reading;
     std::int64_t steps;
     std::vector<std::int64_t> updates;
@@ -201,7 +201,7 @@ class Lamb : public Optimizer {
 // Options of Sgd.
 struct SgdOptions {
   LearningRate lr = 0.1;
-  double momentum = 0;    // in [0, 1)
+  double momentum = 0;    // the momentum, in [0, 1)
   bool nesterov = false;  // Nesterov momentum; needs momentum above 0
   double weight_decay = 0;
   double clip_norm = 0;
@@ -224,7 +224,7 @@ class Sgd : public Optimizer {
 struct AdagradOptions {
   LearningRate lr = 0.01;
   double lr_decay = 0;  // step s, from 0, has the learning rate lr / (1 + s lr_decay); lr_decay is at least 0
-  double eps = 1e-10, initial_accumulator = 0;  // eps above 0, initial_accumulator at least 0
+  double eps = 1e-10, initial_accumulator = 0;  // `eps` is above 0, `initial_accumulator` at least 0
   double weight_decay = 0;
   double clip_norm = 0;
 };

@@ -407,7 +407,7 @@ TEST_CASE("presets have the same number of parameters as timm's models") {
                          Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352}, Known{"m48", 448, 356460520}}) {
     nn::CaiTOptions o = nn::options_of(nn::cait_preset(fmt::format("cait-timm-{}", k.size)), {.image = k.image});
     const std::int64_t blocks =
-        std::exchange(o.depth, 1);  // all blocks have the same size, so the test builds one block and multiplies
+        std::exchange(o.depth, 1);  // all blocks have the same number of parameters, so the test builds only one block
     nn::CaiT model(o);
     INFO(k.size);
     CHECK(model.parameter_count() + (blocks - 1) * model.blocks()[0]->parameter_count() == k.count);

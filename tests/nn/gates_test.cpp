@@ -79,7 +79,7 @@ TEST_CASE("a gate's added term is its junction minus the part of the stream that
     each_junction(model, images, [&](const nn::Junction& j) {
       ++junctions;
       const Tensor zero = zeros_like(j.branch_value);
-      // All these gates are affine in the stream, so the kept part is the part that changes with the stream.
+      // All built-in gates are affine functions of the stream, so the kept part is the linear part.
       const Tensor kept = j.gate.combine(j.stream, zero) - j.gate.combine(zeros_like(j.stream), zero);
       CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) <
             1e-12);

@@ -652,7 +652,8 @@ TEST_CASE(
   nn::ViT act(of("act_norm"));  // the initial values of ActNorm do not change the function
   is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(act, pre));
-  // The input of the final norm is n times the stream, so the eps of this norm has less influence.
+  // With hyper-connections, the input of the final norm is n times the stream of pre-norm, so the eps of this norm has
+  // less influence.
   nn::ViT hyper(of("hyper_connections"));
   is(nn::load_pretrained(hyper, own, "w", {.new_gates = true}), false, "of the largest");
 
