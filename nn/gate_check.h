@@ -4,7 +4,7 @@
 //   nn::register_gate<TanhGate>("tanh_gate", {...});
 //   const nn::GateReport report = nn::check_gate("tanh_gate");   // report.passed(), report.text()
 //
-// depth_stability --check-gates runs these checks in any program, custom gates included.
+// The option --check-gates of the study depth_stability runs these checks, also in a program that adds custom gates.
 #pragma once
 
 #include <string>

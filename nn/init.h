@@ -19,16 +19,16 @@ class Init {
   // N(0, std), drawn again while the value is outside [-2, 2], as in timm. For std 0.02, the result is practically the
   // plain normal distribution. std must be in (0, 1].
   static Init truncated_normal(double std);
-  // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). For a projection that packs `parts` matrices as
-  // blocks of rows (q, k and v), fan_out is the number of rows of one block.
+  // U(-b, b) with b = sqrt(6 / (fan_in + fan_out)) (Glorot, Bengio 2010). For a projection that packs `parts` matrices
+  // as blocks of rows (q, k and v), fan_out is the number of rows of one block.
   static Init xavier_uniform(int parts = 1);
-  // The normal distribution with the variance of xavier_uniform, times gain^2: N(0, std), std = gain sqrt(2 / (fan_in +
-  // fan_out)). gain must be above 0.
+  // The normal distribution N(0, std) with std = gain sqrt(2 / (fan_in + fan_out)). If gain is 1, the variance is that
+  // of xavier_uniform(). gain must be above 0.
   static Init xavier_normal(double gain = 1, int parts = 1);
-  // U(-b, b), b = 1 / sqrt(fan_in): PyTorch's default for convolutions and linear layers.
+  // U(-b, b) with b = 1 / sqrt(fan_in), PyTorch's default for convolutions and linear layers.
   static Init fan_in_uniform();
-  // N(0, 2 / fan_out) (variance), He et al. 2015 (PyTorch's kaiming_normal_, mode fan_out): gradients keep their size
-  // through convolutions and ReLUs.
+  // The normal distribution with mean 0 and variance 2 / fan_out (He et al. 2015; PyTorch's kaiming_normal_ with mode
+  // fan_out). With this distribution, gradients keep their size through convolutions and ReLUs.
   static Init he_normal();
   // U(-bound, bound). bound must be finite and above 0.
   static Init uniform(double bound);

@@ -78,9 +78,9 @@ class Gate : public Module {
   // tensor for scale 1. The block then fuses the residual sum with the last product of the branch, and does not call
   // combine() and join() (except in a calibrate() pass). With the default, nullopt, the block calls join().
   virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
-  // Returns the parameters that multiply the branch or the skip, with which the gate is a plain sum if all these
-  // parameters are 1. If a file of trained weights lacks these parameters, load_pretrained() can add the parameters
-  // with the value 1. The default is the scale of plain_scale().
+  // Returns the parameters that multiply the branch or the skip. If all these parameters are 1, the gate must be a
+  // plain sum. If a file of trained weights lacks these parameters, load_pretrained() can add the parameters with the
+  // value 1. The default is the scale of plain_scale().
   virtual Tensors scales() const {
     const std::optional<Tensor> scale = plain_scale();
     return scale && scale->defined() ? Tensors{*scale} : Tensors();

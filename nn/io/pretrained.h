@@ -75,7 +75,7 @@ Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int6
 
 // Differences between model and file that load_pretrained() accepts.
 struct Adaptation {
-  bool new_head = false;  // if the numbers of classes differ, whether the head keeps its initial values
+  bool new_head = false;  // whether to accept another number of classes; the head then keeps its initial values
   // Whether gates that the file lacks are added. LayerScale's gammas and other factors of branch or skip
   // (Gate::scales()) get the value `gate_start`. The default is 1: with factor 1, the branches contribute as in the
   // training of the file's model. Other gates keep their initial values.
