@@ -28,8 +28,8 @@ std::map<int, F> snapshot(const std::shared_ptr<std::map<int, F>>& hooks) {
   return hooks ? *hooks : std::map<int, F>();
 }
 
-constexpr std::uint32_t declared_version =
-    1;  // the buffer version of a parameter whose values are only from its declaration
+// The buffer version of a parameter whose values are only from its declaration.
+constexpr std::uint32_t declared_version = 1;
 
 // Returns whether the parameter still needs initialize(): its value was drawn before the seed was known, or its `init`
 // was changed after the declaration.

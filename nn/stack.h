@@ -8,8 +8,8 @@ namespace plumb::nn {
 // Options of stochastic depth in a stack.
 struct DropPathOptions {
   double rate = 0;
-  Schedule schedule =
-      Schedule::constant;  // `constant` over the blocks as in CaiT, or `increasing` as in DeiT ("linear")
+  // Schedule::constant is that of CaiT, Schedule::increasing that of DeiT ("linear").
+  Schedule schedule = Schedule::constant;
   DropPathForm form = DropPathForm::rescaled;
 };
 

@@ -306,8 +306,8 @@ struct Method {
   Growth growth = Growth::linear;
   std::string formula = {};  // the formula in one line, for lists and reports
   std::string source = {};   // the paper
-  std::string counts =
-      {};  // the paper's unit of depth, "N blocks" or "L = 2N branches"; empty if the method does not use the depth
+  // The paper's unit of depth, "N blocks" or "L = 2N branches"; empty if the method does not use the depth.
+  std::string counts = {};
   std::string use = {};  // when to use the method
   std::string pitfalls = {};
   // The constants of the method. `build` and `adjust` find their values in GateContext::constants.

@@ -12,8 +12,8 @@ struct LinearOptions {
   bool bias = true;
   Init init = Init::truncated_normal(0.02);  // the init of the weight
   Init bias_init = Init::constant(0);
-  Role role =
-      Role::weight;  // the role of the weight, which decides whether weight decay applies; the bias has Role::bias
+  // The role of the weight, which decides whether weight decay applies; the bias has Role::bias.
+  Role role = Role::weight;
 };
 
 // Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws

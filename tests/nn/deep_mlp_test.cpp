@@ -37,11 +37,11 @@ TEST_CASE("each deep MLP computes its formula") {
   for (const std::string& method : nn::deep_mlp_methods()) {
     INFO(method);
     nn::DeepMlp model(small(method));
-    model.each_parameter(
-        [](const std::string& name, nn::Parameter& p) {  // an alpha of 0 would hide the layer that alpha multiplies
-          if (name.ends_with("alpha") || name.starts_with("norm"))
-            copy_into((random_normal(p.value.shape(), 1, name) + 0.5).array(), p.value.array());
-        });
+    // An alpha of 0 would hide the layer that alpha multiplies.
+    model.each_parameter([](const std::string& name, nn::Parameter& p) {
+      if (name.ends_with("alpha") || name.starts_with("norm"))
+        copy_into((random_normal(p.value.shape(), 1, name) + 0.5).array(), p.value.array());
+    });
     const auto p = [&](const std::string& name) { return value_of(model, name); };
     Tensor h = relu(linear(reshape(x, {5, 12}), p("first.weight"), p("first.bias")));
     for (int i = 0; i < 3; ++i) {
@@ -124,8 +124,8 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas and reject
   CHECK(largest > 0.49);
   const double deviation = deviation_of(two.wide);
   for (double v : two.wide.values()) beyond_two += std::abs(v) > 2 * deviation;
-  CHECK(beyond_two / 30000 ==
-        Approx(0.0455).epsilon(0.1));  // the share for a normal distribution; a uniform distribution has another share
+  // The expected share is that of a normal distribution; a uniform distribution has another share.
+  CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));
   CHECK(nn::Init::xavier_normal(2).description() == "xavier_normal * 2");
   CHECK(nn::Init::uniform(0.5).description() == "uniform(0.5)");
   CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }),

@@ -37,8 +37,8 @@ TEST_CASE("DropHead drops heads at its rate, rescales the others and keeps at le
     if (rate > 0.9)
       for (double n : kept_alone) CHECK(n > 100);  // about 2800 samples over 11 heads, so about 255 for each head
     CHECK(nn::drop_head_scale(batch, heads, rate, like).values() == s);
-    const RandomScope rest(
-        {.seed = 3, .step = 1, .first_sample = 1000});  // the scope of the second part of a larger batch
+    // The scope of the second part of a larger batch.
+    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});
     const std::vector<double> tail = nn::drop_head_scale(10, heads, rate, like).values();
     CHECK(std::equal(tail.begin(), tail.end(), s.begin() + 1000 * heads));
   }

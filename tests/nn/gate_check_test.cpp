@@ -12,8 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates =
-    nn::method_names();  // the names are read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 // A method that passes every rule, x + (1 + a) f(LN(x)). Each gate below is this method with one broken rule.
 struct Sound : nn::Gate {

@@ -12,8 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates =
-    nn::method_names();  // the names are read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
@@ -509,8 +509,8 @@ TEST_CASE("stochastic depth drops samples, keeps the expectation and is off in e
     CHECK(drop(x).values() != y);
   }
   {
-    const RandomScope rest(
-        {.seed = 3, .step = 1, .first_sample = 1000});  // the scope of the second part of a larger batch
+    // The scope of the second part of a larger batch.
+    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});
     const std::vector<double> tail = drop(ones({10, 3})).values();
     CHECK(std::equal(tail.begin(), tail.end(), y.begin() + 3000));
   }

@@ -12,8 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in =
-    nn::method_names();  // the names are read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in = nn::method_names();
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));

@@ -322,8 +322,8 @@ TEST_CASE("audit_init finds tensors that do not start as declared") {
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 1 that differ") &&
                  contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
-  stack->blocks()[0]->mlp().first().weight_init() =
-      nn::Init::xavier_uniform();  // changes the declaration after initialize()
+  // Changes the declaration after initialize().
+  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 2 that differ") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
 }

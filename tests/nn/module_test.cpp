@@ -12,8 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates =
-    nn::method_names();  // the names are read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
   return {.image = 16,

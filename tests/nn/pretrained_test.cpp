@@ -45,8 +45,8 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
 }
 
-const std::vector<std::string> built_in_gates =
-    nn::method_names();  // the names are read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 // Moves every parameter away from its initial value, so that no 0 and no 1 hides a term.
 void shake(nn::Module& model) {
@@ -664,8 +664,8 @@ TEST_CASE(
      "logits of a small network change by ");
   CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
   CHECK_FALSE(near(small, pre));
-  nn::ViT mixed(
-      of("value_residual"));  // the gate has no factor of a branch, so its parameters keep their initial values
+  // The gate has no factor of a branch, so its parameters keep their initial values.
+  nn::ViT mixed(of("value_residual"));
   is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false,
      "gates are new: blocks.1.gate1.lambdas starts at 0.5");
   CHECK(gates_of(mixed) == std::set<double>{0.5});
