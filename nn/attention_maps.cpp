@@ -40,12 +40,12 @@ Tensor rollout(const std::vector<AttentionMap>& maps) {
     std::int64_t T = through.defined() ? through.dim(2) : keys;
     const Tensor average = mean(p, {1});  // [B, queries, keys]
     if (queries == 1 && keys == T + 1 && through.defined()) {
-      if (&map != &maps.back()) continue;  // each class attention reads the same patches, so only the last one counts
+      if (&map != &maps.back()) continue;  // each class attention reads the same patches, so only the last map counts
       const Tensor patches = slice(average, 2, 1, keys);
       return matmul(patches / sum(patches, {2}, true), through);
     }
     if (through.defined() && queries == keys &&
-        keys == T + 1) {  // a class token has joined the tokens, before the patches
+        keys == T + 1) {  // a class token has joined, at the position before the patches
       const Defaults where{.dtype = average.dtype(), .device = average.device()};
       const Tensor column = zeros({through.dim(0), T, 1}, where),
                    row = concat({ones({through.dim(0), 1, 1}, where), zeros({through.dim(0), 1, T}, where)}, 2);

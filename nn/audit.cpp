@@ -5,9 +5,9 @@
 namespace plumb::nn {
 namespace {
 
-constexpr std::size_t listed = 8;  // the most tensors that an error names
+constexpr std::size_t listed = 8;  // the maximum number of tensors that an error names
 
-// "blocks.3.attn" -> "blocks.*.attn"
+// Replaces indices by stars: "blocks.3.attn" -> "blocks.*.attn".
 std::string without_indices(const std::string& name) {
   std::string pattern, segment;
   for (const char c : name + ".") {
@@ -33,7 +33,7 @@ void audit_init(const Module& module, std::uint64_t seed) {
     const std::vector<double> a = to_vector(declared), b = to_vector(found);
     const auto [i, j] = std::ranges::mismatch(a, b);
     const auto at =
-        i == a.end() ? 0 : i - a.begin();  // index 0 if the numbers are equal but their bits differ: 0 and -0
+        i == a.end() ? 0 : i - a.begin();  // index 0 if all numbers are equal and only their bits differ (0 and -0)
     different.push_back(fmt::format("{} {}: declared {}, element {} would be {:g}, found {:g}", p.name, p.value.shape(),
                                     p.init.description(), at, a[static_cast<std::size_t>(at)],
                                     b[static_cast<std::size_t>(at)]));

@@ -7,20 +7,20 @@ namespace plumb::nn {
 
 // Compares every parameter, bit for bit, with the values that its declared Init gives for (seed, name). A difference
 // means that a parameter was initialised twice, was forgotten, or was changed after initialize(). Throws one Error that
-// lists every tensor that differs, with its declaration and its value. Call this before calibrate(), which sets
-// data-dependent values.
+// lists every tensor that differs, with its declaration and its value. Call audit_init() before calibrate(), because
+// calibrate() sets values that depend on data.
 void audit_init(const Module& module, std::uint64_t seed);
 
-// Parameters with the same declaration: blocks.0.attn.qkv.weight .. blocks.11.attn.qkv.weight are one group.
+// A group of parameters with the same declaration, such as blocks.0.attn.qkv.weight .. blocks.11.attn.qkv.weight.
 struct InitGroup {
-  std::string names;  // "blocks.*.attn.qkv.weight"
+  std::string names;  // the names, with * for the index: "blocks.*.attn.qkv.weight"
   Shape shape;
   Role role;
-  std::string init;  // Init::description()
+  std::string init;  // the text of Init::description()
   double lr_factor, eps_factor, decay_factor;
   std::int64_t tensors;  // the number of parameters of the group
 };
-// The groups of a module's parameters, in the order of registration.
+// Returns the groups of a module's parameters, in the order of registration.
 std::vector<InitGroup> init_groups(const Module& module);
 
 }  // namespace plumb::nn

@@ -8,8 +8,8 @@
 namespace plumb::nn {
 namespace {
 
-// Throws Error if gate and branch block each other: with a gate of 0 and a branch of zeros, the gradient of the gate is
-// <dy, f> = 0 and the gradient of the branch is gate * dy = 0, forever.
+// Throws Error if neither the gate nor the branch can ever get a gradient. If the gate is 0 and the value f of the
+// branch is 0, the gradient of the gate is <dy, f> = 0 and the gradient of the branch is gate * dy = 0 in every step.
 // The gate is tested with a stream of zeros, in which a small term is not lost to rounding, and with a random stream,
 // for gates that multiply the stream. A gate that cannot compute yet, because it contains layers with random weights,
 // is not tested.
@@ -73,7 +73,7 @@ Block::Block(const BlockOptions& o)
   attention.init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim);
   attn_ = o.attention(attention);
   attn_->first().weight_init() =
-      weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k and v as three matrices
+      weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k and v count as three matrices
   if (norm_ != Norm::none) {
     check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none",
           method_->name);
@@ -120,7 +120,7 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
   const std::unique_ptr<BranchHooks> hooks = gate.inside(s);
   const Layer* const before = norm_ == Norm::pre ? norm : nullptr;
   const Layer* const after = norm_ == Norm::post ? norm : nullptr;
-  // Observers are called once for each pass, and not again when a checkpoint computes it again.
+  // Observers are called once for each forward pass, and not again when checkpoint() repeats the pass.
   const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
   const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale();
   Tensor f, before_norm;

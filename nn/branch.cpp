@@ -13,7 +13,7 @@ Tensor normed(const Layer* norm, const Tensor& x) { return norm ? (*norm)(x) : x
 }  // namespace
 
 Tensor Branch::operator()(const Tensor& x, const BranchCall& call) const {
-  // A module hook sees the branch without norm and residual sum.
+  // The input and output of a module hook do not include the norm and the residual sum.
   const BranchCall alone{.hooks = call.hooks};
   const Tensor u = hooked() ? normed(call.norm, x) : x;
   const ScopedValue current(call_, hooked() ? &alone : &call);

@@ -19,7 +19,7 @@ KeyMask draws_of(const DropKey& o, std::int64_t keys, KeyGrid grid, std::uint64_
 
 bool all_dropped(std::span<const std::uint8_t> dropped) { return std::ranges::find(dropped, 0) == dropped.end(); }
 
-// Sums over all sets of seeds. seed_cells: the cells that can be a seed.
+// Returns the probability of an empty row: a sum over all sets of seeds. `seed_cells` are the cells that can be a seed.
 double empty_by_enumeration(const KeyMask& drop, double seed_rate, const std::vector<std::size_t>& seed_cells) {
   double probability = 0;
   std::vector<std::uint8_t> seeds(static_cast<std::size_t>(drop.grid.cells()));
@@ -64,8 +64,10 @@ std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t
   const double rate = drop.threshold / 65536.0;
   if (drop.shape == DropShape::plain) return std::vector<double>(static_cast<std::size_t>(keys), rate);
   const std::int64_t H = grid.height, W = grid.width, w = drop.window;
-  // Seeds of block: centres c with w / 2 <= c < n - w / 2 on each axis. Seeds of cross: all cells.
-  const auto near = [&](std::int64_t i, std::int64_t n) {  // number of seeds along one axis within w / 2 of i
+  // The seeds of the shape `block` are centres c with w / 2 <= c < n - w / 2 on each axis. The seeds of the shape
+  // `cross` are all cells.
+  const auto near = [&](std::int64_t i,
+                        std::int64_t n) {  // number of seeds at distance w / 2 or less from i, on one axis
     const std::int64_t reach = w / 2, first = drop.shape == DropShape::block ? reach : 0;
     return std::min(i + reach, n - 1 - first) - std::max(i - reach, first) + 1;
   };
@@ -119,7 +121,7 @@ DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std
         "[drop_key] expected at least one sample, head and query, got {}, {} and {}", batch, heads, queries);
   const KeyMask drop = draws_of(drop_key, keys, grid, random_key);
   if (!drop.threshold) return {};
-  // Heads or queries that share a mask lose the same keys, so one of them is enough.
+  // Heads or queries that share a mask lose the same keys, so one head or one query is enough.
   const std::int64_t H = drop.sharing == DropSharing::heads ? 1 : heads,
                      N = drop.sharing == DropSharing::column ? 1 : queries;
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(keys));

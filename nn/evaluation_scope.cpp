@@ -8,7 +8,8 @@ EvaluationScope::EvaluationScope(Module& module) {
 }
 
 EvaluationScope::~EvaluationScope() {
-  // train() also sets the modules below. Children come after their parents in this list, so their own mode is set last.
+  // train() also sets the mode of all modules below. In this list, children come after their parents, so the mode of
+  // each child is set last.
   for (const auto& [module, training] : was_training_) module->train(training);
 }
 

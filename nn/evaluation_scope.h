@@ -8,9 +8,9 @@
 
 namespace plumb::nn {
 
-// Puts a module and everything below it into evaluation mode while the scope lives. The destructor restores the mode of
-// each module, so a part that was already in evaluation mode, such as a frozen batch norm, stays in it. Scopes may be
-// nested. The modules must live as long as the scope.
+// Puts a module and every module below it into evaluation mode as long as the scope lives. The destructor restores the
+// previous mode of each module: a module that was in evaluation mode before the scope, such as a frozen batch norm, is
+// still in evaluation mode after the scope. Scopes may be nested. The modules must live as long as the scope.
 class EvaluationScope {
  public:
   [[nodiscard(
@@ -21,7 +21,7 @@ class EvaluationScope {
   EvaluationScope& operator=(const EvaluationScope&) = delete;
 
  private:
-  std::vector<std::pair<Module*, bool>> was_training_;  // parents first
+  std::vector<std::pair<Module*, bool>> was_training_;  // modules and their previous modes, parents first
 };
 
 }  // namespace plumb::nn

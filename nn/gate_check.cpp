@@ -9,7 +9,7 @@
 namespace plumb::nn {
 namespace {
 
-// The message of an error without numbers and without the lines that say where it happened.
+// Returns the message of an error without numbers and without the lines about the place of the error.
 std::string kind_of(std::string message) {
   message = message.substr(0, message.find('\n'));
   std::erase_if(message, [](char c) { return ('0' <= c && c <= '9') || c == ' ' || c == ','; });
@@ -40,11 +40,11 @@ std::string GateReport::text() const {
 
 GateReport check_gate(const GateChoice& gate) {
   GateReport report{gate->label(), {}};
-  // By kind of error: the index of the rule that met it first, and the number of later rules that met it.
+  // For each kind of error: the index of the first rule with this error, and the number of later rules with this error.
   std::map<std::string, std::pair<std::size_t, int>> errors;
   for (const auto& [rule, check_rule] : gate_rules()) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
-      continue;  // its failure follows from that of "gradients"
+      continue;  // the failure of "second order" follows from the failure of "gradients"
     RuleOutcome outcome{};
     try {
       outcome = check_rule(gate);

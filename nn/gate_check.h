@@ -1,9 +1,10 @@
-// Checks the rules that every residual method must fulfil, on small networks. Only the name of the method is needed.
+// Checks on small networks that a residual method fulfils the rules for all methods. check_gate() needs only the name
+// of the method.
 //
 //   nn::register_gate<TanhGate>("tanh_gate", {...});
 //   const nn::GateReport report = nn::check_gate("tanh_gate");   // report.passed(), report.text()
 //
-// depth_stability --check-gates runs these checks in any program, custom gates included.
+// The option --check-gates of the study depth_stability runs these checks, also in a program that adds custom gates.
 #pragma once
 
 #include <string>
@@ -25,14 +26,14 @@ struct GateReport {
   std::string gate;
   std::vector<RuleResult> rules;
 
-  // Whether every rule passed.
+  // Returns whether every rule passed.
   bool passed() const;
-  // The report as text, one line for each rule.
+  // Returns the report as text, with one line for each rule.
   std::string text() const;
 };
 
 // clang-format off
-// Checks a method. It takes well below a second, and writes and removes one temporary file. The rules, in order:
+// Checks a method. The check takes well below a second, and writes and removes one temporary file. The rules, in order:
 //   builds               a block can be built; gate and last layer do not both start at 0
 //   registered           every variable that gets a gradient is a parameter of the model, so that no tensor is made
 //                        without parameter() and no child() is forgotten
@@ -55,12 +56,12 @@ struct GateReport {
 //   bf16                 never fails; reports how much of the stream would not change in bf16
 //   documented           formula and source are given
 // clang-format on
-// If a rule fails with the same error as an earlier rule, it is not listed; the earlier rule says how many there are.
+// If a rule fails with the same error as an earlier rule, the report does not list the later rule. The entry of the
+// earlier rule states the number of such rules.
 GateReport check_gate(const GateChoice& method);
 
 // The share of the elements of `stream` that do not change when `added` is added to them and both terms and the sum are
-// rounded to bf16. An element where `added` is 0 does not count as unchanged. Throws Error if the sizes differ or are
-// 0.
+// rounded to bf16. Elements with an `added` of 0 do not count as unchanged. Throws Error if the sizes differ or are 0.
 double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added);
 
 }  // namespace plumb::nn

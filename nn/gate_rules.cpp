@@ -55,7 +55,7 @@ Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
 Tensor images() { return random_normal({3, 1, 8, 8}, 0, "images"); }
 Tensor labels() { return integers({0, 3, 4}, {3}); }
 
-// Moves every parameter away from its initial value, so that no term of a gradient is hidden by a 0 or a 1.
+// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term of a gradient.
 void shake(const Module& module) {
   for (const Parameter& p : module.parameters()) {
     const Tensor noise = random_normal(p.value.shape(), 1, p.name) * (p.value.shape().rank() > 1 ? 0.3 : 0.2);
@@ -63,7 +63,7 @@ void shake(const Module& module) {
   }
 }
 
-// The larger of two values; NaN if either is NaN.
+// Returns the larger of two values; NaN if a value is NaN.
 double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
 
 double largest(const Tensor& x) {
@@ -72,7 +72,7 @@ double largest(const Tensor& x) {
   return m;
 }
 
-// The largest difference of corresponding elements, divided by the largest element of b.
+// Returns the largest difference between corresponding elements, divided by the largest element of b.
 double difference(const Tensors& a, const Tensors& b) {
   double gap = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -86,7 +86,8 @@ double difference(const Tensors& a, const Tensors& b) {
   return gap == 0 ? 0 : gap / size;
 }
 
-// A stack with shaken parameters, an input x for it, and the variables of its gradients: the parameters, then x.
+// A stack with parameters that are moved away from their initial values, an input x of the stack, and the variables for
+// gradients: the parameters, then x.
 struct Shaken {
   explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : stack(make_stack(gate, blocks)) {
     shake(*stack);
@@ -98,7 +99,7 @@ struct Shaken {
   Tensors variables;
 };
 
-// The gradients of all variables, then the output.
+// Returns the gradients of all variables, followed by the output.
 Tensors pass_of(const GateChoice& gate, Defaults where) {
   const DefaultsScope scope(where);
   const Shaken s(gate);
@@ -117,7 +118,8 @@ Outcome builds(const GateChoice& gate) {
   return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
 }
 
-// Every variable that gets a gradient is a parameter of the model, which optimizers, files and --list-gates know.
+// Checks that every variable that gets a gradient is a parameter of the model. Optimizers, weight files and
+// --list-gates use parameters only.
 Outcome registered(const GateChoice& gate) {
   const auto model = make_vit(gate);
   std::set<const Node*> known;
@@ -184,7 +186,8 @@ Found loss_is_log_classes(const GateChoice& gate) {
   return {std::abs(loss - expected) < 1e-12, fmt::format("loss {:.6f}, ln({}) = {:.6f}", loss, classes, expected)};
 }
 
-// A property that the method claims must hold; another property that holds is only reported.
+// A property that the method claims must hold. If a property holds that the method does not claim, the rule only
+// reports this property.
 template <InitProperty c, Found (*measure)(const GateChoice&)>
 Outcome claim(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
@@ -193,7 +196,7 @@ Outcome claim(const GateChoice& gate) {
   return {found.holds || !claimed, found.measure + (claimed ? "" : "; not claimed")};
 }
 
-// The initial values are as declared, also after passes that must not change them.
+// Checks that the initial values are as declared, also after passes that must not change parameters.
 Outcome initial_values(const GateChoice& gate) {
   const auto model = make_vit(gate, 7);
   AdamW optimizer(model->parameters(), {.lr = 0});
@@ -244,11 +247,11 @@ Outcome learning(const GateChoice& gate) {
           still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
 
-// The term that the gate adds is proportional to the factor of the sample. If all samples are dropped, the branches
-// have no effect.
+// Checks that the term that the gate adds is proportional to the factor of the sample. If all samples are dropped, the
+// branches have no effect.
 Outcome stochastic_depth(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
-  double proportion = 0, kept = 0;  // kept: difference between a dropped sample and its skip
+  double proportion = 0, kept = 0;  // `kept`: difference between a dropped sample and its skip
   {
     const Shaken s(gate);
     std::vector<Handle> watch;

@@ -17,11 +17,11 @@ struct RuleOutcome {
 // One rule and its name.
 struct GateRule {
   std::string name;
-  // Checks the rule. Exceptions of the method's code are passed on.
+  // Checks the rule. Exceptions from the code of the method leave this function.
   RuleOutcome (*check)(const GateChoice& gate);
 };
 
-// All rules, in the order in which they are checked.
+// Returns all rules, in the order in which check_gate() checks the rules.
 std::vector<GateRule> gate_rules();
 
 }  // namespace plumb::nn

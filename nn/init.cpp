@@ -14,7 +14,7 @@ double truncated(std::uint64_t key, std::uint64_t element, double std) {
     if (const double v = std * normal_draw(key, element, attempt); std::abs(v) <= 2) return v;
 }
 
-// fan_in and fan_out of a weight [out, in] or [out, in, kh, kw].
+// The numbers fan_in and fan_out of a weight [out, in] or [out, in, kh, kw].
 struct Fans {
   double in, out;
 
@@ -166,7 +166,8 @@ bool Init::draws() const { return kind_ != Kind::constant && kind_ != Kind::valu
 
 namespace {
 
-// "0.1" if all values are equal, "(1, 0, 0, 0)" for up to 8 values, "16 values" for more.
+// Returns a text such as "0.1" if all values are equal, "(1, 0, 0, 0)" for up to 8 values, and "16 values" for more
+// values.
 std::string short_list(const std::vector<double>& values) {
   if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end())
     return fmt::format("{:g}", values.empty() ? 0 : values[0]);

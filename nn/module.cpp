@@ -22,16 +22,17 @@ Handle add_hook(const char* op, std::shared_ptr<std::map<int, F>>& hooks, F hook
   });
 }
 
-// A copy of the hooks, to iterate over while hooks remove themselves.
+// Returns a copy of the hooks. A hook may remove itself while the caller iterates over the copy.
 template <class F>
 std::map<int, F> snapshot(const std::shared_ptr<std::map<int, F>>& hooks) {
   return hooks ? *hooks : std::map<int, F>();
 }
 
-constexpr std::uint32_t declared_version = 1;  // version of a parameter's buffer that only its declaration has filled
+// The buffer version of a parameter whose values are only from its declaration.
+constexpr std::uint32_t declared_version = 1;
 
-// Whether the value does not follow from `init` yet: it was drawn before the seed was known, or `init` was changed
-// later.
+// Returns whether the parameter still needs initialize(): its value was drawn before the seed was known, or its `init`
+// was changed after the declaration.
 bool wants_initialising(const Parameter& p) {
   if (p.value.array().version() != declared_version) return false;
   if (p.init.draws()) return true;
@@ -73,7 +74,7 @@ Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std:
 
 Parameter& Parameter::operator=(const Parameter& other) {
   if (this == &other) return *this;
-  const Parameter copy(other);  // the copy may throw; the lines below do not, unless memory runs out
+  const Parameter copy(other);  // the copy may throw; the next lines throw only if memory runs out
   std::destroy_at(this);
   return *std::construct_at(this, copy);
 }
@@ -193,7 +194,8 @@ void Module::adopt(const std::string& name, Module& module) {
         module.parent_ == this
             ? fmt::format("is {}", *module.path())
             : fmt::format("another module, {}, has registered as \"{}\"", *module.parent_->path(), module.name_)));
-  // A nameless child, or "blocks" next to "blocks.3", may bring a full name that is already taken.
+  // A child with the name "", or a child "blocks" next to a child "blocks.3", may contain a full name that is already
+  // taken.
   const auto continues = [&](const Child& c) {
     return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + ".");
   };
@@ -226,7 +228,7 @@ void Module::visit(const std::string& prefix, const std::function<void(const std
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
   visit("", [&](const std::string& full_name, Parameter& p) {
-    if (!parent_) p.value.node()->name = full_name;  // gradients are reported under the names of the whole model
+    if (!parent_) p.value.node()->name = full_name;  // messages about gradients use the full names in the whole model
     all.push_back(p);
     all.back().name = full_name;
   });
@@ -286,11 +288,12 @@ Tensor Layer::operator()(const Tensor& x) const {
       output = replaced;
     }
   if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
-    // If the layer returned its input, the hook needs a separate node: other users of the input do not belong to this
-    // layer.
+    // If the layer returned its input, the hook needs a separate node, because other uses of the input do not belong to
+    // this layer.
     if (output.node() == x.node())
       output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
-    // The node keeps this function as long as the graph lives; handles empty the map that it refers to.
+    // The node keeps this function as long as the graph lives. The destructors of handles remove hooks from the map
+    // `hooks`.
     const int id = output.node()->hooks.empty() ? 0 : output.node()->hooks.rbegin()->first + 1;
     output.node()->hooks[id] = [this, hooks = backward_hooks_](const Tensor& gradient) {
       for (const auto& [number, hook] : snapshot(hooks)) hook(*this, gradient);

@@ -13,7 +13,7 @@ bool has_part(const std::string& name, const std::string& part) {
   return ("." + name).find("." + part) != std::string::npos;
 }
 
-// The part "C.N." of "blocks.C.N.norm1.weight".
+// Returns the part "C.N." of a name such as "blocks.C.N.norm1.weight", or "" if the name has no such part.
 std::string chunk_of(const std::string& name) {
   const auto digits = [&](std::size_t at) {
     const std::size_t end = name.find_first_not_of("0123456789", at);
@@ -26,8 +26,8 @@ std::string chunk_of(const std::string& name) {
   return end == std::string::npos ? "" : name.substr(first, end - first);
 }
 
-// Whether this is a gamma of LayerScale, under our names or those of timm's VisionTransformer or Cait. The second stage
-// of a CaiT has gammas under every method, so they are not counted.
+// Returns whether the name is that of a LayerScale gamma in Plumb, or in timm's VisionTransformer or Cait. Gammas in
+// the second stage of a CaiT do not count, because a CaiT has these gammas with every method.
 bool is_layerscale(const std::string& name) {
   if (has_part(name, "blocks_token_only.")) return false;
   const std::string last = name.substr(name.rfind('.') + 1);
@@ -48,8 +48,8 @@ std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
   return "";
 }
 
-// The first segment of the names, if all names begin with it and some of them fit without it. An example is "model." in
-// a file of a model that wraps another model.
+// Returns the first segment of the names if all names begin with this segment and some names match without the segment.
+// An example is "model." in a file of a model that wraps another model.
 std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
   if (from.empty()) return "";
   const std::string& first = from.begin()->first;
@@ -76,7 +76,7 @@ std::string remedy_for_names(const NamedTensors& from) {
                        "the file has averaged weights under \"{}\" and other weights: keep only one of the two, "
                        "without the prefix",
                        average);
-  std::string wrapped;  // such as "module._orig_mod.", in the order of the file
+  std::string wrapped;  // a prefix such as "module._orig_mod.", with its parts in the order of the names in the file
   for (bool more = true; more;) {
     more = false;
     for (const char* prefix : {"module.", "_orig_mod."})

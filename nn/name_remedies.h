@@ -1,16 +1,16 @@
-// Advice for files of weights whose parameter names differ from ours.
+// Advice for weight files whose parameter names differ from Plumb's names.
 #pragma once
 
 #include "nn/named_tensors.h"
 
 namespace plumb::nn {
 
-// Returns advice, for the end of a message, if `from` has names that other programs are known to write: the prefix
-// "module." or "_orig_mod.", averaged weights next to the weights, blocks in chunks (DINOv2), ls1.weight for ls1.gamma.
+// Returns advice for the end of a message if `from` has names that are typical of other programs: the prefix "module."
+// or "_orig_mod.", averaged weights next to the weights, blocks in chunks (DINOv2), or ls1.weight instead of ls1.gamma.
 // Returns "" otherwise.
 std::string remedy_for_names(const NamedTensors& from);
-// Returns advice for `from`, which does not fit `to`. In addition to the cases above, it recognises the prefix of a
-// model inside another model, and LayerScale that only one of the two has.
+// Returns advice if the names of `from` do not match those of `to`. In addition to the cases above, this function
+// recognises the prefix of a model inside another model, and LayerScale parameters in only one of `to` and `from`.
 std::string remedy_for_names(const NamedTensors& to, const NamedTensors& from);
 
 }  // namespace plumb::nn

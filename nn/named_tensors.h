@@ -1,4 +1,4 @@
-// Tensors by name: the content of weight files and checkpoints, and copying it back into a model or optimizer.
+// Tensors by name: the content of weight files and checkpoints. assign() copies such tensors into a model or optimizer.
 #pragma once
 
 #include <map>
@@ -12,27 +12,28 @@ namespace plumb::nn {
 // Tensors by name, in alphabetical order of the names.
 using NamedTensors = std::map<std::string, Tensor>;
 
-// Copies of all tensors, with separate buffers.
+// Returns copies of all tensors, with separate buffers.
 NamedTensors copies(const NamedTensors& tensors);
 
-// Differences between the names that assign() tolerates; by default none.
+// Differences between the names of `to` and `from` that assign() accepts. By default assign() accepts no difference.
 struct Strictness {
-  bool allow_missing = false;     // a tensor of `to` that `from` lacks keeps its values
-  bool allow_unexpected = false;  // a tensor of `from` that `to` lacks is ignored
+  bool allow_missing = false;     // accept a tensor that is only in `to`; the tensor keeps its values
+  bool allow_unexpected = false;  // accept a tensor that is only in `from`; assign() ignores the tensor
 };
 // Names that are only in `to` (missing) or only in `from` (unexpected).
 struct Leftovers {
   std::vector<std::string> missing, unexpected;
 };
 
-// Copies each tensor of `from` into the buffer of the tensor with its name in `to`, with a cast between f32 and f64 if
-// necessary, and returns the names that are on one side only. Throws one Error, and changes nothing, if names are
-// missing or unexpected and not allowed, if shapes or dtypes differ, or if no name of `to` is in `from`. The message
-// begins with `what` ("[load_weights] file"), and gives the number and up to ten names of each kind.
+// Copies each tensor of `from` into the buffer of the tensor with the same name in `to`, with a cast between f32 and
+// f64 if necessary. Returns the names that are only in `to` or only in `from`. Throws one Error, and changes nothing,
+// if names are missing or unexpected and not allowed, if shapes or dtypes differ, or if no name of `to` is in `from`.
+// The message begins with `what`, such as "[load_weights] file", and contains the number and up to ten names of each
+// kind of difference.
 Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::string& what, Strictness strictness = {});
 
-// Throws Error if `from` has a counter `name` (i64 []) below 0. A counter that is missing or has another shape is left
-// to assign().
+// Throws Error if `from` has a counter `name` (i64 []) below 0. Accepts a counter that is missing or has another shape,
+// because assign() reports these errors.
 void check_counter(const NamedTensors& from, const std::string& name, const std::string& what);
 
 }  // namespace plumb::nn

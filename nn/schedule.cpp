@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-// In the order of the enum; the last two are the names that stochastic depth uses for the first two.
+// Returns the names in the order of the enum, followed by the names of `constant` and `increasing` in stochastic depth.
 const std::vector<std::string>& all_names() {
   static const std::vector<std::string> names{"constant", "increasing", "decreasing", "dec_open", "uniform", "linear"};
   return names;

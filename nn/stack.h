@@ -1,4 +1,4 @@
-// A stack of residual blocks under one method.
+// A stack of residual blocks with one residual method.
 #pragma once
 
 #include "nn/block.h"
@@ -8,14 +8,15 @@ namespace plumb::nn {
 // Options of stochastic depth in a stack.
 struct DropPathOptions {
   double rate = 0;
-  Schedule schedule = Schedule::constant;  // constant over the blocks (CaiT), or increasing (DeiT's linear)
+  // Schedule::constant is that of CaiT, Schedule::increasing that of DeiT ("linear").
+  Schedule schedule = Schedule::constant;
   DropPathForm form = DropPathForm::rescaled;
 };
 
 // Options of DropHead in a stack.
 struct DropHeadOptions {
   double rate = 0;
-  // The number of training steps over which the rate falls to 0 and rises again (drop_head_rate); 0: the rate is
+  // The number of training steps over which the rate falls to 0 and rises again (drop_head_rate()). With 0, the rate is
   // constant.
   std::int64_t steps = 0;
 };
@@ -25,41 +26,45 @@ struct StackOptions {
   std::int64_t dim, heads, hidden, depth;
   GateChoice gate = "layerscale";
   double norm_eps = 1e-6;
-  // The training recipe, of which a stack uses base and scalar_rate. If not given, recipe_of() chooses it.
+  // The training recipe. A stack uses `base` and `scalar_rate` only. If the recipe is not given, recipe_of() chooses
+  // the recipe.
   std::optional<Recipe> recipe = {};
   DropKey drop_key = {};
-  KeyGrid grid = {};  // the grid of the patches, which are the last tokens; needed by DropKey's structured shapes
+  KeyGrid grid = {};  // the grid of the patches, which are the last tokens; DropKey's structured shapes need the grid
   double attention_dropout = 0;
   DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
-  // Whether a norm follows the last block. The method decides its input: most normalise x, ResiDual its second stream.
+  // Whether a norm follows the last block. The method decides the input of this final norm: for most methods the input
+  // is x, for ResiDual the second stream.
   bool final_norm = false;
   AttentionFactory attention = make_attention<Attention>;
 };
 
-// Maps x [B, T, D] to [B, T, D] through `depth` blocks. Parameters: blocks.N.*, and norm.* if there is a final norm. A
-// model that registers the stack under the name "" shows these names as its own.
+// Maps x [B, T, D] to [B, T, D] through `depth` blocks. The parameters are blocks.N.*, and norm.* if the stack has a
+// final norm. If a model registers the stack under the name "", these parameters have the same names in the model.
 class Stack : public Layer {
  public:
   explicit Stack(const StackOptions& options);
 
-  // run() and close() are the two halves of operator(): the stream after the last block, and the output [B, T, D] after
-  // the final norm. A model that reads only one token can close only that one. Hooks on the stack itself are called by
-  // operator() only.
+  // operator() is close(run(x)). run() returns the stream after the last block; close() returns the output [B, T, D]
+  // after the final norm. A model that reads only one token can call close() for this token only. Only operator() calls
+  // the hooks on the stack itself.
   Stream run(const Tensor& x) const;
-  // open() and advance() are the pieces of run(), for a model that changes the tokens on the way: the stream that
-  // enters the first block, and its way through the blocks first .. last - 1.
+  // open() and advance() are the parts of run(), for a model that changes the tokens between two blocks. open() returns
+  // the input stream of the first block; advance() runs the blocks first .. last - 1.
   Stream open(const Tensor& x) const;
   void advance(Stream& stream, std::int64_t first, std::int64_t last) const;
   Tensor close(const Stream& stream) const;
 
-  // The residual method and the blocks.
+  // Return the residual method and the blocks.
   const Method& method() const { return *options_.gate; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
-  // If on, each block is computed again in the backward pass, and its activations are not kept.
+  // If `on` is true, each block is computed again in the backward pass, and the activations inside the block are not
+  // kept.
   void checkpoint_blocks(bool on) { checkpoint_blocks_ = on; }
-  // Switches DropKey, dropout and DropHead in the attention of every block, which act in training only. They are on
-  // from the start. DropKey's authors switch them off for a last part of training, the fine-tuning (Li et al. 2023).
+  // Switches DropKey, dropout and DropHead in the attention of every block on or off. These drops act in training only,
+  // and are on in a new stack. DropKey's authors switch the drops off for the last part of training, the fine-tuning
+  // (Li et al. 2023).
   void drop_in_attention(bool on);
 
  protected:

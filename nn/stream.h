@@ -5,11 +5,11 @@
 
 namespace plumb::nn {
 
-// The tensors that pass from block to block: x, which the branches read, and further tensors that a method carries
-// along (ResiDual's second stream, the values of the first block). Every tensor is [B, T, ..], so that a model can
-// slice tokens off.
+// The tensors that pass from block to block. The branches read x. A method can carry further tensors, such as
+// ResiDual's second stream or the values of the first block. Every tensor is [B, T, ..], so that a model can slice
+// tokens off.
 struct Stream {
-  Tensor x;  // [B, T, D]; hyper-connections: [B, T, n, D]
+  Tensor x;  // [B, T, D]; with hyper-connections [B, T, n, D]
   Tensors carried = {};
 };
 

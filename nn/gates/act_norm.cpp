@@ -1,7 +1,7 @@
-// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t. The scale s [D] and the shift t [D] are set from the
-// first batch, so that every channel of the added term has mean 0 and variance 1 over samples and tokens; after that
-// they are learned. LayerScale is the counterpart without data: its scale starts small. Before the pass over data, s =
-// 1 and t = 0, which is pre-norm.
+// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t. calibrate() sets the scale s [D] and the shift t [D]
+// from the first batch, so that every channel of the added term has mean 0 and variance 1 over samples and tokens.
+// Training then learns s and t. Before calibrate(), s = 1 and t = 0, so the method equals pre-norm. LayerScale is the
+// counterpart that does not depend on data: the initial value of LayerScale's scale is small.
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -15,7 +15,9 @@ class ActNormGate : public AfterGate {
       : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)),
         shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
   Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
-  Tensor values(const Tensor&) const override { return scale_; }  // without shift_: it multiplies nothing
+  Tensor values(const Tensor&) const override {
+    return scale_;
+  }  // without shift_, because the shift multiplies nothing
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
     const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
     const Tensor centre = mean(rows, {0});
@@ -36,16 +38,15 @@ class ActNormGate : public AfterGate {
 }  // namespace
 
 Method methods::act_norm() {
-  return {
-      .name = "act_norm",
-      .norm = Norm::pre,
-      .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
-      .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
-      .use = "The counterpart of LayerScale that sets its scale from data.",
-      .pitfalls =
-          "Before calibrate() it is pre-norm. The result depends on the first batch. Every branch adds a variance of 1 "
-          "from the first step.",
-      .build = gate_per_branch<ActNormGate>};
+  return {.name = "act_norm",
+          .norm = Norm::pre,
+          .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
+          .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
+          .use = "A counterpart of LayerScale whose scale is set from data.",
+          .pitfalls =
+              "Before calibrate(), `act_norm` equals pre-norm. The result depends on the first batch. Every branch "
+              "adds a variance of 1 from the first step on.",
+          .build = gate_per_branch<ActNormGate>};
 }
 
 }  // namespace plumb::nn

@@ -1,10 +1,10 @@
-// Admin (Liu et al. 2020): y = LN(omega * x + f(x)). The learned vector omega [D] multiplies the skip; all its elements
-// start at one value for each branch.
-// `admin`: the closed form of the authors' package admin-torch, for an output change of O(log n): omega = sqrt((R + 1)
-// / ln(R + 1) - 1), R = 2N branches.
-// `admin_profile`: the paper's pass over one batch, branch by branch: omega_1 = 1, omega_{i+1} = sqrt(Var(omega_i x_i)
-// + Var(f_i(x_i))). The variances are over all elements (the authors' code calls them std). The pass runs in evaluation
-// mode, so nothing is dropped.
+// Admin (Liu et al. 2020): y = LN(omega * x + f(x)). The learned vector omega [D] multiplies the skip. All elements of
+// one omega have the same initial value.
+// `admin` uses the closed form of the authors' package admin-torch, for an output change of O(log n): omega = sqrt((R +
+// 1) / ln(R + 1) - 1), with R = 2N branches.
+// `admin_profile` makes the paper's pass over one batch, branch by branch: omega_1 = 1, omega_{i+1} = sqrt(Var(omega_i
+// x_i) + Var(f_i(x_i))). The variances are over all elements; the authors' code uses the name std for these variances.
+// The pass runs in evaluation mode, so dropout is off.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -58,10 +58,10 @@ double admin_omega(std::int64_t blocks) {
 }
 
 Method methods::admin() {
-  Method m =
-      method("admin", "LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)",
-             "Post-norm whose skip gets more weight with depth. The closed form needs no data.",
-             "R counts branches, not blocks. omega is a learned vector that multiplies the skip; it does not decay.");
+  Method m = method("admin", "LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)",
+                    "Post-norm whose skip gets more weight with depth. The closed form needs no data.",
+                    "R counts branches, not blocks. omega is a learned vector that multiplies the skip; weight decay "
+                    "does not apply to omega.");
   m.build = gate_per_branch<AdminGate>;
   return m;
 }
@@ -69,8 +69,8 @@ Method methods::admin() {
 Method methods::admin_profile() {
   Method m = method("admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch",
                     "Admin as in its paper: omega is measured branch by branch.",
-                    "Before calibrate() it is `admin`. The profile depends on seed and data: use the same seed and "
-                    "data for profile and training.");
+                    "Before calibrate(), `admin_profile` equals `admin`. The profile depends on the seed and the data: "
+                    "use the same seed and data for profile and training.");
   m.build = gate_per_branch<ProfiledAdminGate>;
   return m;
 }

@@ -1,5 +1,5 @@
 // B2T, bottom-to-top connection (Takase et al. 2022): m = LN1(x + Attn(x)), y = LN2(m + FFN(m) + x). This is post-norm
-// with a connection around LN1. It has no constants. The paper keeps the warm-up of post-norm.
+// with a connection around LN1. The method has no constants. The paper keeps the warm-up of post-norm.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -13,7 +13,7 @@ struct Sum : Gate {
   Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
 };
 
-struct FromBottom : Sum {  // keeps x for ToTop
+struct FromBottom : Sum {  // keeps x for the gate ToTop
   void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
     s.carried = {s.x};
     Gate::join(s, branch, row_scale, norm);
@@ -38,7 +38,7 @@ Method methods::b2t() {
           .formula = "m = LN(x + f1(x)), y = LN(m + f2(m) + x)",
           .source = "Takase et al. 2022, B2T connection: serving stability and performance in deep transformers",
           .use = "Post-norm with a connection around the first of the two norms of a block.",
-          .pitfalls = "It needs warm-up, as post-norm does.",
+          .pitfalls = "The method needs warm-up, as post-norm does.",
           .build = [](const GateContext&) {
             BlockGates gates;
             gates.attn = &gates.add("gate1", std::make_unique<FromBottom>());

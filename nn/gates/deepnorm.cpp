@@ -1,7 +1,7 @@
-// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, with the constant alpha = (2N)^(1/4), N = blocks,
-// for encoders only. The weights W_v, W_o, fc1 and fc2 start multiplied by beta = (8N)^(-1/4), W_q and W_k unscaled;
-// the paper's base initialisation is Xavier normal. The paper has no final norm, but our trunk ends in one. The
-// encoder-decoder forms have other constants and are not implemented.
+// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, with the constant alpha = (2N)^(1/4), for N
+// blocks of an encoder. The initial weights W_v, W_o, fc1 and fc2 are multiplied by beta = (8N)^(-1/4); W_q and W_k are
+// not scaled. The paper's base initialisation is Xavier normal. The paper has no final norm, but Plumb's models end in
+// a norm. The encoder-decoder forms have other constants and are not implemented.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -32,9 +32,8 @@ Method methods::deepnorm(std::optional<double> alpha) {
            .counts = "N blocks",
            .use = "Post-norm for deep networks: 1,000 layers in its paper, with warm-up.",
            .pitfalls =
-               "N counts blocks: counting branches instead changes alpha by 19 %. Some published comparisons used an "
-               "inverted "
-               "factor or a fixed alpha.",
+               "N counts blocks; counting branches instead changes alpha by 19 %. Some published comparisons used an "
+               "inverted factor or a fixed alpha.",
            .build = [](const GateContext& c) {
              return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks));
            }};

@@ -1,4 +1,5 @@
-// Factors of residual methods as functions of the number of blocks N. Each is defined in the source file of its method.
+// Factors of residual methods as functions of the number of blocks N. Each function is defined in the source file of
+// its method.
 #pragma once
 
 #include <cstdint>

@@ -1,17 +1,19 @@
-// Fixup (Zhang, Dauphin, Ma 2019), without norm. L = residual branches = 2 x blocks, m = weight layers in a branch.
-//   (1) The last layer of each branch and the classifier start at 0.
-//   (2) The other weights are multiplied by L^(-1/(2m-2)).
-//   (3) A scalar shift, 0 at the start, stands before every linear layer and activation; a scalar scale, 1 at the
-//   start, at the end of the branch.
+// Fixup (Zhang, Dauphin, Ma 2019) has no norms in the blocks. L is the number of residual branches (two per block), and
+// m the number of weight layers in a branch. The rules:
+//   (1) The last layer of each branch and the classifier have the initial value 0.
+//   (2) The other initial weights are multiplied by L^(-1/(2m-2)).
+//   (3) A scalar shift, initially 0, is added before every linear layer and activation. A scalar scale, initially 1,
+//   multiplies the value of the branch.
 // Attention counts m = 4 layers (q, k, v, out), so qkv is multiplied by L^(-1/6). The MLP counts m = 2, so fc1 is
-// multiplied by L^(-1/2). The scalars learn at a tenth of the learning rate. At step 0 only the head gets a gradient.
-// Differences from the paper: the authors' transformer drops the biases of linear layers and subtracts its shifts,
-// while ours keeps the biases and adds the shifts. Their derivation for m = 2 assumes ReLU; we use GELU. The authors
-// end the encoder in a shift and a scale and decay all parameters; our trunk ends in a norm, as for every method, and
-// scalars do not decay. The paper claims that no warm-up is needed, but the authors' published transformer script warms
-// up for 4000 steps; its cross-attention is built without the number of layers and uses 12.
-// `fixup_ln` adds pre-norm (affine), as in the comparison of the CaiT paper. The CaiT authors did not publish their
-// code for it; this one is ours.
+// multiplied by L^(-1/2). The scalars have a tenth of the learning rate. At step 0, only the head gets a gradient.
+// Differences from the paper: the authors' transformer has no biases in linear layers and subtracts the shifts; Plumb
+// keeps the biases and adds the shifts. The authors' derivation for m = 2 assumes ReLU; Plumb uses GELU. The authors'
+// encoder ends in a shift and a scale, and weight decay applies to all parameters; Plumb's models end in a norm with
+// every method, and weight decay does not apply to the scalars. The paper claims that no warm-up is needed, but the
+// authors' published transformer script warms up for 4000 steps. In this script, the cross-attention does not get the
+// number of layers and uses 12.
+// `fixup_ln` adds pre-norm (affine), as in the comparison of the CaiT paper. The CaiT authors did not publish code for
+// this variant; the form here is Plumb's choice.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -42,7 +44,7 @@ struct InsideMlp : BranchHooks {
   const Shifts& shifts;
 };
 
-// I: the hooks inside the branch. weight_layers: m.
+// `I` is the type of the hooks inside the branch. `weight_layers` is m.
 template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
@@ -61,7 +63,7 @@ class FixupGate : public ScaleGate {
   }
 
  private:
-  const Shifts* shifts_;  // null without shifts
+  const Shifts* shifts_;  // null if the rule for shifts is off
   double factor_;
   bool zero_last_;
 };
@@ -92,9 +94,9 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
       .counts = "L = 2N branches",
       .use = use,
       .pitfalls =
-          "The scalars learn at a tenth of the learning rate; at the full rate training can diverge. Do not combine it "
-          "with a gate that starts at 0. Step 1 moves only the "
-          "head. The paper's results need strong regularisation (mixup 0.7).",
+          "The scalars have a tenth of the learning rate; at the full rate, training can diverge. Do not combine Fixup "
+          "with a gate whose initial value is 0. Step 1 changes only the head. The paper's results need strong "
+          "regularisation (mixup 0.7).",
       .build = [parts_of](const GateContext& c) {
         BlockGates gates;
         const methods::FixupParts parts = parts_of(c);
@@ -117,15 +119,15 @@ Method methods::fixup(const FixupParts& parts) {
                     {.base = Base::xavier,
                      .zero_head = true,
                      .scalar_rate = 0.1,
-                     .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a "
-                               "tenth of the learning rate, no warm-up"},
+                     .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier with initial value 0, scalars at "
+                               "a tenth of the learning rate, no warm-up"},
                     "x + s f(x + b), s = 1, last layers and head 0",
                     "Deep networks without any norm in the blocks: the paper trains 10,000 layers.", chosen_parts);
-  m.constants = {part("zero_last", Affects::start, "rule 1: the last layer of each branch starts at 0"),
+  m.constants = {part("zero_last", Affects::start, "rule 1: the last layer of each branch has the initial value 0"),
                  {.name = "factor",
                   .standard = 1,
                   .affects = Affects::start,
-                  .meaning = "rule 2: exponent of its factor; 0: no factor, 2: its square"},
+                  .meaning = "rule 2: exponent of the factor; 0: no factor, 2: the square of the factor"},
                  part("shifts", Affects::parameters, "rule 3: scalar shifts before linear layers and activations"),
                  part("scales", Affects::parameters, "rule 3: scalar scales at the ends of the branches")};
   m.follow = [claims = m.claims, growth = m.growth](Method& fixup) {
@@ -146,7 +148,7 @@ Method methods::fixup_ln() {
        .source = "Touvron et al. 2021, CaiT: weights and warm-up of DeiT; classifier and scalars as in Zhang, "
                  "Dauphin, Ma 2019"},
       "x + s f(LN(x) + b), s = 1, last layers and head 0",
-      "The Fixup column of table 1 in the CaiT paper, which adds norm and warm-up.", all_parts);
+      "To reproduce the Fixup column of table 1 in the CaiT paper, which adds norm and warm-up.", all_parts);
 }
 
 }  // namespace plumb::nn

@@ -3,12 +3,12 @@
 // register_gate().
 //
 // For each of its two branches, a block (nn/block.cpp) computes
-//   u = gate.read(stream)         followed by the block's norm if that is pre
+//   u = gate.read(stream)         followed by the block's norm if the norm is pre
 //   f = branch(u)
 //   gate.join(stream, f, norm)    norm is null unless the block's norm is post
-// For most methods this amounts to y = combine(x, f) or y = norm(combine(x, f)). A gate must implement combine(). If
-// its paper asks for it, a gate also changes how the weights of the branch start, the computation inside the branch, or
-// the tensors that the stream carries.
+// For most methods, the result is y = combine(x, f) or y = norm(combine(x, f)). A gate must implement combine(). A gate
+// can also change the initial weights of the branch, the computation inside the branch, and the tensors that the stream
+// carries.
 #pragma once
 
 #include <functional>
@@ -25,79 +25,83 @@
 
 namespace plumb::nn {
 
-// State of one calibrate() pass. All gates of the model share it; Gate::calibrate() reads and sets it.
+// State of one calibrate() pass. All gates of the model share this state; Gate::calibrate() reads and sets its fields.
 struct Calibration {
-  std::optional<double> carried = {};  // a value that each gate leaves for the next one; none before the first
+  std::optional<double> carried = {};  // a value from the previous gate for the next gate; empty at the first gate
 };
 
-// Base class of all gates. A derived gate must override combine(); every other function has a default. It registers its
-// parameters with parameter() (nn/module.h), under Role::gate if they scale the branch or the stream. Shapes below: B
-// samples, T tokens, D the width of the stream. `type_name` is the gate's name in messages while it has no parent.
+// Base class of all gates. A derived gate must override combine(); every other function has a default. A derived gate
+// registers its parameters with parameter() (nn/module.h). Parameters that scale the branch or the stream must have
+// Role::gate. In the shapes below, B is the number of samples, T the number of tokens, and D the width of the stream.
+// The constructor's `type_name` is the gate's name in messages while the gate has no parent.
 class Gate : public Module {
  public:
   explicit Gate(const std::string& type_name = "Gate") : Module(type_name) {}
 
-  // Returns the stream after the residual sum and before any norm. `skip` [B, T, D] is the stream before the branch,
+  // Returns the stream after the residual sum and before any norm. `skip` [B, T, D] is the stream before the branch;
   // `branch` [B, T, D] is the value of the branch. The result must have the shape and dtype of `skip`.
   virtual Tensor combine(const Tensor& skip, const Tensor& branch) const = 0;
-  // Returns combine(skip, branch) in which the contribution of the branch to sample b is multiplied by row_scale[b];
-  // row_scale is [B] (stochastic depth). The default is skip + row_scale (combine(skip, branch) - skip), so a dropped
-  // sample, with factor 0, keeps `skip` unchanged. Override it if a dropped sample must keep something else, such as a
-  // multiple of `skip`.
+  // Returns combine(skip, branch), in which the contribution of the branch to sample b is multiplied by row_scale[b];
+  // row_scale is [B] (stochastic depth). The default is skip + row_scale (combine(skip, branch) - skip). With this
+  // default, the result for a dropped sample, whose factor is 0, is `skip`. If the result for a dropped sample must be
+  // another value, such as a multiple of `skip`, override this function.
   virtual Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const;
 
-  // Returns the term that the gate adds to the part of the stream that it keeps, in the shape of combine(). Signal
-  // probes measure this term. The default, combine(skip, branch) - skip, is correct for every formula up to the
-  // rounding of `skip`. A gate that adds a term to `skip` should return that term, which is exact even if it is tiny.
+  // Returns the term that the gate adds to the kept part of the stream, in the shape of combine(). Signal probes
+  // measure this term. The default, combine(skip, branch) - skip, is correct for every formula up to the rounding of
+  // `skip`. A gate that adds a term to `skip` should return this term directly, because the direct result is exact even
+  // for tiny terms.
   virtual Tensor added(const Tensor& skip, const Tensor& branch) const;
-  // Returns the factors that the gate applies to this stream, in any shape; undefined if the gate has none. Signal
-  // probes measure them. The default is the gate's own parameters of Role::gate, concatenated; it is undefined if one
-  // of these parameters is a matrix. A gate that has such a matrix computes its factors from the stream, and should
-  // return them here.
+  // Returns the factors that the gate applies to this stream, in any shape; undefined if the gate has no factors.
+  // Signal probes measure these factors. The default is the concatenation of the gate's parameters of Role::gate. The
+  // default is undefined if one of these parameters is a matrix: such a gate computes its factors from the stream, and
+  // should override this function to return the factors.
   virtual Tensor values(const Tensor& skip) const;
 
-  // Changes how the weights of the branch start, by scaling their declared Init (Linear::scale_init,
-  // Branch::scale_value_path). The block calls this once, in its constructor, before the model is initialised.
+  // Changes the initial weights of the branch: scales their declared Init (Linear::scale_init(),
+  // Branch::scale_value_path()). The block calls init_branch() once, in the constructor of the block, before the model
+  // is initialised.
   virtual void init_branch(Branch&) {}
-  // Returns the hooks that change the computation inside the branch in this pass. The default, null, leaves the branch
-  // its fused path.
+  // Returns the hooks that change the computation inside the branch in this pass. With the default, null, the branch
+  // uses its fused path.
   virtual std::unique_ptr<BranchHooks> inside(Stream&) const { return nullptr; }
 
-  // Returns the input of the branch, [B, T, D], before the norm. The default is stream.x.
+  // Returns the input of the branch before the norm, [B, T, D]. The default is stream.x.
   virtual Tensor read(const Stream& stream) const { return stream.x; }
-  // Joins the value of the branch to the stream: the residual sum, and the norm after it. The default sets stream.x to
-  // norm(combine(stream.x, branch)), or norm(combine_scaled(...)) if row_scale is defined. `norm` is null unless the
-  // block's norm is post. `row_scale` [B] is undefined if the factor of every sample is 1. Throws Error if combine()
-  // returns another shape or dtype than the stream's.
+  // Joins the value of the branch to the stream: computes the residual sum and the norm after the sum. The default sets
+  // stream.x to norm(combine(stream.x, branch)), or norm(combine_scaled(...)) if row_scale is defined. `norm` is null
+  // unless the block's norm is post. `row_scale` [B] is undefined if the factor of every sample is 1. Throws Error if
+  // the result of combine() does not have the shape and dtype of the stream.
   virtual void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const;
 
-  // If the junction is exactly y = skip + scale * branch, returns the scale: [1], [D], or undefined for 1. The block
-  // then fuses the residual sum with the last product of the branch, and calls neither combine() nor join() (except in
-  // a calibrate() pass). The default, nullopt, makes the block call them.
+  // If the formula is exactly y = skip + scale * branch, a gate can return the scale here: [1], [D], or an undefined
+  // tensor for scale 1. The block then fuses the residual sum with the last product of the branch, and does not call
+  // combine() and join() (except in a calibrate() pass). With the default, nullopt, the block calls join().
   virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
-  // Returns the parameters that multiply the branch or the skip and leave a plain sum if they are 1. If a file of
-  // trained weights lacks them, load_pretrained() can add them with the value 1. The default is the scale of
-  // plain_scale().
+  // Returns the parameters that multiply the branch or the skip. If all these parameters are 1, the gate must be a
+  // plain sum. If a file of trained weights lacks these parameters, load_pretrained() can add the parameters with the
+  // value 1. The default is the scale of plain_scale().
   virtual Tensors scales() const {
     const std::optional<Tensor> scale = plain_scale();
     return scale && scale->defined() ? Tensors{*scale} : Tensors();
   }
 
-  // Sets the initial values that depend on data, from the skip input and the value of the branch at this junction. Only
-  // calibrate() calls this, once for each junction, in the order of the forward pass.
+  // Sets the initial values that depend on data, from the skip input and the value of the branch at this junction. The
+  // block calls this function only in a pass of nn::calibrate(), once for each junction, in the order of the forward
+  // pass.
   virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, Calibration&) const {}
 
  protected:
-  // combine(), or combine_scaled() if row_scale is defined.
+  // Returns combine_scaled() if `row_scale` is defined, and combine() otherwise.
   Tensor mix(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const {
     return row_scale.defined() ? combine_scaled(skip, branch, row_scale) : combine(skip, branch);
   }
-  // Overwrites the values of a parameter; for calibrate().
+  // Overwrites the values of a parameter. Implementations of calibrate() use this function.
   static void set(const Tensor& parameter, const Tensor& value) { copy_into(value.array(), parameter.array()); }
 };
 
-// y = skip + scale * branch, fused with the branch's last product. `scale` is [1], [D], or undefined for a plain sum.
-// The functions that define the formula are final: a gate with another formula must derive from Gate.
+// The gate y = skip + scale * branch, fused with the last product of the branch. `scale` is [1], [D], or undefined for
+// a plain sum. The functions that define the formula are final. A gate with another formula must derive from Gate.
 class ScaleGate : public Gate {
  public:
   explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate")
@@ -116,13 +120,13 @@ class ScaleGate : public Gate {
   Tensor scale_;
 };
 
-// y = skip + alpha * branch, where alpha [1] is learned and starts at `init`.
+// The gate y = skip + alpha * branch. alpha [1] is learned, with the initial value `init`.
 class AlphaGate : public ScaleGate {
  public:
   explicit AlphaGate(double init) { scale_ = parameter("alpha", {1}, Init::constant(init), Role::gate); }
 };
 
-// y = scale * skip + branch. `scale` is [1], [D], or undefined for a plain sum.
+// The gate y = scale * skip + branch. `scale` is [1], [D], or undefined for a plain sum.
 class SkipScaleGate : public Gate {
  public:
   explicit SkipScaleGate(Tensor scale = {}) : scale_(std::move(scale)) {}
@@ -139,8 +143,8 @@ class SkipScaleGate : public Gate {
   Tensor scale_;
 };
 
-// y = skip + after(branch), for methods that compute something between the branch and the sum, such as a norm. A
-// derived gate must override after(), which maps [B, T, D] to [B, T, D].
+// The gate y = skip + after(branch), for methods that compute something between the branch and the sum, such as a norm.
+// A derived gate must override after(), which maps [B, T, D] to [B, T, D].
 class AfterGate : public Gate {
  public:
   // Returns the term that is added to the skip.
@@ -155,15 +159,17 @@ class AfterGate : public Gate {
 // Throws Error ("[gate] expected combine to return ...") unless `combined` has the shape and dtype of `skip`.
 void check_joined(const Tensor& skip, const Tensor& combined);
 
-// Runs one forward pass over x, in evaluation mode and without a graph, in which gates set their data-dependent initial
-// values (Gate::calibrate; methods admin_profile and act_norm have some). The pass changes nothing in a model without
-// such gates, and observers of blocks are not called. Trainers call this function with their first batch.
+// Runs one forward pass over x, in evaluation mode and without a graph. In this pass, Gate::calibrate() of each gate
+// sets the initial values that depend on data (methods admin_profile and act_norm). A model without such gates does not
+// change. Observers of blocks are not called. Trainers call this function with their first batch.
 void calibrate(Layer& model, const Tensor& x);
 
-// Returns the state of the calibrate() pass that runs on this thread, or null. For blocks.
+// Returns the state of the calibrate() pass that runs on this thread, or null outside such a pass. Blocks use this
+// function.
 Calibration* calibrating();
 
-// The norm of a block's branches: none, before each branch (pre), or after each residual sum (post).
+// The place of the norms in a block: no norm (none), a norm before each branch (pre), or a norm after each residual sum
+// (post).
 enum class Norm { none, pre, post };
 const char* name(Norm norm);
 
@@ -173,97 +179,99 @@ enum class InitProperty {
   zero_branch_gradient,  // the weights inside the branches get gradient 0 in the first step
   loss_is_log_classes    // all logits are 0, so the cross-entropy is ln(classes)
 };
-// The name in messages and pages, such as "identity_at_init".
+// Returns the name for messages and pages, such as "identity at init".
 const char* name(InitProperty property);
 // The former name of InitProperty.
 using Claim [[deprecated("InitProperty")]] = InitProperty;
 
 // How the mean square of the stream grows from branch to branch at initialisation. Blocks whose norm is post need no
-// such law: each norm resets the mean square to 1.
+// growth law: each norm resets the mean square to 1.
 enum class Growth {
   identity,   // no growth: the branches add nothing, or almost nothing
-  linear,     // every branch adds the same amount, because it reads a normalised stream
+  linear,     // every branch adds the same amount, because every branch reads a normalised stream
   harmonic,   // block l adds 1/l of the amount that the first block adds
-  geometric,  // every branch adds the same share of the stream that it reads, because there is no norm
-  unstated    // the method states no law: signal probes predict nothing and give no warning
+  geometric,  // every branch adds the same share of its input, because the branch has no norm
+  unstated    // the method states no growth law: signal probes predict nothing and give no warning
 };
-// The name in messages and pages, such as "linear".
+// Returns the name for messages and pages, such as "linear".
 const char* name(Growth growth);
 
-// Distribution of the initial weights before a method scales them. The patch embedding is not affected: it always
-// starts with fan_in_uniform.
+// The distribution of the initial weights, before a method scales these weights. The patch embedding does not depend on
+// Base: its init is always fan_in_uniform.
 enum class Base {
-  truncated_normal,  // std 0.02, as in ViT and DeiT; the default for all methods
+  truncated_normal,  // truncated normal, std 0.02, as in ViT and DeiT; the default for all methods
   xavier,            // Glorot uniform; q, k and v count as three matrices
   xavier_normal,     // Glorot normal; q, k and v count as three matrices
   xavier_packed,     // Glorot uniform; q, k and v count as one packed matrix
-  scaled_normal      // std 0.02 sqrt(384 / dim): the same as truncated_normal at width 384, the width of DeiT-S
+  scaled_normal      // truncated normal, std 0.02 sqrt(384 / dim); equals truncated_normal at width 384 (DeiT-S)
 };
-// The distribution in words, for people: "truncated normal, std 0.02".
+// Returns a description of the distribution, such as "truncated normal, std 0.02".
 const char* name(Base base);
-// The names of the enumerators of Base, in their order.
+// Returns the names of the enumerators of Base, in the order of their declaration.
 const std::vector<std::string>& base_names();
-// The distribution of this name. Throws Error, which lists the names, if there is none.
+// Returns the distribution with this name. For an unknown name, throws Error with the list of names.
 Base base_named(const std::string& base_name);
-// The Init of a weight under this distribution. dim: the width of the stream. packed_parts: the number of matrices
-// packed in the weight (3 for qkv).
+// Returns the Init of a weight with this distribution. `dim` is the width of the stream. `packed_parts` is the number
+// of matrices packed in the weight (3 for qkv).
 Init weight_init(Base base, std::int64_t dim, int packed_parts = 1);
 
-// The training recipe around a gate: initial weights, head, learning-rate factors and warm-up. Recipe{} is the common
-// recipe under which methods differ only in their gate.
+// The training recipe around a gate: initial weights, head, learning-rate factors and warm-up. Recipe{} is the shared
+// recipe: with this recipe, methods differ only in their gate.
 struct Recipe {
   Base base = Base::truncated_normal;
-  bool zero_head = false;   // whether the weights of the classifier start at 0
+  bool zero_head = false;   // whether the weights of the classifier have the initial value 0
   double scalar_rate = 1;   // factor of the learning rate for the parameters of Role::gate and Role::shift
-  double warmup = 0;        // share of the training steps in which the learning rate rises
-  std::string source = {};  // paper that the values above come from
+  double warmup = 0;        // share of the training steps that belong to the warm-up of the learning rate
+  std::string source = {};  // the paper that states the values above
 };
-// The recipe of DeiT. It is used for methods whose papers state no recipe.
+// Returns the recipe of DeiT. This recipe is the default of methods whose papers state no recipe.
 Recipe deit_recipe();
-// The recipe of table 1 in the CaiT paper, which compares several methods under the same initial weights and warm-up.
+// Returns the recipe of table 1 in the CaiT paper. This table compares several methods under the same initial weights
+// and warm-up.
 Recipe cait_recipe();
 
-// Values of a method's constants by name. An empty value means that the method computes the constant from the depth;
-// its text form is "by_depth".
+// Values of a method's constants, by name. An empty value means that the method computes the constant from the depth.
+// The text form of an empty value is "by_depth".
 using ConstantValues = std::map<std::string, std::optional<double>>;
 
-// The part of a network that changes with a constant.
+// The effect on the network of changing the value of a method's constant.
 enum class Affects {
-  function,    // the logits that the network computes from the same weights
-  parameters,  // the set of parameters: weights of a network with another value do not fit
-  start        // only the initial values: trained weights compute the same function
+  function,    // the network computes other logits from the same weights
+  parameters,  // the network has other parameters: weights of a network with another value do not fit
+  start        // only the initial values differ: from the same trained weights, the network computes the same logits
 };
-// The words in lists and pages of methods.
+// Returns the word for this effect in lists of methods: function, parameters or start.
 const char* name(Affects affects);
 
-// A constant that the formula of a method leaves open. The method declares it; the option --gate NAME:CONSTANT=VALUE,
-// the cards of weight files, lists and reports follow from the declaration.
+// The declaration of a constant in the formula of a method, such as mix_ln's post_share. The option --gate
+// NAME:CONSTANT=VALUE, the model cards of weight files, the lists of methods and the reports use this declaration.
 struct MethodConstant {
   std::string name;                     // letters, digits and underscores
-  std::optional<double> standard = {};  // the default value; empty: computed from the depth
-  // The bounds of the value.
+  std::optional<double> standard = {};  // the default value; if empty, the method computes the constant from the depth
+  // The lower and the upper bound of the value.
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
   bool above = false;  // whether the value must be above `least`, not equal to it
-  bool whole = false;  // whether the value must be an integer; with the bounds 0 and 1 it is a switch, off or on
+  bool whole = false;  // whether the value must be an integer
   Affects affects = Affects::function;
-  std::string meaning = {};  // one line, for lists and messages
+  std::string meaning = {};  // the meaning in one line, for lists and messages
 
-  // The accepted values in words: "a number in [0, 1]".
+  // Returns a description of the accepted values, such as "a number in [0, 1]".
   std::string expected() const;
-  // The constant with this value as text, "post_share=0.75" or "alpha=by_depth". Reading the text gives the same
-  // double.
+  // Returns the name of the constant with this value as text, such as "post_share=0.75" or "alpha=by_depth". Parsing
+  // the text gives exactly the same double.
   std::string text(std::optional<double> value) const;
 };
 
-// The block for which a method builds its gates.
+// A description of the block for which a method builds gates.
 struct GateContext {
-  std::int64_t dim, heads, hidden;  // widths of stream and MLP, and number of heads
-  std::int64_t block, blocks;       // index of this block from 0, and number of blocks; a block is attention and MLP
+  std::int64_t dim, heads,
+      hidden;  // `dim`: width of the stream. `heads`: number of heads. `hidden`: hidden width of the MLP.
+  std::int64_t block, blocks;  // `block`: index of this block, from 0. `blocks`: number of blocks.
   double norm_eps = 1e-6;
   ConstantValues constants = {};  // the values of all constants of the method
 
-  // Returns the value of a constant that the method declares, or `by_depth` if the constant has no value. Throws Error
-  // for a constant that is not declared, and for one without a value if `by_depth` is not given.
+  // Returns the value of a constant that the method declares. If the constant has no value, returns `by_depth`. Throws
+  // Error for a constant that is not declared. If `by_depth` is not given, throws Error for a constant without a value.
   double constant(const std::string& constant_name, std::optional<double> by_depth = {}) const;
 };
 
@@ -271,10 +279,10 @@ struct GateContext {
 struct BlockGates {
   // The modules, with the names under which the block registers them.
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> modules;
-  // The gates of the two branches. Each must be one of `modules`; both may be the same gate.
+  // The gates of the two branches. Each gate must be one of `modules`. `attn` and `mlp` may be the same gate.
   Gate* attn = nullptr;
   Gate* mlp = nullptr;
-  // The norm of this block, if it differs from the method's.
+  // The place of the norms in this block, if different from Method::norm.
   std::optional<Norm> norm = {};
 
   // Adds a module under a name, and returns the module.
@@ -294,59 +302,61 @@ struct Method {
   std::string name = {};
   Norm norm = Norm::pre;
   std::vector<InitProperty> claims = {};
-  Recipe paper = deit_recipe();  // the training recipe of its paper
+  Recipe paper = deit_recipe();  // the training recipe of the method's paper
   Growth growth = Growth::linear;
-  std::string formula = {};  // one line, for lists and reports
+  std::string formula = {};  // the formula in one line, for lists and reports
   std::string source = {};   // the paper
-  std::string counts = {};   // how the paper counts depth, if a constant depends on it: "N blocks", "L = 2N branches"
-  std::string use = {};      // when to use the method
+  // The paper's unit of depth, "N blocks" or "L = 2N branches"; empty if the method does not use the depth.
+  std::string counts = {};
+  std::string use = {};  // when to use the method
   std::string pitfalls = {};
   // The constants of the method. `build` and `adjust` find their values in GateContext::constants.
   std::vector<MethodConstant> constants = {};
-  // Builds the gates of one block. Every method must have it.
+  // Builds the gates of one block. Every method must set this function.
   std::function<BlockGates(const GateContext&)> build = {};
-  // Makes the norms of the stack, including the final one.
+  // Makes one norm: a norm of a block, or the final norm of the stack.
   std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = make_layer_norm;
   // Changes the learning-rate and eps factors of a parameter of a block. `name` is the parameter's name within the
   // block.
   std::function<void(const GateContext&, const std::string& name, Parameter&)> adjust = {};
-  // Makes the stream that enters the first block from x [B, T, D]. If not set, the stream is x.
+  // Makes the input stream of the first block from x [B, T, D]. If this function is not set, the stream is Stream{x}.
   std::function<Stream(const Tensor& x)> open = {};
-  // Makes the output [B, T, D] from the stream that leaves the last block. `norm` is the final norm, or null if the
-  // stack has none. If not set, the output is norm(x).
+  // Makes the output [B, T, D] from the stream after the last block. `norm` is the final norm, or null if the stack has
+  // no final norm. If this function is not set, the output is norm(x), or x if `norm` is null.
   std::function<Tensor(const Stream&, const Layer* norm)> close = {};
-  // Sets the fields that depend on the constants, such as `open` or `claims`. with() calls it with the method in which
-  // the constants are already chosen.
+  // Sets the fields that depend on the constants, such as `open` or `claims`. with() calls this function after with()
+  // has set the constants.
   std::function<void(Method&)> follow = {};
-  ConstantValues chosen = {};  // the constants that differ from their default; with() sets it
+  ConstantValues chosen = {};  // the constants with values other than the default; with() sets this field
 
-  // Whether the method claims this property.
+  // Returns whether the method claims this property.
   bool claims_that(InitProperty c) const;
   // Returns this method with other values of some constants. Throws Error for a constant that the method does not
-  // declare, and for a value outside its bounds.
+  // declare, and for a value outside the bounds of the constant.
   Method with(const ConstantValues& values) const;
-  // The values of all constants.
+  // Returns the values of all constants.
   ConstantValues values() const;
-  // The value of one constant. Throws Error for a constant that the method does not declare.
+  // Returns the value of one constant; empty if the method computes the constant from the depth. Throws Error for a
+  // constant that the method does not declare.
   std::optional<double> value(const std::string& constant_name) const;
-  // The name and the constants that differ from their default: "mix_ln", "mix_ln:post_share=0.75".
+  // Returns the name, with the constants that have values other than the default: "mix_ln", "mix_ln:post_share=0.75".
   std::string label() const;
-  // The name and every constant: "mix_ln:post_share=0.25".
+  // Returns the name with every constant: "mix_ln:post_share=0.25".
   std::string text() const;
 };
 
-// The text form of a method, taken apart: NAME or NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. VALUE is a number or
-// by_depth.
+// The parts of a method's text form NAME or NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. VALUE is a number or by_depth.
 struct MethodText {
   std::string name;
   ConstantValues values = {};  // the constants that the text names
 };
-// Parses the text form of a method. Throws Error if the text has another form; the name is not looked up.
+// Parses the text form of a method. Throws Error if the text does not have this form. The function does not check that
+// the method exists.
 MethodText method_text(const std::string& text);
 
 // A choice of method: the text form of a method of the table, or a Method.
 //   {.gate = "layerscale"}   {.gate = "layerscale:init=1e-5"}   {.gate = methods::layerscale(1e-5)}
-// Throws Error as method_named() does, and for a Method without `build`.
+// The constructors throw the errors of method_named(), and Error for a Method without `build`.
 class GateChoice {
  public:
   GateChoice(const std::string& text);
@@ -359,8 +369,8 @@ class GateChoice {
   std::shared_ptr<const Method> method_;
 };
 
-// The recipe of a model: `given` if it has a value, else the recipe of the method's paper, but with the initial weights
-// of ViT (Base::truncated_normal), which all methods share.
+// Returns the recipe of a model. If `given` has a value, the recipe is `given`. Otherwise the recipe is that of the
+// method's paper, but with the initial weights of ViT (Base::truncated_normal) for every method.
 Recipe recipe_of(const Method& method, const std::optional<Recipe>& given);
 
 // Builds two gates of type G for a block: gate1 for attention and gate2 for the MLP, each constructed from `arguments`.
@@ -371,8 +381,7 @@ BlockGates two_gates(const Arguments&... arguments) {
   gates.mlp = &gates.add("gate2", std::make_unique<G>(arguments...));
   return gates;
 }
-// Builds two gates of type G, in the form of Method::build. G is constructed from the GateContext, or without
-// arguments.
+// Builds two gates of type G, in the form of Method::build. The constructor of G gets the GateContext, or no arguments.
 template <class G>
 BlockGates gate_per_branch(const GateContext& context) {
   static_assert(std::is_base_of_v<Gate, G>, "a gate must derive from nn::Gate or from one of its subclasses");
@@ -392,13 +401,15 @@ BlockGates gate_per_branch(const GateContext& context) {
     return {};
 }
 
-// Adds a method to the table under a new name. Lists (--gates), every experiment, reports and cards of weights then
-// know it. Its constants are declared here and read by the constructor of the gate:
+// Adds a method to the table under a new name. All lists of methods, options such as --gates, studies, reports and
+// model cards then include the method. The constants are declared in `method`, and the constructor of the gate reads
+// their values from the GateContext:
 //   struct Prores : ScaleGate { explicit Prores(const GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {} };
 //   register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T",
 //                                    .constants = {{.name = "T", .standard = 3, .least = 1}}});
-// Both functions throw Error if the name is taken or has other characters than lower-case letters, digits and
-// underscores, if `build` is missing, or if a constant is declared twice or has a default outside its bounds.
+// Both functions throw Error if the name is taken, is "all", or has other characters than lower-case letters, digits
+// and underscores. Both also throw Error if `build` is missing, if a constant is declared twice, or if a default is
+// outside its bounds.
 void register_method(const std::string& name, Method method);
 template <class G>
 void register_gate(const std::string& name, Method method = {}) {
@@ -406,12 +417,12 @@ void register_gate(const std::string& name, Method method = {}) {
   register_method(name, std::move(method));
 }
 
-// The names of all methods, in the order of the table; registered methods come last.
+// Returns the names of all methods, in the order of the table. Registered methods come last.
 std::vector<std::string> method_names();
 // The former name of method_names().
 [[deprecated("method_names")]] inline std::vector<std::string> gate_names() { return method_names(); }
-// Returns a method of the table from its text form. Throws Error for an unknown name (the message suggests the nearest
-// ones), and as method_text() and Method::with() do.
+// Returns a method of the table from its text form. Throws Error for an unknown name, with the nearest known names in
+// the message, and the errors of method_text() and Method::with().
 Method method_named(const std::string& text);
 
 }  // namespace plumb::nn

@@ -8,7 +8,7 @@
 namespace plumb::nn {
 namespace {
 
-// A deque keeps references to methods valid when a method is registered.
+// The container is a deque, so that references to methods stay valid when a method is registered.
 std::deque<Method>& table() {
   using namespace methods;
   static std::deque<Method> rows{post(),

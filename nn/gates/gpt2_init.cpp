@@ -1,6 +1,6 @@
-// GPT-2's scaled init (Radford et al. 2019): pre-norm in which the two projections into the stream, W_o and fc2, start
-// multiplied by (2N)^(-1/2), N = blocks. Only the initial values change; training can let these weights grow again. All
-// weights start from N(0, 0.02), biases at 0.
+// GPT-2's scaled init (Radford et al. 2019): pre-norm in which the initial weights of the two projections into the
+// stream, W_o and fc2, are multiplied by (2N)^(-1/2), with N blocks. Only the initial values change; these weights can
+// grow again in training. Before the scaling, all weights are drawn from N(0, 0.02); biases have the initial value 0.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -29,9 +29,9 @@ Method methods::gpt2_init() {
           .source = "Radford et al. 2019, Language models are unsupervised multitask learners",
           .counts = "L = 2N branches",
           .use =
-              "The cheapest change to pre-norm: at the start, all branches together add as much as a single branch of "
-              "pre-norm.",
-          .pitfalls = "Do not combine it with LayerNorm-Scaling or a depth multiplier.",
+              "The cheapest change to pre-norm: at initialisation, all branches together add as much to the stream as "
+              "a single branch of pre-norm.",
+          .pitfalls = "Do not combine `gpt2_init` with LayerNorm-Scaling or a depth multiplier.",
           .build = gate_per_branch<Gpt2Gate>};
 }
 

@@ -1,8 +1,8 @@
-// Hyper-connections, static form (Zhu et al. 2024). The stream has n copies H_i; x is repeated n times at the start,
-// and the copies are summed at the end. Branch l (a block has two) reads sum_i a_i H_i; then H'_i = sum_j R_ji H_j +
-// b_i f. Start: a = onehot(l mod n), R = I, b = 1, which is pre-norm (the sum is n x, and the final norm removes n).
-// The paper's dynamic form adds 0.01 tanh(norm(H) W), with W = 0 at the start, to each of a, R and b; it is not
-// implemented.
+// Hyper-connections, static form (Zhu et al. 2024). The stream has n copies H_i; x is repeated n times before the first
+// block, and the copies are summed after the last block. Branch l (a block has two branches) reads sum_i a_i H_i; then
+// H'_i = sum_j R_ji H_j + b_i f. The initial values are a = onehot(l mod n), R = I and b = 1. With these values the
+// network equals pre-norm, because the sum is n x and the final norm removes n. The paper's dynamic form adds 0.01
+// tanh(norm(H) W), with initial value W = 0, to each of a, R and b. The dynamic form is not implemented.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -50,42 +50,42 @@ class HyperGate : public Gate {  // the stream is [B, T, n, D]
 }  // namespace
 
 Method methods::hyper_connections(std::int64_t streams) {
-  return Method{
-      .name = "hyper_connections",
-      .norm = Norm::pre,
-      .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
-      .source = "Zhu et al. 2024, Hyper-connections",
-      .counts = "l: index of the branch",
-      .use = "Lets training choose between sequential and parallel branches.",
-      .pitfalls =
-          "The stream takes n times the memory. The final norm is necessary: it removes the factor n of the sum.",
-      .constants = {{.name = "streams",
-                     .standard = 4,
-                     .least = 1,
-                     .most = 1024,
-                     .whole = true,
-                     .affects = Affects::parameters,
-                     .meaning = "n, the number of streams"}},
-      .build =
-          [](const GateContext& c) {
-            const auto n = static_cast<std::int64_t>(c.constant("streams"));
-            BlockGates gates;
-            gates.attn = &gates.add("gate1", std::make_unique<HyperGate>(n, 2 * c.block));
-            gates.mlp = &gates.add("gate2", std::make_unique<HyperGate>(n, 2 * c.block + 1));
-            return gates;
-          },
-      .close =
-          [](const Stream& s, const Layer* norm) {
-            const Tensor x = sum(s.x, {2});
-            return norm ? (*norm)(x) : x;
-          },
-      .follow =
-          [](Method& m) {
-            m.open = [streams = static_cast<std::int64_t>(*m.value("streams"))](const Tensor& x) {
-              const Shape wide{x.dim(0), x.dim(1), streams, x.dim(2)};
-              return Stream{broadcast_to(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}), wide)};
-            };
-          }}
+  return Method{.name = "hyper_connections",
+                .norm = Norm::pre,
+                .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
+                .source = "Zhu et al. 2024, Hyper-connections",
+                .counts = "l: index of the branch",
+                .use = "Training can choose between sequential and parallel branches.",
+                .pitfalls =
+                    "The stream takes n times the memory. The final norm is necessary, because this norm removes the "
+                    "factor n of the sum.",
+                .constants = {{.name = "streams",
+                               .standard = 4,
+                               .least = 1,
+                               .most = 1024,
+                               .whole = true,
+                               .affects = Affects::parameters,
+                               .meaning = "n, the number of streams"}},
+                .build =
+                    [](const GateContext& c) {
+                      const auto n = static_cast<std::int64_t>(c.constant("streams"));
+                      BlockGates gates;
+                      gates.attn = &gates.add("gate1", std::make_unique<HyperGate>(n, 2 * c.block));
+                      gates.mlp = &gates.add("gate2", std::make_unique<HyperGate>(n, 2 * c.block + 1));
+                      return gates;
+                    },
+                .close =
+                    [](const Stream& s, const Layer* norm) {
+                      const Tensor x = sum(s.x, {2});
+                      return norm ? (*norm)(x) : x;
+                    },
+                .follow =
+                    [](Method& m) {
+                      m.open = [streams = static_cast<std::int64_t>(*m.value("streams"))](const Tensor& x) {
+                        const Shape wide{x.dim(0), x.dim(1), streams, x.dim(2)};
+                        return Stream{broadcast_to(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}), wide)};
+                      };
+                    }}
       .with({{"streams", static_cast<double>(streams)}});
 }
 

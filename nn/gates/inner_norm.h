@@ -1,4 +1,4 @@
-// Gates and hooks for methods with a norm inside a branch or after it.
+// Gates and hooks for methods with a norm inside a branch or after a branch.
 #pragma once
 
 #include "nn/gates/gate.h"
@@ -13,7 +13,7 @@ struct InnerNorm : BranchHooks {
   const Layer& norm;
 };
 
-// y = x + norm(f)
+// The gate y = x + norm(f), where f is the value of the branch.
 class NormAfter : public AfterGate {
  public:
   explicit NormAfter(const Layer& norm) : norm_(norm) {}
@@ -23,9 +23,9 @@ class NormAfter : public AfterGate {
   const Layer& norm_;
 };
 
-// Builds the gates gate1 and gate2 of a block, each with its own norm. AttnGate is constructed from its norm (of width
-// dim) and `arguments`, MlpGate from its norm (of width mlp_width) and `arguments`. The block registers the norms under
-// the names attn_norm and mlp_norm.
+// Builds the gates gate1 and gate2 of a block, each with its own norm. An AttnGate is constructed from a norm of width
+// c.dim and `arguments`; an MlpGate is constructed from a norm of width mlp_width and `arguments`. The block registers
+// the norms under the names in attn_norm and mlp_norm.
 template <class AttnGate, class MlpGate, class... Arguments>
 BlockGates gates_with_norms(const GateContext& c, const char* attn_norm, const char* mlp_norm, std::int64_t mlp_width,
                             const Arguments&... arguments) {

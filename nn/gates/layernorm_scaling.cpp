@@ -1,7 +1,7 @@
 // LayerNorm-Scaling (Sun et al. 2025): x' = x + Attn(LN1(x) / sqrt(l)), y = x' + FFN(LN2(x') / sqrt(l)). l is the index
-// of the BLOCK, counted from 1, and the same for both branches; it gives a constant factor. The final norm is not
-// scaled. In the authors' code the method has no effect, because a lower-cased name is compared with an upper-case one;
-// this is the form of the paper.
+// of the BLOCK, counted from 1, and the same for both branches, so 1 / sqrt(l) is a constant factor. The final norm is
+// not scaled. In the authors' code the method has no effect, because a lower-case name is compared with an upper-case
+// name. Plumb implements the form of the paper.
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -34,7 +34,7 @@ Method methods::layernorm_scaling() {
           .source = "Sun et al. 2025, The curse of depth in large language models",
           .counts = "l: index of the block from 1",
           .use = "Pre-norm whose late blocks keep their influence: the stream grows like the logarithm of the depth.",
-          .pitfalls = "Do not combine it with scaled last layers (gpt2_init).",
+          .pitfalls = "Do not combine `layernorm_scaling` with scaled last layers (gpt2_init).",
           .build = gate_per_branch<ScaledNormGate>};
 }
 

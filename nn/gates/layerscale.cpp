@@ -1,7 +1,8 @@
 // LayerScale (Touvron et al. 2021, CaiT): x' = x + gamma1 * Attn(LN(x)), y = x' + gamma2 * FFN(LN(x')). Every element
-// of gamma [D] starts at eps, which depends on the depth in blocks N. The gate is applied after the output projection
-// and inside DropPath. The default of timm's class is 1e-5, DeiT's is 1e-4. gamma does not decay: the authors exclude
-// all 1-D parameters from weight decay, here the role Role::gate does it.
+// of gamma [D] has the initial value eps, which depends on the number of blocks N. The gate is applied after the output
+// projection and inside DropPath. The default eps of timm's class is 1e-5; the default of DeiT is 1e-4. Weight decay
+// does not apply to gamma: the authors exclude all 1-D parameters from weight decay; in Plumb, Role::gate excludes
+// gamma.
 #include "nn/gates/layerscale.h"
 
 #include <cmath>
@@ -42,8 +43,8 @@ Method methods::layerscale(std::optional<double> init) {
       .use = "The default for deep vision transformers: it trains at depths at which pre-norm fails.",
       .pitfalls =
           "Keep gates and stream in fp32: in bf16, x + 1e-6 f is rounded to x. With Adam, the first step moves every "
-          "gamma by about the learning rate, whatever its initial value is. So eps matters only if the learning rate "
-          "warms up from almost 0.",
+          "gamma by about the learning rate, whatever the initial value of gamma is. Therefore eps matters only if the "
+          "learning rate warms up from almost 0.",
       .constants = {{.name = "init",
                      .affects = Affects::start,
                      .meaning =

@@ -1,5 +1,5 @@
-// Mix-LN (Li et al. 2024): the first ceil(0.25 N) blocks are post-norm, the others are pre-norm, and a norm follows the
-// last block. N = blocks.
+// Mix-LN (Li et al. 2024): the first ceil(0.25 N) blocks are post-norm, the other blocks are pre-norm, and a norm
+// follows the last block. N is the number of blocks.
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -15,9 +15,8 @@ Method methods::mix_ln(double post_share) {
       .counts = "N blocks",
       .use = "A mixture of post-norm and pre-norm. Its authors want deep blocks to keep their influence.",
       .pitfalls =
-          "In the comparison by the authors of LayerNorm-Scaling, its models of 350M parameters and more did not "
-          "train; "
-          "neither did post-norm.",
+          "In the comparison by the authors of LayerNorm-Scaling, models of 350M parameters and more did not train "
+          "with Mix-LN or with post-norm.",
       .constants = {{.name = "post_share",
                      .standard = 0.25,
                      .least = 0,

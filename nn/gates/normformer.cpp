@@ -1,7 +1,7 @@
-// NormFormer (Shleifer et al. 2021) is pre-norm with four additions: a factor c [heads], 1 at the start, for each head
-// before W_o; a norm between attention and residual sum; a norm between the activation and fc2; a factor w [D], 1 at
-// the start, of the skip (not the branch) at the MLP. The authors' code applies c after W_o, to its output split into
-// heads, which is another function; this is the form of the paper. The paper treats decoders only.
+// NormFormer (Shleifer et al. 2021) is pre-norm with four additions: a factor c [heads], initially 1, for each head
+// before W_o; a norm between attention and residual sum; a norm between the activation and fc2; a factor w [D],
+// initially 1, of the skip (not the branch) at the MLP. The authors' code computes another function: the code applies c
+// to the output of W_o, split into heads. Plumb implements the form of the paper. The paper treats decoders only.
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
 

@@ -1,9 +1,10 @@
-// ReZero (Bachlechner et al. 2020): x' = x + a Attn(x), y = x' + a FFN(x'); no norm, a starts at 0.
+// ReZero (Bachlechner et al. 2020): x' = x + a Attn(x), y = x' + a FFN(x'), without norm. The scalar a has the initial
+// value 0.
 // As in the authors' code, `rezero` has one scalar for each block, shared by both branches. `rezero_separate` has one
-// for each branch, as in the comparison of the CaiT paper. `rezero_ln` adds pre-norm, which CaiT needed (together with
-// warm-up), because the plain form did not converge with DeiT's recipe.
+// scalar for each branch, as in the comparison of the CaiT paper. `rezero_ln` adds pre-norm. The authors of CaiT needed
+// pre-norm and warm-up, because the plain form did not converge with DeiT's recipe.
 // At initialisation every block is the identity, and the weights inside the branches get gradient 0: the first step
-// moves only a. The paper has no final norm, but our trunk ends in one for every method. The paper's base
+// changes only a. The paper has no final norm, but Plumb's models end in a norm with every method. The paper's base
 // initialisation is Xavier with a packed qkv matrix.
 #include "nn/gates/methods.h"
 
@@ -11,29 +12,27 @@ namespace plumb::nn {
 namespace {
 
 Method method(const char* name, Norm norm, const char* formula, const char* use) {
-  return {
-      .name = name,
-      .norm = norm,
-      .claims = {InitProperty::identity_at_init, InitProperty::zero_branch_gradient},
-      .paper = {.base = Base::xavier_packed,
-                .source = "Bachlechner et al. 2020: Glorot uniform of the packed qkv, no warm-up"},
-      .growth = Growth::identity,
-      .formula = formula,
-      .source = "Bachlechner et al. 2020, ReZero is all you need",
-      .use = use,
-      .pitfalls =
-          "Do not combine it with a last layer that starts at 0: neither would get a gradient. With embeddings that "
-          "start from N(0, 0.02), training gives NaN: the authors advise U(+-1/D). In one trial with 32 layers, the "
-          "alphas of layers 20 "
-          "and later stayed near 0.",
-      .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
+  return {.name = name,
+          .norm = norm,
+          .claims = {InitProperty::identity_at_init, InitProperty::zero_branch_gradient},
+          .paper = {.base = Base::xavier_packed,
+                    .source = "Bachlechner et al. 2020: Glorot uniform of the packed qkv, no warm-up"},
+          .growth = Growth::identity,
+          .formula = formula,
+          .source = "Bachlechner et al. 2020, ReZero is all you need",
+          .use = use,
+          .pitfalls =
+              "Do not combine ReZero with a last layer whose initial value is 0: neither the gate nor the last layer "
+              "would get a gradient. With embeddings drawn from N(0, 0.02), training gives NaN; the authors advise "
+              "U(+-1/D). In one trial with 32 layers, the alphas of layers 20 and later stayed near 0.",
+          .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
 }
 
 }  // namespace
 
 Method methods::rezero() {
   Method m = method("rezero", Norm::none, "x + a f(x), a = 0, one per block",
-                    "Signal propagation without any norm. The paper uses no warm-up.");
+                    "Deep networks without any norm in the blocks. The paper uses no warm-up.");
   m.build = [](const GateContext&) {
     BlockGates gates;
     gates.attn = gates.mlp = &gates.add("gate", std::make_unique<AlphaGate>(0));
@@ -44,12 +43,12 @@ Method methods::rezero() {
 
 Method methods::rezero_separate() {
   return method("rezero_separate", Norm::none, "x + a f(x), a = 0, one per branch",
-                "ReZero as in the comparison of the CaiT paper, but without norm.");
+                "ReZero with one scalar per branch, as in the comparison of the CaiT paper, but without norm.");
 }
 
 Method methods::rezero_ln() {
   Method m = method("rezero_ln", Norm::pre, "x + a f(LN(x)), a = 0, one per branch",
-                    "The ReZero column of table 1 in the CaiT paper, which adds norm and warm-up.");
+                    "To reproduce the ReZero column of table 1 in the CaiT paper, which adds norm and warm-up.");
   m.paper = cait_recipe();
   return m;
 }

@@ -1,9 +1,9 @@
-// A norm before and after each branch: x' = x + LN(Attn(LN(x))), y = x' + LN(FFN(LN(x'))).
-// `sandwich` (CogView, Ding et al. 2021) also starts W_o and fc2 multiplied by (2N)^(-1/2), as in GPT-2. This has no
-// effect in the forward pass, up to eps, because a norm follows. `peri_ln` (Kim et al. 2025) does not scale them. Its
-// paper optionally normalises the embedding too (not implemented), and finds that results get worse if the gains of the
-// output norms are frozen. The value of a branch does not depend on the size of its weights; the mean square of the
-// stream grows by 1 for each branch.
+// Methods with a norm before and after each branch: x' = x + LN(Attn(LN(x))), y = x' + LN(FFN(LN(x'))).
+// `sandwich` (CogView, Ding et al. 2021) also multiplies the initial weights W_o and fc2 by (2N)^(-1/2), as in GPT-2.
+// Except through eps, this factor has no effect in the forward pass, because a norm follows. `peri_ln` (Kim et al.
+// 2025) does not scale these weights. The paper of Peri-LN optionally normalises the embedding too (not implemented),
+// and finds that results get worse if the gains of the output norms are frozen. The value of a branch does not depend
+// on the size of its weights; the mean square of the stream grows by 1 for each branch.
 #include "nn/gates/factors.h"
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
@@ -32,10 +32,10 @@ Method methods::sandwich() {
           .formula = "x + LN(f(LN(x))), o, fc2 x (2N)^-1/2",
           .source = "Ding et al. 2021, CogView: mastering text-to-image generation via transformers",
           .counts = "L = 2N branches",
-          .use = "Every branch adds a term of the same size, whatever the size of its weights.",
+          .use = "Every branch adds a term of the same size, whatever the size of the branch's weights is.",
           .pitfalls =
-              "Scaling the last layer before a norm has no effect in the forward pass, except through eps if the "
-              "output is tiny.",
+              "The factor of the last layers has no effect in the forward pass, because a norm follows. The exception "
+              "is a tiny output, for which eps matters.",
           .build = [](const GateContext& c) { return build(c, gpt2_factor(c.blocks)); }};
 }
 
@@ -46,8 +46,8 @@ Method methods::peri_ln() {
           .source = "Kim et al. 2025, Peri-LN: revisiting layer normalization in the transformer architecture",
           .use = "Like sandwich, but without scaling the last layers.",
           .pitfalls =
-              "At initialisation each branch adds a mean square of 1, however small its weights are: much more than a "
-              "pre-norm branch whose weights have std 0.02.",
+              "At initialisation, each branch adds a mean square of 1, however small the weights of the branch are. A "
+              "pre-norm branch whose weights have std 0.02 adds much less.",
           .build = [](const GateContext& c) { return build(c, 1); }};
 }
 

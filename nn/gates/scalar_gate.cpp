@@ -1,6 +1,6 @@
-// Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)), with one scalar a for each branch that starts at eps
-// instead of 0. It is LayerScale with a single number in place of one for each channel, for ablations. eps follows
-// LayerScale's rule for the depth in blocks N.
+// Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)). Each branch has one scalar a, with the initial value eps
+// instead of 0. The method is LayerScale with one number for each branch instead of one number for each channel, for
+// ablations. eps depends on the number of blocks N by LayerScale's rule.
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 
@@ -14,8 +14,8 @@ Method methods::scalar_gate(std::optional<double> init) {
       .source = "Touvron et al. 2021, Going deeper with image transformers",
       .counts = "N blocks (eps)",
       .use =
-          "Compare it with layerscale to see the cost of one number per branch instead of one per channel. The CaiT "
-          "paper finds a start at eps better than at 0.",
+          "A comparison with layerscale shows the cost of one number per branch instead of one number per channel. In "
+          "the CaiT paper, the initial value eps is better than 0.",
       .pitfalls = "With Adam, the first step moves a by about the learning rate, whatever eps is.",
       .constants = {{.name = "init",
                      .affects = Affects::start,

@@ -1,8 +1,8 @@
-// SkipInit (De, Smith 2020): x + a f(x), with one scalar a for each branch that starts at 0, no norm, and a classifier
-// that starts at 0. The paper treats residual CNNs, whose convolutions get biases. In a transformer, SkipInit is ReZero
-// with separate scalars and a zeroed head. A start of 1/sqrt(number of blocks) also works. The authors' code applies
-// the scalar at the very end of the branch, after stochastic depth. The paper has no final norm, but our trunk ends in
-// one for every method.
+// SkipInit (De, Smith 2020): x + a f(x), with one scalar a for each branch, and without norm. The scalars and the
+// classifier have the initial value 0. The paper treats residual CNNs, whose convolutions get biases. In a transformer,
+// SkipInit is ReZero with separate scalars and a head with initial value 0. The initial value a = 1/sqrt(number of
+// blocks) also works. The authors' code applies the scalar at the very end of the branch, after stochastic depth. The
+// paper has no final norm, but Plumb's models end in a norm with every method.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -12,13 +12,15 @@ Method methods::skipinit() {
       .norm = Norm::none,
       .claims = {InitProperty::identity_at_init, InitProperty::zero_branch_gradient, InitProperty::loss_is_log_classes},
       .paper = {.zero_head = true,
-                .source =
-                    "De, Smith 2020: no warm-up, a classifier that starts at 0; the weights here are those of ViT"},
+                .source = "De, Smith 2020: no warm-up, a classifier with initial value 0; the other weights here are "
+                          "those of ViT"},
       .growth = Growth::identity,
       .formula = "x + a f(x), a = 0, head = 0",
       .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",
-      .use = "Residual networks without norm. Compare it with ReZero to see the effect of a zeroed head.",
-      .pitfalls = "Step 1 moves only the head, step 2 the gates, step 3 the rest.",
+      .use =
+          "Residual networks without norm. A comparison with rezero_separate shows the effect of a head with initial "
+          "value 0.",
+      .pitfalls = "Step 1 changes only the head, step 2 also the gates, step 3 also all other weights.",
       .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
 }
 

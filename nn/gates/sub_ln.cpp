@@ -1,7 +1,8 @@
 // Sub-LN, Magneto (Wang et al. 2022): x' = x + W_o LN(heads(LN1(x))), y = x' + fc2(LN(act(fc1(LN2(x'))))). This is
-// pre-norm with a second norm before the last linear layer of each branch. The weights W_v, W_o, fc1 and fc2 start
-// multiplied by sqrt(ln 2N), N = blocks (for encoder-only or decoder-only models). A norm follows W_v, so its factor
-// has no effect in the forward pass. The authors' code also scales biases; ours start at 0.
+// pre-norm with a second norm before the last linear layer of each branch. The initial weights W_v, W_o, fc1 and fc2
+// are multiplied by sqrt(ln 2N), with N blocks (for encoder-only or decoder-only models). A norm follows W_v, so the
+// factor of W_v has no effect in the forward pass. The authors' code also scales the biases; in Plumb the biases have
+// the initial value 0.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -35,7 +36,7 @@ Method methods::sub_ln() {
           .formula = "x + W LN(f'(LN(x))), v, o, fc1, fc2 x sqrt(ln 2N)",
           .source = "Wang et al. 2022, Foundation transformers (Magneto)",
           .counts = "N blocks",
-          .use = "Pre-norm with four norms in each block. Its authors propose it for both language and vision.",
+          .use = "Pre-norm with four norms in each block. The authors propose the method for both language and vision.",
           .pitfalls = "The factor grows with depth. For a single block, ln 2N < 1.",
           .build = [](const GateContext& c) {
             return gates_with_norms<SubLnGate, SubLnGate>(c, "attn_norm", "mlp_norm", c.hidden,

@@ -1,10 +1,11 @@
-// T-Fixup (Huang et al. 2020): plain x + f(x), with initialisation only: no norm, no warm-up, no gate. N = blocks of
-// the stack. In the encoder, W_v, W_o, fc1 and fc2 start multiplied by 0.67 N^(-1/4); W_q and W_k keep Xavier. (In the
-// decoder the factor is (9N)^(-1/4), for the embeddings too.)
-// The authors' code starts q, k and v at Xavier gain 1/sqrt(2) and undoes that for v only, so its q and k are smaller
-// than ours by sqrt(2). It scales the token embeddings of its decoder; our patch embedding is not scaled. It has no
-// final norm, but our trunk ends in one for every method. `t_fixup_ln` adds pre-norm, as in the comparison of the CaiT
-// paper.
+// T-Fixup (Huang et al. 2020): plain x + f(x), without norm, warm-up and gate; the method changes only the initial
+// weights. N is the number of blocks of the stack. In the encoder, the initial weights W_v, W_o, fc1 and fc2 are
+// multiplied by 0.67 N^(-1/4); W_q and W_k keep Xavier. (In the decoder the factor is (9N)^(-1/4), also for the
+// embeddings.)
+// The authors' code initialises q, k and v with the Xavier gain 1/sqrt(2), and removes this gain for v only. The
+// authors' q and k are therefore smaller than Plumb's by a factor of sqrt(2). The authors' code scales the token
+// embeddings of the decoder; Plumb's patch embedding is not scaled. The authors' code has no final norm, but Plumb's
+// models end in a norm with every method. `t_fixup_ln` adds pre-norm, as in the comparison of the CaiT paper.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -33,7 +34,8 @@ Method method(const char* name, Norm norm, Recipe paper, Growth growth, const ch
           .counts = "N blocks",
           .use = use,
           .pitfalls =
-              "The authors did not specify the method for encoder-only models: this is the factor of their encoder." +
+              "The authors did not specify the method for encoder-only models; Plumb uses the factor of the authors' "
+              "encoder." +
               pitfalls,
           .build = gate_per_branch<TFixupGate>};
 }
@@ -45,18 +47,18 @@ double t_fixup_factor(std::int64_t blocks) { return 0.67 * std::pow(static_cast<
 double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::t_fixup() {
-  return method(
-      "t_fixup", Norm::none, {.base = Base::xavier, .source = "Huang et al. 2020: Glorot uniform, no warm-up"},
-      Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
-      "A test of initialisation only: no norm, no gate, no warm-up.",
-      " Once the weights grow, nothing bounds the stream and the logits of attention. bf16 is not suitable then: "
-      "where the softmax saturates, rounding the operands of products to bf16 changes gradients by as much as "
-      "their own size (the parity check leaves such cases out).");
+  return method("t_fixup", Norm::none,
+                {.base = Base::xavier, .source = "Huang et al. 2020: Glorot uniform, no warm-up"}, Growth::geometric,
+                "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
+                "A test of initialisation alone: the method has no norm, no gate and no warm-up.",
+                " If the weights grow, nothing bounds the stream and the logits of attention. In this case bf16 is not "
+                "suitable: if the softmax saturates, rounding the operands of products to bf16 changes gradients by as "
+                "much as the size of the gradients (the parity check leaves such cases out).");
 }
 
 Method methods::t_fixup_ln() {
   return method("t_fixup_ln", Norm::pre, cait_recipe(), Growth::linear, "x + f(LN(x)), v, o, fc1, fc2 x 0.67 N^-1/4",
-                "The T-Fixup column of table 1 in the CaiT paper, which adds norm and warm-up.");
+                "To reproduce the T-Fixup column of table 1 in the CaiT paper, which adds norm and warm-up.");
 }
 
 }  // namespace plumb::nn

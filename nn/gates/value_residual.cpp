@@ -1,7 +1,7 @@
 // Value residual (ResFormer, Zhou et al. 2024): pre-norm in which the values of every block but the first are v_l <- c1
-// v_1 + c2 v_l, before the heads are split. c1 and c2 are learned and start at 0.5. v_1 keeps its graph, so its
-// gradient sums over all blocks. The authors' variants are not implemented: fixed c, SVFormer (v_l = v_1) and NeuTRENO
-// (adds 0.4 (v_1 - v_l) to the output).
+// v_1 + c2 v_l, before the heads are split. c1 and c2 are learned, with the initial value 0.5. v_1 keeps its graph, so
+// the gradient of v_1 is a sum over all blocks. The authors' variants are not implemented: fixed c, SVFormer (v_l =
+// v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output).
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

@@ -47,8 +47,9 @@ void choose_starts(std::vector<NewGate>& new_gates, Classifier& model, double fa
   }
 }
 
-// Advice for weights that do not fit, if their names give no advice. It names the constants that decide which
-// parameters there are and that the file's metadata lacks, or else the method of the file.
+// Returns advice for weights that do not match the model, for the case that the names alone give no advice. The advice
+// names the constants that decide the set of parameters and that the file's metadata lacks. If there are no such
+// constants, the advice names the method of the file.
 std::string advice_on_method(const Classifier& model, const TensorFile& file, const std::string& path,
                              const std::string& message) {
   const auto written = file.metadata.find(metadata_key);
@@ -137,7 +138,7 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   } catch (const Error& e) {
     throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
   }
-  // The lines below do not throw: the model has already changed.
+  // The lines below must not throw, because the model has already changed.
   for (const NewGate& gate : new_gates) copy_into(gate.start.array(), gate.parameter.value.array());
   return adapted;
 }

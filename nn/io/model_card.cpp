@@ -1,4 +1,4 @@
-// Model cards: from a model, as JSON and as metadata, and back to a model.
+// Makes model cards from models, writes model cards as JSON and as metadata, and makes models from model cards.
 #include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -10,9 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whether the attention of stage 1 is TalkingHeadsAttention. The test makes one with the sizes of the model, because a
-// factory may refuse other sizes. A factory that still throws needs model options that are not known here, so its
-// attention is a custom one.
+// Whether the attention of stage 1 is TalkingHeadsAttention. To find out, the function calls the attention factory with
+// the sizes of the model, because a factory may refuse other sizes. If the factory throws, the attention counts as
+// custom.
 bool has_talking_heads(const CaiTOptions& o) {
   try {
     const auto attention = o.attention({.dim = o.dim, .heads = o.heads});
@@ -22,13 +22,12 @@ bool has_talking_heads(const CaiTOptions& o) {
   }
 }
 
-// Writes a whole number as an integer, because older versions, which knew only integer MLP ratios, wrote and read
-// integers.
+// Writes a whole number as an integer. Older versions supported only integer MLP ratios, and wrote and read integers.
 Json number_of(double x) {
   return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
 }
 
-// The sizes, and everything else that decides the function of the network.
+// Returns the sizes, and everything else that decides the function of the network.
 Json fields_of(const ModelCard& card) {
   Json json = std::visit(
       [](const auto& o) -> Json {
@@ -58,7 +57,7 @@ Json fields_of(const ModelCard& card) {
     json["talking_heads"] = has_talking_heads(cait);
   }
   std::visit(
-      [&](const auto& o) {  // the other form has no effect in evaluation
+      [&](const auto& o) {  // DropPathForm::rescaled has no effect in evaluation
         if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
           json["drop_path"] = {
               {"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};

@@ -9,39 +9,39 @@
 
 namespace plumb::nn {
 
-// The key of Plumb's card in the metadata of a file.
+// The key of Plumb's model card in the metadata of a file.
 inline constexpr const char* metadata_key = "plumb";
-// The only GELU form and attention scale that these models have.
+// The GELU form and the attention scale of all models with model cards.
 inline constexpr const char *gelu_form = "erf", *attention_scale = "head_dim^-1/2";
 
-// The method and the number of heads of a card's model.
+// Return the method and the number of heads of the model that a card describes.
 const Method& method_of(const ModelCard& card);
 std::int64_t heads_of(const ModelCard& card);
-// The end of an error about a method that is not in the table: for a CaiT, a custom attention is another possible
-// cause.
+// Returns the end of an error about a method that is not in the table. For a CaiT, this text names a custom attention
+// as another possible cause.
 const char* or_attention(const ModelCard& card);
 
-// The card in a file's metadata, given as text. `supplied` is the argument `method` of card_of(). Errors of the whole
-// metadata begin with `path`; errors of single values do not.
+// Returns the card from `text`, the metadata of a file. `supplied` is the argument `method` of card_of(). Errors about
+// the whole metadata begin with `path`; errors about single values do not.
 ModelCard card_from(const std::string& text, const std::string& supplied, const std::string& path);
-// The card of weights with timm's names, derived from names and shapes.
+// Returns the card of weights with timm's names, derived from names and shapes.
 ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std::optional<std::int64_t> heads);
 
-// The largest difference of the logits of two networks with the same weights, relative to the largest logit. It is
-// computed on small images and at a small width. Returns no value if the networks have different parameters. Parameters
-// that only `b` has must be in `added`, under our names, and get the values given there. Throws Error if a logit is
-// finite in neither network.
+// Returns the largest difference between the logits of two networks with the same weights, relative to the largest
+// logit. The networks have a small width and read small images. Returns no value if the networks have different
+// parameters. Parameters that only `b` has must be in `added`, under Plumb's names, and get their values from `added`.
+// Throws Error if a logit is finite in neither network.
 std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added = {});
 
 // A parameter of a gate that the file lacks.
 struct NewGate {
-  std::string name;  // name in the file
+  std::string name;  // the parameter's name in the naming scheme of the file
   Parameter parameter;
-  Tensor start = {};  // its value after loading
+  Tensor start = {};  // the parameter's value after loading
 };
 
-// The answer of compare_functions(): whether the functions are the same (no value: not known), and reasons if they are
-// not or if it is not known.
+// The result of compare_functions(): whether the functions are the same (no value means not known), and reasons unless
+// the functions are the same.
 struct FunctionComparison {
   std::optional<bool> same;
   std::vector<std::string> reasons;

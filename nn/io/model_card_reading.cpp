@@ -1,4 +1,4 @@
-// Reads model cards from files: from their metadata, checked against their weights.
+// Reads model cards from the metadata of files, and checks the metadata against the weights.
 #include <fmt/ranges.h>
 
 #include <cmath>
@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The method that a card names, with the constants that the card gives. Constants that the card lacks come from
-// `supplied`, a text form, if that names the same method.
+// Returns the method that a card names, with the constants in the card. If the text form `supplied` names the same
+// method, constants that the card lacks come from `supplied`.
 GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const MethodText written = method_text(text), given = method_text(supplied);
   const Method method = method_named(written.name);
@@ -37,7 +37,8 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
   return method.with(values);
 }
 
-// Returns the value of a key and removes it from the object. The keys that remain at the end are unknown (refuse_rest).
+// Returns the value of a key and removes it from the object. At the end, refuse_rest() rejects the remaining keys as
+// unknown.
 Json take(Json& object, const char* key) {
   Json value = object.at(key);
   object.erase(key);
@@ -60,7 +61,8 @@ void read_common(Json& card, Options& o, const std::string& supplied, const std:
   o.classes = take(card, "classes"), o.dim = take(card, "dim"), o.depth = take(card, "depth");
   o.heads = take(card, "heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
   o.gate = gate_from(take(card, "gate"), supplied, path);
-  // The keys below were added later. A file that lacks them is of a model with the only value that existed before.
+  // Older versions of Plumb did not write the keys below. If a file lacks such a key, its model has the only value that
+  // older versions supported.
   for (const auto& [key, ours] : {std::pair("gelu", gelu_form), std::pair("attention_scale", attention_scale)})
     if (card.contains(key))
       if (const std::string given = take(card, key); given != ours)
@@ -81,7 +83,7 @@ void check_sizes(const ModelCard& card) {
         for (const std::int64_t size : {o.image, o.channels, o.patch, o.classes, o.dim, o.depth, o.heads})
           check(0 < size && size <= 1 << 20, "expected sizes from 1 to {}, got {}", 1 << 20, size);
         check(o.mlp_ratio <= 1 << 20, "expected an mlp_ratio of at most {}, got {}", 1 << 20, o.mlp_ratio);
-        mlp_hidden("card", o.mlp_ratio, o.dim);  // checks
+        mlp_hidden("card", o.mlp_ratio, o.dim);  // throws Error for an invalid mlp_ratio
         check(o.image % o.patch == 0 && o.dim % o.heads == 0,
               "expected an image of whole patches and a width of whole heads, got {}/{} and {}/{}", o.image, o.patch,
               o.dim, o.heads);
@@ -89,8 +91,8 @@ void check_sizes(const ModelCard& card) {
       card.options);
 }
 
-// Checks that the file has weights of the sizes in the card. Otherwise a card with wrong sizes could ask for any amount
-// of memory.
+// Checks that the file has weights of the sizes in the card. Without this check, a card with wrong sizes could cause an
+// allocation of any size.
 void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::string& path) {
   std::visit(
       [&](const auto& o) {

@@ -9,14 +9,14 @@
 namespace plumb::nn {
 namespace {
 
-// Keys' cubic kernel (a = -0.5), which antialiased resizing uses.
+// The cubic kernel by Keys (a = -0.5), which antialiased resizing uses.
 double cubic(double x) {
   x = std::abs(x);
   if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
   return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 
-// Weights [to, from] that resize a line of `from` values to `to` values.
+// Returns weights [to, from] that resize a line of `from` values to `to` values.
 std::vector<double> line_weights(std::int64_t from, std::int64_t to) {
   std::vector<double> weights(static_cast<std::size_t>(to * from), 0);
   const double scale = static_cast<double>(from) / static_cast<double>(to), wide = std::max(scale, 1.0);
@@ -56,7 +56,7 @@ Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int6
   const std::int64_t from = side_of(positions.dim(1) - prefix, "[resized_positions]"), D = positions.dim(2);
   const std::vector<double> given = positions.values(), weights = line_weights(from, side);
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  // First along x, to [from, side, D], then along y, to [side, side, D].
+  // The grid is resized first along x, to [from, side, D], then along y, to [side, side, D].
   std::vector<double> across(at(from * side * D), 0), all(given.begin(), given.begin() + prefix * D);
   all.resize(at((prefix + side * side) * D), 0);
   for (std::int64_t y = 0; y < from; ++y)

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
-constexpr std::uint64_t longest_header = 100'000'000;  // the limit of the format's own library
+constexpr std::uint64_t longest_header = 100'000'000;  // the limit in the official library of the format
 constexpr const char* metadata_key = "__metadata__";
 constexpr const char* from_torch =
     " (from torch.save? In Python: safetensors.torch.save_file(model.state_dict(), \"weights.safetensors\"))";
@@ -41,12 +41,12 @@ float from_f16(std::uint16_t bits) {
 
 float from_bf16(std::uint16_t bits) { return bfloat16::from_bits(bits); }
 
-// One tensor as the header describes it, after the checks.
+// The description of one tensor in the header, after the checks.
 struct Entry {
   std::string name;
   Format format;
   Shape shape;
-  std::uint64_t begin, end;  // byte offsets after the header
+  std::uint64_t begin, end;  // the byte range of the tensor, counted from the end of the header
 };
 
 class Reader {
@@ -88,8 +88,8 @@ class Reader {
   }
 
  private:
-  // Throws the error for a file whose first 8 bytes are not the length of a header. Such a file is of another kind,
-  // unless a header begins at byte 8: then the file is cut off.
+  // Throws the error for a file whose first 8 bytes are not the length of a header. If a header begins at byte 8, the
+  // file is truncated. Otherwise the file is not a safetensors file.
   [[noreturn]] void refuse_length(std::uint64_t length) {
     constexpr std::uint64_t most_shown = 24;
     std::string start(std::min(size_, most_shown), '\0');
@@ -112,8 +112,8 @@ class Reader {
           path_, count);
   }
 
-  // Parses a JSON object. Throws Error if a name occurs twice in an object; the parser by itself would keep the last
-  // value.
+  // Parses a JSON object. Throws Error if a name occurs twice in an object; without this check, the parser would keep
+  // the last value.
   Json parse(const std::string& text) const {
     std::vector<std::set<std::string>> open;
     const auto watch = [&](int, Json::parse_event_t event, Json& value) {
@@ -146,7 +146,7 @@ class Reader {
     return metadata;
   }
 
-  // The list of unsigned integers under value[key].
+  // Returns the list of unsigned integers in value[key].
   std::vector<std::uint64_t> integers_of(const std::string& name, const Json& value, const char* key) const {
     const auto list = value.find(key);
     const bool good = list != value.end() && list->is_array() &&
@@ -216,7 +216,7 @@ class Reader {
   std::ifstream in_;
 };
 
-// The name of a dtype in a written file. bf16 is written as BF16, although BF16 is read as f32.
+// Returns the name of a dtype in a written file. bf16 is written as BF16, although BF16 is read as f32.
 const char* format_name(DType dtype) {
   return dtype == DType::bf16 ? "BF16" : std::ranges::find(formats, dtype, &Format::dtype)->name;
 }

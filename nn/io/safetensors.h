@@ -1,6 +1,6 @@
-// The safetensors file format (github.com/huggingface/safetensors). A file consists of 8 bytes with the length of the
-// header (little-endian); the header, JSON with dtype, shape and byte range of every tensor, and strings under
-// "__metadata__"; and the bytes of the tensors, row-major, without gaps.
+// The safetensors file format (github.com/huggingface/safetensors). A file consists of three parts: 8 bytes with the
+// length of the header (little-endian); the header, which is JSON with dtype, shape and byte range of every tensor, and
+// with strings under "__metadata__"; and the bytes of the tensors, row-major, without gaps.
 #pragma once
 
 #include <filesystem>
@@ -17,15 +17,16 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;
 };
 
-// Reads a file; the tensors are on the default device. F64, F32, I64 and U8 are kept, F16 and BF16 become f32, which is
-// exact (weights are f32 even if products run in bf16). The whole header is checked against the file before a tensor is
-// allocated. Throws Error with the path, the expected and the found content.
+// Reads a file. The tensors are on the default device. The dtypes F64, F32, I64 and U8 are kept; F16 and BF16 are
+// converted to f32, without loss (weights are f32 even if products run in bf16). The whole header is checked against
+// the file before a tensor is allocated. If the file is invalid, throws an Error with the path, the expected content
+// and the found content.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 // Writes a file, atomically: an existing file is replaced completely or not at all. bf16 tensors are written as BF16.
-// Tensors are ordered by element size, then by name; so each is aligned to its elements, although the format allows no
-// gaps. Throws Error for a tensor that is undefined or named "__metadata__", for names and strings that are not UTF-8,
-// and if the file cannot be written.
+// Tensors are ordered by element size, then by name, so that each tensor is aligned to its element size without gaps.
+// Throws Error for a tensor that is undefined or named "__metadata__", for names and strings that are not UTF-8, and if
+// the file cannot be written.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
 }  // namespace plumb::nn

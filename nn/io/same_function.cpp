@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A small network of the same function, for images of 2 x 2 patches, with at most `head` channels per head. Depth,
-// heads and all other options are those of the card.
+// Makes a small network for images of 2 x 2 patches, with at most `head` channels per head. The depth, the number of
+// heads and all options that decide the function are those of the card.
 std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   std::visit(
       [&](auto& o) {
@@ -30,15 +30,15 @@ std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   return model;
 }
 
-// logit_difference() at `head` channels per head.
+// Returns logit_difference() for networks with `head` channels per head.
 std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added,
                                     std::int64_t head) {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
   const PrecisionScope precision(Precision::f32);
   const NoGrad no_grad;
   const auto first = small_model(a, head), second = small_model(b, head);
-  // Moves the weights away from their initial values, so that no 0 and no 1 hides a term; only a little, so that the
-  // values of deep networks stay finite.
+  // Moves the weights away from their initial values, so that no 0 and no 1 hides a term. The changes are small, so
+  // that the values of deep networks stay finite.
   for (const Parameter& p : first->parameters()) {
     const double scale = 0.1 / std::sqrt(p.value.shape().rank() > 1 ? static_cast<double>(p.value.dim(-1)) : 1);
     copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale).array(), p.value.array());
@@ -72,7 +72,7 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// The text form of the method with only those constants that trained weights depend on.
+// Returns the text form of the method without the constants that affect only initial values.
 std::string text_without_start(const Method& method) {
   std::string text = method.name;
   for (const MethodConstant& c : method.constants)
@@ -80,8 +80,8 @@ std::string text_without_start(const Method& method) {
   return text;
 }
 
-// The number of heads of a file without a card, by timm's rule; no value if the rule gives none. Models with talking
-// heads do not need the rule.
+// Returns the number of heads for a file without a card, by timm's rule; no value if the rule does not apply. Models
+// with talking heads do not need the rule.
 std::optional<std::int64_t> heads_by_rule(const TensorFile& file, const std::string& path) {
   try {
     return heads_of(card_of(file, path));
@@ -98,7 +98,7 @@ std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, c
   try {
     return difference_at(a, b, added, 4);
   } catch (const std::exception&) {
-    // A custom gate or attention may need the full width, and a small mlp_ratio gives no hidden unit at a small one.
+    // A custom gate or attention may need the full width. With a small mlp_ratio, a small width has no hidden unit.
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
   }
 }

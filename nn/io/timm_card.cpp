@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-// The number of blocks "PREFIX.N.".
+// Returns the number of blocks with names "PREFIX.N.".
 std::int64_t count_blocks(const NamedTensors& tensors, const std::string& prefix) {
   std::int64_t count = 0;
   while (tensors.contains(fmt::format("{}.{}.norm1.weight", prefix, count))) ++count;

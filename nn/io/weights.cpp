@@ -19,7 +19,7 @@ std::vector<std::string> segments_of(const std::string& name) {
   return segments;
 }
 
-// The other library's name for our name, if the rule matches.
+// Returns the other library's name for the name in Plumb if the rule matches.
 std::optional<std::string> renamed(const KeyRule& rule, const std::string& name) {
   const std::vector<std::string> pattern = segments_of(rule.ours), given = segments_of(name);
   if (pattern.size() != given.size()) return std::nullopt;
@@ -55,7 +55,7 @@ KeyRule patch_projection(std::int64_t channels) {
           }};
 }
 
-// The call that makes the key map for names that look like timm's and not like ours; "" for other names.
+// Returns the call that makes the key map if the names look like timm's names and not like Plumb's names; "" otherwise.
 const char* names_of_timm(const NamedTensors& from) {
   const auto any = [&](const char* part) {
     return std::ranges::any_of(from, [&](const auto& entry) { return entry.first.find(part) != std::string::npos; });

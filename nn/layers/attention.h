@@ -11,30 +11,32 @@ namespace plumb::nn {
 // Options of an attention layer.
 struct AttentionOptions {
   std::int64_t dim, heads;
-  DropKey drop_key = {};  // with the rate of this layer
-  KeyGrid grid = {};      // the grid of the patches, which are the last tokens; needed by DropKey's structured shapes
-  double dropout = 0;     // probability of dropping an attention probability
-  double drop_head = 0;   // rate of DropHead, in [0, 1)
-  // The number of training steps over which the rate of DropHead follows drop_head_rate(); 0: the rate is constant.
+  DropKey drop_key = {};  // DropKey with the rate of this layer
+  KeyGrid grid = {};   // the grid of the patches, which are the last tokens; DropKey's structured shapes need the grid
+  double dropout = 0;  // probability with which dropout sets an attention probability to 0
+  double drop_head = 0;  // rate of DropHead, in [0, 1)
+  // The number of training steps over which the rate of DropHead follows drop_head_rate(). With 0, the rate is
+  // constant.
   std::int64_t drop_head_steps = 0;
-  Init init = Init::truncated_normal(0.02);  // of all weights
-  bool qkv_bias = true;                      // whether q, k and v have a bias; proj always has one
-  double proj_drop = 0;                      // probability of dropout after proj; bounds as for dropout()
+  Init init = Init::truncated_normal(0.02);  // the init of all weights
+  bool qkv_bias = true;                      // whether q, k and v have a bias; proj always has a bias
+  double proj_drop = 0;                      // probability of dropout after proj, with the bounds of dropout()
   bool causal = false;                       // whether a token attends only to itself and the tokens before it
 
-  // Returns these options with DropKey's rate converted by by_rate(). Throws Error for invalid options; `op` begins the
-  // message.
+  // Returns these options with DropKey's rate converted by by_rate(). Throws Error for invalid options. The message
+  // begins with `op`.
   AttentionOptions resolved(const char* op) const;
-  // Returns the options of the attention op for one pass; in evaluation, nothing is dropped.
+  // Returns the options of the attention op for one pass. If `training` is false, these options turn off DropKey and
+  // dropout.
   plumb::AttentionOptions call(bool training) const;
-  // Applies DropHead to the output of the heads, [B, T, D], in which the heads lie next to each other. The identity in
-  // evaluation.
+  // Applies DropHead to the output of the heads, [B, T, D], in which the heads are next to each other. If `training` is
+  // false, returns `heads` unchanged.
   Tensor drop_heads(const Tensor& heads, bool training) const;
 };
 
-// Base class of self-attention layers, x [B, T, D] -> [B, T, D]. Parameters: qkv packs q, k and v in this order (weight
-// [3D, D]), proj is [D, D]; both have a bias unless the options say otherwise. DropKey, dropout and DropHead are off in
-// evaluation.
+// Base class of self-attention layers, x [B, T, D] -> [B, T, D]. Parameters: qkv packs q, k and v in this order, with
+// weight [3D, D]; proj has weight [D, D]. proj has a bias, and qkv has a bias unless qkv_bias is false. DropKey,
+// dropout and DropHead are off in evaluation mode.
 class SelfAttention : public Branch {
  public:
   const char* kind() const override { return "attn"; }
@@ -44,27 +46,28 @@ class SelfAttention : public Branch {
 
   // The options, with DropKey's rate converted by by_rate().
   const AttentionOptions& options() const { return options_; }
-  // Switches DropKey, dropout and DropHead in training. They are on from the start.
+  // Switches DropKey, dropout and DropHead in training mode on or off. A new layer has them on.
   void drop_in_attention(bool on) { drops_ = on; }
-  // Returns the statistics of the keys that a forward pass on [batch, tokens, D] drops in the current random scope.
-  // Zeros in evaluation. The draws are repeated, so call this only at steps that are logged.
+  // Returns the statistics of the keys that a forward pass on [batch, tokens, D] drops in the current random scope. In
+  // evaluation mode, all statistics are 0. The function repeats the draws, which takes time, so call it only at steps
+  // that are logged.
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t tokens) const;
-  // Returns the attention probabilities, [B, heads, T, T], from the output [B, T, 3D] of qkv, as if nothing were
-  // dropped.
+  // Returns the attention probabilities, [B, heads, T, T], from the output [B, T, 3D] of qkv, without drops (DropKey,
+  // dropout, DropHead).
   virtual Tensor probabilities(const Tensor& qkv) const;
 
  protected:
-  // op: the name that begins the errors of the options.
+  // Messages about invalid options begin with `op`.
   SelfAttention(std::string type, const char* op, const AttentionOptions& options);
 
   Tensor forward(const Tensor& x) const override;
-  // Maps the output of qkv [B, T, 3D] to the values that the heads collect, [B, T, D], the heads next to each other.
+  // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
   virtual Tensor attend(const Tensor& qkv) const = 0;
-  // Whether attend() accepts bf16, in a trial with products in bf16.
+  // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
   virtual bool takes_bf16() const { return false; }
-  // Whether DropKey, dropout and DropHead act in this pass.
+  // Returns whether DropKey, dropout and DropHead act in this pass.
   bool drops() const { return drops_ && training(); }
-  // q k^T / sqrt(width of a head), [B, heads, T, T]; -inf for keys that a causal query must not see.
+  // Returns q k^T / sqrt(width of a head), [B, heads, T, T], with -inf for keys that a causal query must not see.
   Tensor scores(const Tensor& qkv) const;
 
  private:

@@ -5,17 +5,18 @@
 
 namespace plumb::nn {
 
-// Batch norm (Ioffe, Szegedy 2015) of images [B, channels, H, W]: weight [channels] starts at 1, bias [channels] at 0.
-// In training it uses the statistics of the batch, and each forward pass moves running_mean and running_var 0.1 of the
-// way towards them. A pass that checkpoint() repeats does not move them again. The variance in running_var is the
-// unbiased one, divided by B H W - 1. In evaluation the layer uses running_mean and running_var. All this is as in
-// PyTorch.
+// Batch norm (Ioffe, Szegedy 2015) of images [B, channels, H, W]: weight [channels] has the initial value 1, bias
+// [channels] the initial value 0. In training, the layer uses the statistics of the batch, and each forward pass moves
+// running_mean and running_var 0.1 of the way towards the statistics of the batch. A pass that checkpoint() repeats
+// does not move running_mean and running_var again. The variance in running_var is the unbiased variance, divided by B
+// H W - 1. In evaluation, the layer uses running_mean and running_var. These rules are those of PyTorch.
 //
-// running_mean [channels] (starts at 0) and running_var [channels] (starts at 1) are parameters of Role::statistic, so
-// that they are saved with the weights. They are always frozen, and parameter_count() counts them.
+// running_mean [channels], with initial value 0, and running_var [channels], with initial value 1, are parameters of
+// Role::statistic, so that weight files contain both. Parameters of this role are always frozen; parameter_count()
+// includes their elements.
 class BatchNorm2d : public Layer {
  public:
-  // Throws Error unless there is at least one channel, and eps is at least least_eps (ops.h).
+  // Throws Error for fewer than one channel, and for an eps below least_eps (ops.h).
   explicit BatchNorm2d(std::int64_t channels, double eps = 1e-5);
 
  protected:

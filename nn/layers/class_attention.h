@@ -11,14 +11,14 @@
 
 namespace plumb::nn {
 
-// Maps u [B, 1 + T, D], with the class token first, to [B, 1, D]. There is one query per head, from the class token;
-// keys and values come from all of u, so the class token attends to itself too. The linear layers q, k, v and proj are
-// [D, D], with a bias unless the options say otherwise. The cost is linear in T. Throws Error for an input of another
-// shape.
+// Maps u [B, 1 + T, D], with the class token first, to [B, 1, D]. Each head has one query, from the class token. Keys
+// and values come from all tokens of u, so the class token also attends to itself. The linear layers q, k, v and proj
+// have weights [D, D]; proj has a bias, and q, k and v have biases unless qkv_bias is false. The cost is linear in T.
+// Throws Error for an input of another shape.
 class ClassAttention : public Layer {
  public:
   explicit ClassAttention(const AttentionOptions& options);
-  // Returns the attention probabilities for u, [B, heads, 1, 1 + T], as if nothing were dropped.
+  // Returns the attention probabilities for u, [B, heads, 1, 1 + T], without drops (DropKey, dropout).
   Tensor probabilities(const Tensor& u) const;
 
  protected:
@@ -36,19 +36,20 @@ std::unique_ptr<Layer> make_layer(const Options& options) {
   return std::make_unique<L>(options);
 }
 
-// Options of a class attention block, including those of timm's block (timm/models/cait.py). The defaults are those of
-// the authors' model.
+// Options of a class attention block, including the options of timm's block (timm/models/cait.py). The defaults are
+// those of the authors' model.
 struct ClassBlockOptions {
   std::int64_t dim, heads, hidden;
-  double init = 1e-5;  // initial value of both gammas
+  double init = 1e-5;  // initial value of both LayerScale gammas
   double norm_eps = 1e-6;
   Init weights = Init::truncated_normal(0.02);
   bool qkv_bias = true;
   // attn_drop: dropout of the attention probabilities. proj_drop: dropout after the last product of the attention, and
   // in the MLP after the activation and after fc2.
   double attn_drop = 0, proj_drop = 0;
-  double drop_path = 0;  // rate of stochastic depth, in both branches
-  // Make the parts of the block. attention maps [B, 1 + T, D] to [B, 1, D], the MLP maps [B, 1, D] to the same shape.
+  double drop_path = 0;  // rate of stochastic depth for both branches
+  // The functions that make the parts of the block. `attention` makes a layer that maps [B, 1 + T, D] to [B, 1, D];
+  // `mlp` makes a layer that maps [B, 1, D] to [B, 1, D]; `norm` makes the two norms.
   std::function<std::unique_ptr<Layer>(const AttentionOptions&)> attention =
       make_layer<ClassAttention, AttentionOptions>;
   std::function<std::unique_ptr<Layer>(const MlpOptions&)> mlp = make_layer<Mlp, MlpOptions>;
@@ -57,8 +58,8 @@ struct ClassBlockOptions {
 
 // A class attention block: maps patches x [B, T, D] and the class token c [B, 1, D] to the new class token [B, 1, D].
 //   c <- c + gamma1 * ClassAttention(LN1([c; x]));  c <- c + gamma2 * MLP(LN2(c))
-// Stochastic depth applies to the two terms that are added. By default nothing is dropped, as in the authors' model.
-// Parameters: norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma. Throws Error for inputs of other shapes.
+// Stochastic depth applies to the two terms that are added to c. By default all drop rates are 0, as in the authors'
+// model. Parameters: norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma. Throws Error for inputs of other shapes.
 class LayerScaleBlockClassAttn : public Module {
  public:
   explicit LayerScaleBlockClassAttn(const ClassBlockOptions& options);

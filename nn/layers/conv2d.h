@@ -7,10 +7,11 @@ namespace plumb::nn {
 
 // Options of a Conv2d.
 struct Conv2dOptions {
-  std::int64_t in, out, kernel;  // input channels, output channels, side of the square filter in pixels
+  std::int64_t in, out,
+      kernel;  // input channels (in), output channels (out), side of the square filter in pixels (kernel)
   std::int64_t stride = 1, padding = 0;
-  bool bias = true;               // networks with batch norm after the convolution need no bias
-  Init init = Init::he_normal();  // of the weight; the bias starts at 0
+  bool bias = true;               // whether the layer has a bias; not needed if batch norm follows
+  Init init = Init::he_normal();  // the init of the weight; the bias has the initial value 0
 };
 
 // Maps images [B, in, H, W] to [B, out, H', W'], H' = floor((H + 2 padding - kernel) / stride) + 1. Parameters: weight
@@ -19,7 +20,7 @@ class Conv2d : public Layer {
  public:
   explicit Conv2d(const Conv2dOptions& options);
 
-  // The parameters (bias is undefined if there is none), and the declared init of the weight.
+  // The parameters, and the declared init of the weight. bias() is undefined if the layer has no bias.
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
   Init& weight_init() { return own("weight").init; }

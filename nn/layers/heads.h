@@ -1,4 +1,4 @@
-// Conversion between a stream [B, T, D] and its heads [B, H, T, D / H].
+// Conversion between [B, T, D] and heads [B, H, T, D / H].
 #pragma once
 
 #include "autograd/ops.h"

@@ -13,7 +13,8 @@ Linear::Linear(const LinearOptions& o) : Layer("Linear") {
 
 namespace {
 
-// The norm's parameters, if the norm can be a part of the fused op: a LayerNorm without hooks.
+// Returns the parameters of the norm if the fused op can include the norm, that is, if the norm is a LayerNorm without
+// hooks.
 std::optional<NormParameters> fusible(const Layer* norm) {
   const auto* layer_norm = dynamic_cast<const LayerNorm*>(norm);
   if (!layer_norm || layer_norm->hooked()) return std::nullopt;

@@ -10,9 +10,10 @@ namespace plumb::nn {
 struct LinearOptions {
   std::int64_t in, out;
   bool bias = true;
-  Init init = Init::truncated_normal(0.02);  // of the weight
+  Init init = Init::truncated_normal(0.02);  // the init of the weight
   Init bias_init = Init::constant(0);
-  Role role = Role::weight;  // of the weight, which decides whether it decays; the bias has Role::bias
+  // The role of the weight, which decides whether weight decay applies; the bias has Role::bias.
+  Role role = Role::weight;
 };
 
 // Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws
@@ -21,16 +22,17 @@ class Linear : public Layer {
  public:
   explicit Linear(const LinearOptions& options);
 
-  // The parameters (bias is undefined if there is none), the declared init of the weight, and its scaling by a factor.
+  // The parameters, and the declared init of the weight. bias() is undefined if the layer has no bias. scale_init()
+  // multiplies the declared init of the weight by a factor.
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
   Init& weight_init() { return own("weight").init; }
   void scale_init(double factor) { weight_init() = weight_init().scaled(factor); }
 
-  // The layer together with neighbouring operations. They are fused into one op if none of the layers has hooks and the
-  // norm is a LayerNorm. Fused and separate ops give the same values; gradients differ by rounding. bf16_result:
-  // whether the result may be bf16, as for the ops in ops.h.
-  // after() returns (*this)(norm(x)), or (*this)(x) if norm is null. gelu_after() returns gelu() of that.
+  // The functions below compute the layer together with neighbouring operations. If no layer has hooks and the norm is
+  // a LayerNorm, the operations are fused into one op. Fused and separate ops give the same values; gradients differ by
+  // rounding. `bf16_result` states whether the result may be bf16, as for the ops in ops.h.
+  // after() returns (*this)(norm(x)), or (*this)(x) if norm is null. gelu_after() returns gelu(after(norm, x)).
   Tensor after(const Layer* norm, const Tensor& x, bool bf16_result = false) const;
   Tensor gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result = false) const;
   // Returns gated_residual(skip, (*this)(x), gate, row_scale).

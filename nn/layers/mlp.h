@@ -11,12 +11,12 @@ namespace plumb::nn {
 struct MlpOptions {
   std::int64_t dim, hidden;
   Gelu gelu = Gelu::erf;
-  Init init = Init::truncated_normal(0.02);  // of both weights
-  double drop = 0;  // probability of dropout after the activation and after fc2; bounds as for dropout()
+  Init init = Init::truncated_normal(0.02);  // the init of both weights
+  double drop = 0;  // probability of dropout after the activation and after fc2, with the bounds of dropout()
 };
 
-// Returns the hidden width round(mlp_ratio dim). (timm truncates instead of rounding.) Throws Error, in the name of
-// `op`, for less than one hidden unit or more than 2^40.
+// Returns the hidden width round(mlp_ratio dim). (timm truncates instead of rounding.) Throws Error for a width below 1
+// or above 2^40. The message begins with `op`.
 std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim);
 
 // Maps x [.., dim] to fc2(gelu(fc1(x))) [.., dim].

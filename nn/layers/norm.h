@@ -1,4 +1,4 @@
-// Layers that normalise over the last axis, and DyT, which replaces them.
+// Layers that normalise over the last axis, and DyT, which replaces norms.
 #pragma once
 
 #include "autograd/ops.h"
@@ -6,11 +6,12 @@
 
 namespace plumb::nn {
 
-// Layer norm (Ba et al. 2016) over the last axis, of width dim. weight [dim] starts at 1, bias [dim] at 0.
+// Layer norm (Ba et al. 2016) over the last axis, of width dim. weight [dim] has the initial value 1, bias [dim] the
+// initial value 0.
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(std::int64_t dim, double eps = 1e-6);
-  // The parameters and eps, for ops that fuse the norm.
+  // Returns the parameters and eps, for ops that fuse the norm.
   NormParameters own_parameters() const { return {weight_, bias_, eps_}; }
 
  protected:
@@ -21,7 +22,7 @@ class LayerNorm final : public Layer {
   Tensor weight_, bias_;
 };
 
-// RMS norm (Zhang, Sennrich 2019) over the last axis, of width dim. weight [dim] starts at 1.
+// RMS norm (Zhang, Sennrich 2019) over the last axis, of width dim. weight [dim] has the initial value 1.
 class RmsNorm : public Layer {
  public:
   explicit RmsNorm(std::int64_t dim, double eps = 1e-6);
@@ -34,8 +35,8 @@ class RmsNorm : public Layer {
   Tensor weight_;
 };
 
-// DyT (Zhu et al. 2025), a replacement for norms: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight
-// [dim] at 1, bias [dim] at 0. None of them decays.
+// DyT (Zhu et al. 2025), a replacement for norms: weight tanh(alpha x) + bias. The initial values are `alpha` for alpha
+// [1], 1 for weight [dim] and 0 for bias [dim]. Weight decay does not apply to these parameters.
 class DyT : public Layer {
  public:
   explicit DyT(std::int64_t dim, double alpha = 0.5);

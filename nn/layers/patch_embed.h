@@ -7,19 +7,20 @@ namespace plumb::nn {
 
 // Options of a PatchEmbed.
 struct PatchEmbedOptions {
-  std::int64_t image, patch, channels, dim;  // square images and patches; extents in pixels
-  // Init of the projection. ViT, DeiT and CaiT use std 0.02 for linear layers, but keep PyTorch's default, which this
-  // is, for the patch convolution.
+  std::int64_t image, patch, channels,
+      dim;  // sides of the square images and patches in pixels, channels of the images, and width of the tokens
+  // Init of the projection. ViT, DeiT and CaiT use std 0.02 for linear layers, but PyTorch's default for the patch
+  // convolution; fan_in_uniform is this default.
   Init init = Init::fan_in_uniform();
 };
 
 // Maps images [B, C, H, W] to tokens [B, (H/p)(W/p), dim], row by row. Each p x p patch, flattened as (channel, row,
-// column), passes through one linear layer `proj`. This is a convolution of stride p; the weight [dim, C p p] is the
-// flattened weight of that convolution. Throws Error for images of other sizes than the options state.
+// column), passes through one linear layer `proj`. This map is a convolution of stride p; the weight [dim, C p p] is
+// the flattened weight of that convolution. Throws Error for images of sizes other than those in the options.
 class PatchEmbed : public Layer {
  public:
   explicit PatchEmbed(const PatchEmbedOptions& options);
-  // The number of tokens of an image.
+  // Returns the number of tokens of an image.
   std::int64_t tokens() const { return (options_.image / options_.patch) * (options_.image / options_.patch); }
 
  protected:

@@ -52,8 +52,8 @@ Tensor CaiT::class_token(const Tensor& patches) const {
   return cls;
 }
 
-// The authors normalise [class token; patches] and read the class token. A norm treats each token separately, so
-// normalising the class token is enough.
+// The authors normalise [class token; patches] and read the class token. A norm treats each token separately, so the
+// result is the same if only the class token is normalised.
 Tensor CaiT::forward(const Tensor& images) const {
   const Tensor cls = norm_(class_token(patches(images)));
   return head_(reshape(cls, {cls.dim(0), cls.dim(2)}));

@@ -13,7 +13,7 @@ const std::string authors = "facebookresearch/deit, cait_models.py", script = "f
 struct Size {
   std::string name;
   double dim, heads;
-  std::optional<double> drop_path[3];  // published rates with 24, 36 and 48 blocks; empty: none
+  std::optional<double> drop_path[3];  // published rates for 24, 36 and 48 blocks; empty if not published
 };
 const std::vector<Size> sizes{{"xxs", 192, 4, {0.05, 0.1, {}}},
                               {"xs", 288, 6, {0.05, 0.1, {}}},
@@ -32,7 +32,7 @@ Constant paper_drop_path(const Size& size, std::size_t i) {
           "rule: linear extrapolation from 24 and 36 blocks, which gives the reported rates of S48 and M48"};
 }
 
-// The paper gives eps by depth. The authors' XXS36, which timm copies, does not follow that rule.
+// The paper gives eps by depth. The authors' XXS36, which timm copies, does not follow this rule of the paper.
 Constant paper_init(const std::string& size, std::int64_t depth) {
   const std::string rule = layerscale_init_source(depth);
   return {layerscale_init(depth), size == "xxs36"         ? rule + "; the released model has 1e-5"

@@ -5,12 +5,12 @@
 
 namespace plumb::nn {
 
-// Maps images [B, C, H, W] to logits [B, classes] through a stack of residual blocks. Trainers and signal probes work
-// with this class.
+// Maps images [B, C, H, W] to logits [B, classes] through a stack of residual blocks. Trainers and signal probes use
+// this class.
 class Classifier : public Layer {
  public:
   using Layer::Layer;
-  // The stack of residual blocks.
+  // Returns the stack of residual blocks.
   virtual Stack& stack() = 0;
 };
 

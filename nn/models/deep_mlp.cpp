@@ -21,7 +21,7 @@ const DeepMlpOptions& checked(const DeepMlpOptions& o) {
 
 double default_bound(std::int64_t fan_in) { return 1 / std::sqrt(static_cast<double>(fan_in)); }
 
-// He's normal distribution, std sqrt(2 / fan_in), expressed as a gain of Xavier's.
+// He's normal distribution, std sqrt(2 / fan_in), expressed as a gain of Xavier's normal distribution.
 Init he_normal(std::int64_t in, std::int64_t out) {
   return Init::xavier_normal(std::sqrt(static_cast<double>(in + out) / static_cast<double>(in)));
 }

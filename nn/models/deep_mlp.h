@@ -11,31 +11,31 @@ namespace plumb::nn {
 
 // Options of a DeepMlp.
 struct DeepMlpOptions {
-  std::int64_t inputs = 3072, width = 256, depth = 64, classes = 10;  // depth counts the hidden layers
+  std::int64_t inputs = 3072, width = 256, depth = 64, classes = 10;  // `depth` is the number of hidden layers
   std::string method = "rezero";
-  std::uint64_t seed = 0;  // of the initial values
+  std::uint64_t seed = 0;  // seed of the initial values
 };
 
-// The names of the methods. A hidden layer computes f(x) = relu(W x + b), where W starts from Xavier's normal
-// distribution with the gain below. Its output is
+// Returns the names of the methods. In a hidden layer, f(x) = relu(W x + b), and the init of W is Xavier's normal
+// distribution with the gain below. The output of the hidden layer for each method:
 //   vanilla     f             gain sqrt 2
 //   residual    x + f         gain 1/2
-//   layer_norm  LN(f)         gain sqrt 2; all layers share one LN with its weight and bias
-//   rezero      x + alpha f   gain sqrt 2; each layer has an alpha [1], which starts at 0
+//   layer_norm  LN(f)         gain sqrt 2; all layers share one LN (weight and bias)
+//   rezero      x + alpha f   gain sqrt 2; each layer has an alpha [1] with initial value 0
 const std::vector<std::string>& deep_mlp_methods();
 
 // Maps x [B, ..], with `inputs` elements per sample, to logits [B, classes]: relu(linear), then `depth` hidden layers,
-// then linear. As in the notebook, the first weight starts from He's normal distribution; the last weight and all
-// biases have PyTorch's default, U(+-1 / sqrt(fan_in)). Parameters: first.*, hidden.N.linear.*, hidden.N.alpha, norm.*,
-// last.*. Throws Error for an unknown method, and for sizes below 1.
+// then linear. As in the notebook, the init of the first weight is He's normal distribution; the init of the last
+// weight and of all biases is PyTorch's default, U(+-1 / sqrt(fan_in)). Parameters: first.*, hidden.N.linear.*,
+// hidden.N.alpha, norm.*, last.*. Throws Error for an unknown method, and for sizes below 1.
 class DeepMlp : public Layer {
  public:
   explicit DeepMlp(const DeepMlpOptions& options);
   ~DeepMlp() override;
 
-  // The input of the hidden layers: [B, ..] -> [B, width].
+  // Returns the input of the hidden layers [B, width] for x [B, ..].
   Tensor first(const Tensor& x) const;
-  // The output of all hidden layers: [B, width] -> [B, width].
+  // Returns the output of all hidden layers [B, width] for their input x [B, width].
   Tensor hidden(const Tensor& x) const;
 
  protected:

@@ -68,7 +68,7 @@ void Ema::update() {
 }
 
 void Ema::swap() {
-  if (!swapped_) check_model();  // the swap back must not throw: the destructor of EmaScope calls it
+  if (!swapped_) check_model();  // the second swap must not throw, because the destructor of EmaScope calls swap()
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     const Out weight(parameters_[i].value.array());
     const std::size_t bytes = weight.size_in_bytes();

@@ -8,39 +8,41 @@ namespace plumb::nn {
 
 // Options of an Ema.
 struct EmaOptions {
-  double decay = 0.9999;  // in [0, 1]
-  // If on, update t, counted from 0, uses the decay min(decay, (1 + t) / (10 + t)), as TensorFlow's
-  // ExponentialMovingAverage does with num_updates. The average then soon forgets the first weights. (timm's ModelEmaV3
-  // warms up by another formula.)
+  double decay = 0.9999;  // the decay of the averages, in [0, 1]
+  // If `warm_up` is true, update t, counted from 0, uses the decay min(decay, (1 + t) / (10 + t)), as in TensorFlow's
+  // ExponentialMovingAverage with num_updates. With this warm-up, the first weights soon have little influence on the
+  // average. (timm's ModelEmaV3 uses another formula.)
   bool warm_up = false;
 };
 
-// Keeps averages of all parameters of a model: average = decay average + (1 - decay) weight. They start with the
-// weights at construction. Statistics and frozen parameters are included, so freezing and unfreezing change nothing.
-// The model must be complete when the Ema is made. If parameters were replaced, added or removed since then, update(),
-// swap(), state() and load_state() throw one Error that names them, and change nothing; only the swap() that puts the
-// weights back does not throw.
+// Keeps averages of all parameters of a model: average = decay average + (1 - decay) weight. The initial averages are
+// the weights at construction. Statistics and frozen parameters have averages too, so freezing and unfreezing do not
+// affect the Ema. The model must have all its parameters when the Ema is constructed. If parameters were replaced,
+// added or removed after the construction, update(), swap(), state() and load_state() throw one Error that names these
+// parameters, and change nothing. The exception is the swap() that puts the weights back, which does not throw.
 class Ema {
  public:
-  // The model must live as long as the Ema. Throws Error for a decay outside [0, 1], and for a parameter with two
-  // names.
+  // The model must live as long as the Ema. Throws Error for a decay outside [0, 1], and if the model has one parameter
+  // under two names.
   Ema(const Module& model, const EmaOptions& options);
   Ema(const Module&& model, const EmaOptions& options) = delete;
 
-  // Updates the averages. Call it after each step of the optimizer. Throws Error while the averages are swapped in.
+  // Updates the averages. Call update() after each step of the optimizer. Throws Error while the buffers of the
+  // parameters hold the averages.
   void update();
-  // Exchanges averages and weights within the buffers of the parameters. A second call puts the weights back.
+  // Exchanges the averages and the weights: the buffers of the parameters then hold the averages. A second call puts
+  // the weights back.
   void swap();
 
-  // The number of updates.
+  // Returns the number of updates.
   std::int64_t updates() const { return updates_; }
-  // Whether the buffers of the parameters hold the averages.
+  // Returns whether the buffers of the parameters hold the averages.
   bool swapped() const { return swapped_; }
   // Returns a copy of the state: "updates", and "<parameter>.average" with the shape of the parameter. Throws Error
-  // while the averages are swapped in.
+  // while the buffers of the parameters hold the averages.
   NamedTensors state() const;
-  // Restores a state. Throws Error, and changes nothing, if names, shapes or dtypes do not fit, if "updates" is
-  // negative, or while the averages are swapped in.
+  // Restores a state. Throws Error, and changes nothing, if names, shapes or dtypes do not match, if "updates" is
+  // negative, or while the buffers of the parameters hold the averages.
   void load_state(const NamedTensors& state);
 
  private:
@@ -56,8 +58,8 @@ class Ema {
   bool swapped_ = false;
 };
 
-// Swaps the averages in while the scope lives. Throws Error inside another EmaScope of the same Ema, because a second
-// swap would put the weights back.
+// Puts the averages into the parameters as long as the scope lives. Throws Error inside another EmaScope of the same
+// Ema, because a second swap would put the weights back.
 class EmaScope {
  public:
   [[nodiscard(

@@ -24,7 +24,7 @@ void check_moments(const char* op, double beta1, double beta2, double eps) {
   check_eps(op, eps);
 }
 
-// The options of step u.step of Adam, for AdamW and LAMB.
+// Returns the numbers of Adam's formula for the update `u`. AdamW and LAMB use this function.
 template <class Options, class Update>
 AdamWStep adam_step(const Options& o, const Update& u) {
   const auto t = static_cast<double>(u.step);
@@ -57,7 +57,7 @@ void check_factors(const Parameter& p) {
       p.name, p.lr_factor, p.decay_factor, p.eps_factor);
 }
 
-// "scale [3]", "a variable without a name [2, 2] made in Model.fc"
+// Returns a description such as "scale [3]" or "a variable without a name [2, 2] made in Model.fc".
 std::string described(const Node& variable) {
   return fmt::format("{} {}{}", variable.name.empty() ? "a variable without a name" : variable.name, variable.shape,
                      variable.path ? " made in " + *variable.path : "");
@@ -65,7 +65,7 @@ std::string described(const Node& variable) {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The sum of the squares of all elements, as an f64 scalar on the device of `like`.
+// Returns the sum of the squares of all elements, as an f64 scalar on the device of `like`.
 Array squares_of(const std::vector<Array>& arrays, const Array& like) {
   Array sum({}, DType::f64, like.device());
   if (arrays.empty())
@@ -90,7 +90,7 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
                   count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
 
-// Throws the error for gradients whose norm is not finite. gradients[i] is that of parameters[i].
+// Throws the error for gradients whose norm is not finite. gradients[i] is the gradient of parameters[i].
 [[noreturn]] void refuse_not_finite(const std::vector<Array>& gradients,
                                     const std::vector<const Parameter*>& parameters) {
   std::vector<std::string> names;
@@ -181,7 +181,7 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   for (const Parameter& p : parameters_)
     if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array()), movable.push_back(&p);
   const Array& any = parameters_[0].value.array();
-  // The norm covers the gradients of the parameters that this optimizer moves.
+  // The norm includes the gradients of the parameters that this optimizer updates.
   const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()),
              guarded = loss.defined();
   Array squares = all ? gradients.squared_norm() : squares_of(moved, any);
@@ -292,7 +292,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   NamedTensors to;
   const Tensor steps = to["steps"] = integers({0}, {});
   check_counter(state, "steps", what);
-  std::map<std::string, std::vector<Out>> loaded;  // a frozen parameter may be missing
+  std::map<std::string, std::vector<Out>> loaded;  // the state of a frozen parameter may be missing
   std::vector<Tensor> counts(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];

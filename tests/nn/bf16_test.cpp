@@ -1,5 +1,5 @@
-// Whole models with products in bf16: their difference from f32, the values that stay f32, and observers, which change
-// nothing.
+// Tests of whole models with products in bf16: the difference from f32, the values that stay f32, and that observers
+// change nothing.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -73,7 +73,7 @@ TEST_CASE("a model in bf16 is close to the same model in f32 for every kind of g
     CHECK(bf16.loss() == Approx(f32.loss()).epsilon(2e-3));
     CHECK(distance(bf16, f32) < 3e-2);
     if (std::string(gate) != "rezero" && std::string(gate) != "fixup")
-      CHECK(distance(bf16, f32) > 1e-5);  // the results are rounded
+      CHECK(distance(bf16, f32) > 1e-5);  // the results in bf16 are rounded
   }
 }
 

@@ -1,4 +1,4 @@
-// Talking heads, class attention, CaiT and its presets.
+// Tests of talking heads, class attention, CaiT and the presets of CaiT.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ void set(const Tensor& parameter, const Tensor& value) {
   copy_into(reshape(value, parameter.shape()).array(), parameter.array());
 }
 
-// Moves every parameter away from its initial value, so that no term of a gradient is hidden by a 0 or a 1.
+// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term of a gradient.
 void shake(nn::Module& m, double scale = 0.5) {
   for (const nn::Parameter& p : m.parameters())
     set(p.value, p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale);
@@ -121,7 +121,7 @@ TEST_CASE("a recipe's base applies to all weights of CaiT: both stages and the h
     CHECK(plain.contains(name));
   for (const auto& [name, deviation] : plain) {
     CAPTURE(name);
-    if (name.find("proj_") != std::string::npos) continue;  // mixes over heads
+    if (name.find("proj_") != std::string::npos) continue;  // skips the mixes over heads
     CHECK(deviation == Approx(0.02).epsilon(0.15));
     CHECK(scaled.at(name) == Approx(0.08).epsilon(0.15));  // sqrt(384 / 24) = 4 times as large
   }
@@ -162,7 +162,7 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
   const DefaultsScope f64(reference_f64);
   const std::int64_t D = 12, H = 3;
   const Tensor x = random_normal({2, 7, D}, 1, "x");
-  // Scores far from uniform, an identity as the output projection, and no second mix.
+  // Sets scores far from uniform, an identity as the output projection, and no second mix.
   const auto spread = [&](nn::HeadMixInit mix) {
     nn::TalkingHeadsAttention attention({.dim = D, .heads = H}, mix);
     initialize(attention, 5);
@@ -282,7 +282,7 @@ TEST_CASE("talking heads and plain attention report the same DropKey statistics"
   CHECK(talking.attention().drop_key_statistics(3, 4).drop_ratio == 0);
 }
 
-// Gradients with respect to the inputs.
+// Checks gradients with respect to the inputs.
 TEST_CASE("first and second gradients of talking heads and class attention and its block are correct") {
   const DefaultsScope f64(reference_f64);
   const Tensor x = random_normal({2, 4, 6}, 1, "x");
@@ -321,7 +321,8 @@ TEST_CASE("a class attention block has timm's options: biases, dropouts, stochas
     const std::vector<double> y = b(patches, c).values(), skip = c.values(), without = a(patches, c).values();
     CHECK(y != without);
     CHECK(b(patches, c).values() == y);
-    // If both branches of a sample are dropped, which happens to a quarter of the samples, the sample does not change.
+    // If both branches of a sample are dropped, the sample does not change. The expected share of such samples is a
+    // quarter.
     int passed = 0;
     for (std::size_t i = 0; i < y.size(); i += 6) passed += std::equal(&y[i], &y[i] + 6, &skip[i]);
     CHECK((passed > 0 && passed < 8));
@@ -365,7 +366,8 @@ TEST_CASE("dropout acts inside an MLP, after it and after attention, also within
     CHECK(zeros(y) == Approx(0.5).margin(0.18));
     CHECK(zeros(z) == Approx(0.5).margin(0.18));
     check_gradients([&](const Tensors& in) { return dropping(in[0]) + attention(in[0]); }, {x}, {.order = 2});
-    // With a residual sum the result is the same as with a separate sum: nothing is fused across the dropout.
+    // With a residual sum in the branch, the result is the same as with a separate sum, because no op is fused across
+    // the dropout.
     Tensor gate = tensor({0.5}, {1});
     const nn::ResidualAdd add{.skip = x, .gate = gate, .row_scale = {}, .path = {}};
     const nn::BranchCall call{.add = &add};
@@ -405,7 +407,7 @@ TEST_CASE("presets have the same number of parameters as timm's models") {
                          Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352}, Known{"m48", 448, 356460520}}) {
     nn::CaiTOptions o = nn::options_of(nn::cait_preset(fmt::format("cait-timm-{}", k.size)), {.image = k.image});
     const std::int64_t blocks =
-        std::exchange(o.depth, 1);  // all blocks are equal, so one is built and the others are counted
+        std::exchange(o.depth, 1);  // all blocks have the same number of parameters, so the test builds only one block
     nn::CaiT model(o);
     INFO(k.size);
     CHECK(model.parameter_count() + (blocks - 1) * model.blocks()[0]->parameter_count() == k.count);

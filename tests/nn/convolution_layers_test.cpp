@@ -1,4 +1,5 @@
-// Conv2d, BatchNorm2d and DyT: shapes, initial values, running statistics, and the parameters that optimizers train.
+// Tests of Conv2d, BatchNorm2d and DyT: shapes, initial values, running statistics, and the parameters that optimizers
+// train.
 #include <cmath>
 
 #include "autograd/checkpoint.h"
@@ -62,7 +63,8 @@ TEST_CASE("BatchNorm2d moves its running statistics by a tenth and uses them in 
 
   norm.eval();
   CHECK(relative_error(norm(x), batch_norm2d(x, {mean, variance}, ones({3}), zeros({3}), 1e-5)) < 1e-6);
-  CHECK(relative_error(norm.own("running_mean").value.values(), mean.values()) < 1e-6);  // unchanged
+  CHECK(relative_error(norm.own("running_mean").value.values(), mean.values()) <
+        1e-6);  // evaluation does not change running_mean
   norm.train();
   norm(x);
   CHECK(relative_error(norm.own("running_mean").value.values(), (mean * 0.9 + batch.mean * 0.1).values()) < 1e-6);

@@ -37,7 +37,8 @@ TEST_CASE("each deep MLP computes its formula") {
   for (const std::string& method : nn::deep_mlp_methods()) {
     INFO(method);
     nn::DeepMlp model(small(method));
-    model.each_parameter([](const std::string& name, nn::Parameter& p) {  // an alpha of 0 would hide its layer
+    // An alpha of 0 would hide the layer that alpha multiplies.
+    model.each_parameter([](const std::string& name, nn::Parameter& p) {
       if (name.ends_with("alpha") || name.starts_with("norm"))
         copy_into((random_normal(p.value.shape(), 1, name) + 0.5).array(), p.value.array());
     });
@@ -94,7 +95,7 @@ TEST_CASE("the deep MLPs start from the distributions that they declare") {
     const nn::DeepMlp model({.inputs = 400, .width = 200, .depth = 2, .classes = 100, .method = method});
     const double gain = method == "residual" ? 0.5 : std::sqrt(2.0);
     CHECK(deviation_of(value_of(model, "first.weight")) ==
-          Approx(std::sqrt(2.0 / 400)).epsilon(0.02));  // He's distribution
+          Approx(std::sqrt(2.0 / 400)).epsilon(0.02));  // the std of He's distribution
     CHECK(deviation_of(value_of(model, "hidden.1.linear.weight")) == Approx(gain / std::sqrt(200.0)).epsilon(0.02));
     for (const auto& [name, bound] :
          {std::pair("last.weight", 1 / std::sqrt(200.0)), std::pair("hidden.0.linear.bias", 1 / std::sqrt(200.0)),
@@ -123,7 +124,8 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas and reject
   CHECK(largest > 0.49);
   const double deviation = deviation_of(two.wide);
   for (double v : two.wide.values()) beyond_two += std::abs(v) > 2 * deviation;
-  CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));  // as for a normal distribution, not a uniform one
+  // The expected share is that of a normal distribution; a uniform distribution has another share.
+  CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));
   CHECK(nn::Init::xavier_normal(2).description() == "xavier_normal * 2");
   CHECK(nn::Init::uniform(0.5).description() == "uniform(0.5)");
   CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }),

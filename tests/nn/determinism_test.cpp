@@ -1,4 +1,5 @@
-// Training steps give the same bits on the same number of threads and, under strict determinism, on any number.
+// Tests that training steps give the same bits on the same number of threads and, under strict determinism, on any
+// number of threads.
 #include <array>
 #include <cstring>
 #include <functional>
@@ -21,7 +22,7 @@ struct Strict {
   ~Strict() { set_strict_determinism(false); }
 };
 
-// The weights after two steps, with products large enough to be split over threads.
+// Returns the weights after two steps, in a model whose products are large enough to be split over threads.
 std::vector<Array> trained(Precision products) {
   const PrecisionScope scope(products);
   nn::ViT model({.image = 32,

@@ -1,4 +1,4 @@
-// DropKey: the expected and the actual drops.
+// Tests of DropKey: the expected and the actual drops.
 #include "nn/drop_key.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const std::vector<DropShape> shapes{DropShape::plain, DropShape::block, DropShap
 const std::vector<DropSharing> sharings{DropSharing::per_entry, DropSharing::heads, DropSharing::column};
 constexpr std::int64_t steps = 4000;
 
-// The statistics of one row in each of many steps.
+// Returns the statistics of one row in each of many steps.
 std::vector<nn::DropKeyStatistics> rows(const nn::DropKey& o, std::int64_t keys, KeyGrid grid) {
   std::vector<nn::DropKeyStatistics> all;
   for (std::uint32_t step = 0; step < steps; ++step)
@@ -74,7 +74,7 @@ TEST_CASE(
   for (double each : nn::key_drop_probabilities({.rate = 0.3, .shape = DropShape::cross}, 30, grid))
     CHECK(each == Approx(0.3).epsilon(2e-3));
   for (double each : nn::key_drop_probabilities({.rate = 0.3}, 30)) CHECK(each == drop_threshold(0.3) / 65536.0);
-  // Compares the probability of each key with draws.
+  // Compares the probability of each key with the share of drops in many draws.
   for (const nn::DropKey& o : {block, nn::DropKey{.rate = 0.3, .shape = DropShape::cross, .window = 3}}) {
     const KeyMask drop = key_mask(o.rate, o.shape, o.window, o.sharing, grid, 31, 5);
     std::vector<double> count(31);
@@ -111,11 +111,12 @@ TEST_CASE("the probability of an empty row is exact if possible, else an estimat
   const double s = 1 - key_mask(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold /
                            65536.0;  // probability of no seed
   const double rows_hit = std::pow(1 - std::pow(s, 3), 2), columns_hit = std::pow(1 - std::pow(s, 2), 3);
-  double both = 0;  // by inclusion and exclusion over the columns without a seed
+  double both = 0;  // computed by inclusion and exclusion over the columns without a seed
   for (int k = 0; k <= 3; ++k)
     both += (k % 2 ? -1 : 1) * (k == 0 || k == 3 ? 1 : 3) * std::pow(s, 2 * k) * std::pow(1 - std::pow(s, 3 - k), 2);
   CHECK(nn::empty_row_probability(cross, 6, {2, 3}).probability == Approx(rows_hit + columns_hit - both));
-  // Compares the exact result and the estimate with other draws; the 5 x 6 grid is too large for enumeration.
+  // Compares the exact result and the estimate with the share in other draws. The 5 x 6 grid is too large for
+  // enumeration.
   for (const KeyGrid grid : {KeyGrid{3, 4}, KeyGrid{5, 6}}) {
     const nn::DropKey o{.rate = 0.9, .shape = DropShape::cross};
     const nn::Estimate e = nn::empty_row_probability(o, grid.cells(), grid);
@@ -143,7 +144,8 @@ TEST_CASE("a layer's statistics are those of the mask in its forward pass") {
         explicit Root(const nn::AttentionOptions& options) : Module("Root"), attn(options) { child("attn", attn); }
         nn::Attention attn;
       } root(o);
-      // Calls the op under the layer's path, with values v that make the output equal to the rows of probabilities.
+      // Calls the op under the layer's path. The values v are chosen so that the output equals the rows of
+      // probabilities.
       const PathScope scope(root.attn.path());
       std::vector<double> one(100);
       for (std::size_t i = 0; i < 100; ++i) one[i] = i % 11 == 0;

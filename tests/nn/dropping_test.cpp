@@ -1,4 +1,4 @@
-// DropHead and the two forms of stochastic depth.
+// Tests of DropHead and of the two forms of stochastic depth.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ TEST_CASE("DropHead drops heads at its rate, rescales the others and keeps at le
     CHECK(scale.shape() == Shape{batch, 1, heads, 1});
     const std::vector<double> s = scale.values();
     double dropped = 0, expected = rate * heads;
-    expected -= std::pow(rate, heads);  // a sample that lost all heads keeps one
+    expected -= std::pow(rate, heads);  // if all heads of a sample would be dropped, one head is kept
     std::vector<double> kept_alone(heads);
     for (std::size_t b = 0; b < s.size(); b += heads) {
       const auto zeros = std::count(&s[b], &s[b] + heads, 0.0);
@@ -35,13 +35,14 @@ TEST_CASE("DropHead drops heads at its rate, rescales the others and keeps at le
     }
     CHECK(dropped / batch == Approx(expected).margin(4 * std::sqrt(heads * 0.25 / batch)));
     if (rate > 0.9)
-      for (double n : kept_alone) CHECK(n > 100);  // about 2800 samples over 11 heads: no head is preferred
+      for (double n : kept_alone) CHECK(n > 100);  // about 2800 samples over 11 heads, so about 255 for each head
     CHECK(nn::drop_head_scale(batch, heads, rate, like).values() == s);
-    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});  // the second part of a larger batch
+    // The scope of the second part of a larger batch.
+    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});
     const std::vector<double> tail = nn::drop_head_scale(10, heads, rate, like).values();
     CHECK(std::equal(tail.begin(), tail.end(), s.begin() + 1000 * heads));
   }
-  // The draw is number head % 8 of block head / 8, with purpose 7.
+  // The draw of a head is number head % 8 of block head / 8, with purpose 7.
   const RandomScope random({.seed = 3, .step = 6, .first_sample = 2});
   const std::vector<double> s = nn::drop_head_scale(2, heads, 0.5, like).values();
   for (std::uint32_t b = 0; b < 2; ++b)
@@ -85,7 +86,7 @@ TEST_CASE(
       const RandomScope random({.seed = 2, .step = step});
       CHECK(relative_error(layer(x).values(), scaled(steps && step == 4 ? 0.36 : 0.6)) < 1e-6);
     }
-    const RandomScope random({.seed = 2, .step = 10});  // the minimum of the V
+    const RandomScope random({.seed = 2, .step = 10});  // step 10 is the minimum of the V-shaped rate
     CHECK((layer(x).values() == scaled(0)) == (steps == 21));
     layer.eval();
     CHECK(layer(x).values() == scaled(0));
@@ -137,5 +138,5 @@ TEST_CASE("the original form of stochastic depth scales in evaluation instead an
   CHECK_THAT(error_of([] { nn::DropPath bad(1); }), contains("[drop_path] expected a rate in [0, 1), got 1"));
   CHECK_THAT(error_of([] { nn::Dropout bad(0.999999); }),
              contains("[dropout] expected a probability of at most 1 - 2^-16, got 0.999999"));
-  CHECK_FALSE(nn::DropPath(0x1p-18).row_scale(x).defined());  // drops nothing
+  CHECK_FALSE(nn::DropPath(0x1p-18).row_scale(x).defined());  // a rate below 2^-17 drops no sample
 }

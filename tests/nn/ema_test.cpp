@@ -88,7 +88,7 @@ TEST_CASE("a saved and loaded average continues bit for bit") {
 
 namespace {
 
-// A body and a head, which can be changed after an average was made.
+// A model with a body and a head. A test can change the model after the construction of the Ema.
 struct Headed : nn::Module {
   Headed() : Module("Headed") {
     child("body", body);

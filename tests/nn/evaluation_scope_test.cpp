@@ -30,8 +30,8 @@ const std::vector<bool> evaluation(4, false);
 }  // namespace
 
 TEST_CASE("an evaluation scope restores the mode of every module") {
-  // All combinations of modes of the model, first, first.inner and second, including parents and children in different
-  // modes.
+  // Tries all combinations of modes of the modules model, first, first.inner and second. In some combinations, a parent
+  // and its child have different modes.
   for (unsigned modes = 0; modes < 16; ++modes) {
     INFO(modes);
     Model model;

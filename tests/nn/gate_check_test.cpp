@@ -1,5 +1,4 @@
-// Every method of the table passes the checks of check_gate(), and for each rule there is a gate that breaks only that
-// rule.
+// Tests that every method of the table passes check_gate(). For each rule, a gate below breaks only this rule.
 #include <algorithm>
 #include <cmath>
 
@@ -13,9 +12,10 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
-// A method that passes every rule, x + (1 + a) f(LN(x)). The gates below each break one rule of it.
+// A method that passes every rule, x + (1 + a) f(LN(x)). Each gate below is this method with one broken rule.
 struct Sound : nn::Gate {
   Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + (1 + a) * branch; }
@@ -46,7 +46,8 @@ struct WrongGradient : Sound {
   }
 };
 
-// A gate whose gradient is correct but is differentiated as if it were constant.
+// A gate with a correct gradient. The second-order gradient is wrong, because the first-order gradient is treated as a
+// constant.
 struct WrongSecondOrder : nn::AfterGate {
   Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
   Tensor after(const Tensor& branch) const override {
@@ -61,7 +62,7 @@ struct Decaying : nn::Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
 };
 
-struct MadeToDecay : Sound {  // its role does not decay, its factor does
+struct MadeToDecay : Sound {  // has a parameter whose role does not decay, but whose decay factor is not 0
   MadeToDecay() { own("a").decay_factor = 0.5; }
 };
 
@@ -91,8 +92,8 @@ struct WithoutStochasticDepth : Sound {
   }
 };
 
-// Adds the input of the previous block, which it keeps outside the stream. When a block is computed again, it finds the
-// input of another pass.
+// A gate that adds the input of the previous block, and keeps this input outside the stream. When checkpoint() computes
+// a block again, the gate finds the input of another pass.
 struct OutOfSight : Sound {
   OutOfSight(std::shared_ptr<Tensor> kept, const nn::GateContext& c, bool attention)
       : previous(std::move(kept)),
@@ -139,7 +140,7 @@ struct Noting : Sound {  // changes a parameter in each pass
   }
 };
 
-struct IgnoredRowScale : Sound {  // ignores row_scale in join(), although combine_scaled would use it
+struct IgnoredRowScale : Sound {  // ignores row_scale in join(), although combine_scaled() uses row_scale
   void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override {
     s.x = combine(s.x, branch);
   }
@@ -167,7 +168,7 @@ struct PastParameter : Sound {  // has a variable that is not registered
   Tensor b = variable(ones({1}));
 };
 
-struct OwnWeights : Sound {  // has a matrix for the skip, which also multiplies dropped samples
+struct OwnWeights : Sound {  // multiplies the skip by a matrix, also for dropped samples
   OwnWeights() {
     child("mix", mix).each_parameter([](const std::string&, nn::Parameter& p) { p.decay_factor = 0; });
   }
@@ -268,7 +269,7 @@ TEST_CASE("check_gate() says what to do and reports one mistake once") {
              contains("register it with Role::gate, or set its decay_factor to 0"));
   CHECK_THAT(detail_of(method_of<IgnoredRowScale>(), "stochastic depth"), contains("row_scale"));
   CHECK_THAT(detail_of(method_of<Sound>(), "stochastic depth"), contains("a dropped sample equals its skip"));
-  // A long list is cut to ten names and the number of the others.
+  // A long list has ten names and the number of the other names.
   const std::string still = detail_of(method_of<ManyIdle>(), "learning");
   CHECK_THAT(still, contains("5 steps do not move blocks.0.gate1.i1, ") && contains(" and 18 more"));
   CHECK(std::ranges::count(still, ',') == 9);
@@ -290,7 +291,7 @@ TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, with the 
 
 TEST_CASE("unchanged_in_bf16() gives the share of a stream that bf16 would not change") {
   CHECK(nn::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) ==
-        0.5);  // the spacing of bf16 numbers at 1 is 1/128; half of it is rounded away
+        0.5);  // the spacing of bf16 numbers at 1 is 1/128; half of this spacing is lost to rounding
   CHECK(nn::unchanged_in_bf16({1, -2}, {1, 1}) == 0);
   const auto detail = [](const std::string& gate) {
     const nn::GateReport report = nn::check_gate(gate);

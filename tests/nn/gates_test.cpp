@@ -12,7 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
@@ -39,7 +40,7 @@ double deviation(const Tensor& t) { return std::sqrt(mean(t * t).item()); }
 
 namespace {
 
-// (1 - t) x + t f, with t = sigmoid(W x + b): a gate that reads the stream.
+// A gate that reads the stream: (1 - t) x + t f, with t = sigmoid(W x + b).
 struct Highway : nn::Gate {
   explicit Highway(const nn::GateContext& c)
       : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.3), Role::gate)),
@@ -78,7 +79,7 @@ TEST_CASE("a gate's added term is its junction minus the part of the stream that
     each_junction(model, images, [&](const nn::Junction& j) {
       ++junctions;
       const Tensor zero = zeros_like(j.branch_value);
-      // All these gates are affine in the stream, so the kept part is the part that changes with the stream.
+      // All built-in gates are affine functions of the stream, so the kept part is the linear part.
       const Tensor kept = j.gate.combine(j.stream, zero) - j.gate.combine(zeros_like(j.stream), zero);
       CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) <
             1e-12);
@@ -139,7 +140,7 @@ TEST_CASE("a gate that multiplies the stream is not rejected as a gate of 0") {
   };
   CHECK_NOTHROW(nn::Stack(
       {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>}}));
-  struct Tiny : nn::Gate {  // lost to rounding in a stream of ones, but learns
+  struct Tiny : nn::Gate {  // the added term is lost to rounding in a stream of ones, but the branch gets a gradient
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e-12 * branch; }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
@@ -163,7 +164,8 @@ TEST_CASE("the claims of a method about a fresh network hold") {
       branch_gradient += deviation(g[fmt::format("blocks.0.{}", weight)]);
     const auto claims = [&](nn::InitProperty c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
     CHECK(identity == claims(nn::InitProperty::identity_at_init));
-    // A head of zeros hides every gradient except its own, so a gradient of 0 proves a claim only without such a head.
+    // With a head of zeros, only the head gets a gradient. Therefore a gradient of 0 proves a claim only without such a
+    // head.
     if (!method.paper.zero_head) CHECK((branch_gradient == 0) == claims(nn::InitProperty::zero_branch_gradient));
     if (claims(nn::InitProperty::zero_branch_gradient)) CHECK(branch_gradient == 0);
     CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::InitProperty::loss_is_log_classes));
@@ -323,7 +325,7 @@ TEST_CASE(
   CHECK(fixup.at("blocks.1.shifts.fc2").lr_factor == 0.1);
   CHECK(fixup.at("blocks.0.mlp.fc1.weight").lr_factor == 1);
   CHECK(deviation(fixup.at("head.weight").value) == 0);
-  // In CaiT's comparison, all columns have the same base and warm-up.
+  // In the comparison of the CaiT paper, all methods have the same base and warm-up.
   for (const char* gate : {"rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale"}) {
     const nn::Recipe& paper = nn::method_named(gate).paper;
     CHECK((paper.base == nn::Base::truncated_normal && paper.warmup == 5.0 / 300));
@@ -349,7 +351,7 @@ TEST_CASE("a ViT with mean pooling has no class token and reads the mean of its 
       if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift)
         copy_into((parameter.value.detach() + 0.3).array(), parameter.value.array());
     const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
-    // Computes the same by hand: each patch through the embedding as a product, the stack, and the mean over patches.
+    // Computes the logits by hand: the embedding of each patch as a product, the stack, and the mean over patches.
     const Tensor patches = permute(reshape(images, {3, 1, 2, 8, 2, 8}), {0, 2, 4, 3, 5, 1});
     const Tensor tokens = linear(reshape(patches, {3, 4, 64}), p.at("patch_embed.proj.weight").value,
                                  p.at("patch_embed.proj.bias").value) +
@@ -362,7 +364,7 @@ TEST_CASE("a ViT with mean pooling has no class token and reads the mean of its 
   }
 }
 
-TEST_CASE("a method's own base init is used on request") {
+TEST_CASE("a model with the recipe of a method's paper has the base init of this recipe") {
   const auto p = by_name(make_vit("rezero", 2, true));
   CHECK(deviation(p.at("blocks.0.mlp.fc1.weight").value) == Approx(std::sqrt(2.0 / (12 + 48))).epsilon(0.1));
   CHECK(deviation(p.at("blocks.0.attn.qkv.weight").value) ==
@@ -385,7 +387,7 @@ TEST_CASE("LayerScale works as a layer") {
   }
   CHECK(scale.flop_count(65) == 65 * 6);
   CHECK_FALSE(nn::decays(scale.parameters()[0].role));
-  const nn::LayerScale zero(6, 0);  // 0 is an initial value like any other
+  const nn::LayerScale zero(6, 0);  // the initial value 0 is allowed
   CHECK(zero.gamma().values()[0] == 0);
   CHECK(zero(ones({2, 6})).values()[0] == 0);
   CHECK_THAT(error_of([&] { scale(ones({2, 5})); }), contains("[layer_scale] expected input [.., 6], got [2, 5]"));
@@ -433,7 +435,7 @@ TEST_CASE("a method with other constants is the same as text and in code, bit fo
   const nn::methods::FixupParts parts{.zero_last = false, .factor = 0.5, .scales = false};
   CHECK(nn::methods::fixup(parts).label() == "fixup:zero_last=0:factor=0.5:scales=0");
   CHECK(nn::method_named("fixup:scales=0:factor=0.5:zero_last=0").label() == nn::methods::fixup(parts).label());
-  // Fields that follow from constants are the same in both forms.
+  // Fields that depend on constants are the same in both forms.
   CHECK(nn::method_named("fixup:scales=0").claims.empty());
   CHECK(nn::method_named("fixup:scales=0").with({{"scales", 1}}).claims.size() == 3);
   CHECK_THAT(nn::method_named("depth_mup:base_depth=8").counts, contains("Nb = 8"));
@@ -507,7 +509,8 @@ TEST_CASE("stochastic depth drops samples, keeps the expectation and is off in e
     CHECK(drop(x).values() != y);
   }
   {
-    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});  // the second part of a larger batch
+    // The scope of the second part of a larger batch.
+    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});
     const std::vector<double> tail = drop(ones({10, 3})).values();
     CHECK(std::equal(tail.begin(), tail.end(), y.begin() + 3000));
   }

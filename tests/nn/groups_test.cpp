@@ -1,6 +1,6 @@
-// Compares how an optimizer treats every parameter of every method with tests/golden/groups.txt. A factor that changes
-// by accident changes results, but fails no other test. After an intended change, or for a new method, run this test:
-// its failure names the file that it wrote, and the command that copies it.
+// Compares how an optimizer treats every parameter of every method with tests/golden/groups.txt. If a factor changes by
+// accident, results change, but no other test fails. After an intended change, or for a new method, run this test. The
+// failure message names the file that the test wrote, and the command that copies this file.
 #include <map>
 
 #include "core/atomic_file.h"
@@ -12,15 +12,17 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in = nn::method_names();  // read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in = nn::method_names();
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));
 }
 
-// Lists the parameters of a small ViT of the method with the recipe of its paper: names by factor, in the order of
-// registration. The ViT is deeper than the base depth of depth_mup, where all factors would be 1. Parameters that
-// neither decay nor have a factor are only counted, so that a new one shows too.
+// Lists the parameters of a small ViT with the method and its paper's recipe: names grouped by factor, in the order of
+// registration. The ViT is deeper than the base depth of depth_mup, because at the base depth all factors are 1. The
+// list has only the number of the parameters without decay and without a factor, so that a new parameter changes the
+// list too.
 std::string groups_of(const std::string& gate) {
   const nn::Method method = nn::method_named(gate);
   const nn::ViT model({.image = 8,

@@ -1,4 +1,5 @@
-// Exact relations between methods, without data: with special constants, a method equals another one, its parent.
+// Tests of exact relations between methods, without training data: with special constants, a method equals another
+// method, called its parent.
 #include <cmath>
 #include <map>
 
@@ -150,7 +151,7 @@ TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates 
     CHECK(complete.at(name).first == Approx(1));
     CHECK(complete.at(name).second == Approx(0.25));
   }
-  CHECK(mup.at("norm.weight") == std::pair{1.0, 1.0});  // not a parameter of a block
+  CHECK(mup.at("norm.weight") == std::pair{1.0, 1.0});  // norm.weight is not a parameter of a block
   // The branch of a block is multiplied by m: y - x is linear in m.
   const auto gain = [](const nn::Method& m) {
     const auto stack = make_stack(m, 8, false);
@@ -201,7 +202,7 @@ TEST_CASE("the branch of Peri-LN does not depend on the size of its weights and 
     s->run(stream());
     return first;
   };
-  CHECK(relative_error(added(10), added(1)) < 1e-4);  // up to eps
+  CHECK(relative_error(added(10), added(1)) < 1e-4);  // equal up to the eps of the norm
   CHECK(mean(added(1) * added(1)).item() == Approx(1).epsilon(1e-4));
 }
 
@@ -284,7 +285,7 @@ TEST_CASE("methods scale the initial weights that their papers name") {
   CHECK(ratio("gpt2_init", "blocks.5.mlp.fc1.weight") == 1);
   CHECK(ratio("sandwich", "blocks.5.mlp.fc2.weight") == near(0.1443));
   CHECK(ratio("peri_ln", "blocks.5.mlp.fc2.weight") == 1);
-  // In the packed projection, only the part of the values is scaled.
+  // In the packed projection, only the rows of the values (v) are scaled.
   const auto parts = [](const std::string& gate) {
     const auto s = make_stack(gate, 24), plain = make_stack("pre", 24);
     std::vector<double> r;
@@ -317,11 +318,12 @@ TEST_CASE("audit_init finds tensors that do not start as declared") {
   nn::audit_init(*stack, 0);
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 1); }),
              contains("[audit_init] expected every tensor of Stack to start as its Init declares for seed 1"));
-  set_all(*stack, "blocks.1.gate1.gamma", 1);  // gates reset to ones, a mistake known from other code bases
+  set_all(*stack, "blocks.1.gate1.gamma", 1);  // sets gates to 1, as some other code bases do by mistake
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 1 that differ") &&
                  contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
-  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();  // declared after initialize()
+  // Changes the declaration after initialize().
+  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 2 that differ") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
 }

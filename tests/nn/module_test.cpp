@@ -12,7 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
   return {.image = 16,
@@ -236,7 +237,8 @@ TEST_CASE("every gradient of a small model agrees with finite differences in f64
     nn::ViT model(o);
     const Tensor x = images(2);
     Tensors parameters;
-    for (const nn::Parameter& p : model.parameters()) {  // moved away from 0 and 1, so that no term is hidden
+    for (const nn::Parameter& p :
+         model.parameters()) {  // moves parameters away from 0 and 1, so that no 0 and no 1 hides a term
       copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 9, p.name)).array(), p.value.array());
       parameters.push_back(p.value);
     }
@@ -281,7 +283,7 @@ TEST_CASE("the parameters of a child without a name appear as those of its paren
   CHECK_THAT(error_of([&] { root.add("", again); }), contains("expected a new name in Root, got \"a\""));
   CHECK_THAT(error_of([&] { root.own_parameter("a"); }), contains("expected a new name in Root, got \"a\""));
   Root empty_part, one_more;
-  one_more.add("part", empty_part);  // has no parameters, but a path, from which random draws get their key
+  one_more.add("part", empty_part);  // this module has no parameters; random draws get their key from its path
   CHECK_THAT(error_of([&] { root.add("", one_more); }), contains("expected a new name in Root, got \"part\""));
   CHECK_THAT(error_of([&] { a.late(); }),
              contains("expected a child without a name to be complete when it is registered"));

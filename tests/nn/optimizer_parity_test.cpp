@@ -1,5 +1,5 @@
 // Compares optimizers and clipping with the results of PyTorch in f64. The cases are outside the repository
-// (PLUMB_TEST_DATA/reference/cases); without them the tests are skipped.
+// (PLUMB_TEST_DATA/reference/cases); if these files are missing, the tests are skipped.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 

@@ -15,7 +15,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Two parameters of different roles; a linear loss <p, g> gives them the gradients g.
+// Two parameters of different roles. A linear loss <p, g> gives the parameters the gradients g.
 struct Pair : nn::Module {
   Pair() : Module("Pair") {}
   Tensor weight = parameter("weight", tensor({1, -2, 3}, {3}), Role::weight),
@@ -68,9 +68,9 @@ TEST_CASE("SGD follows its equations with and without momentum and with Nesterov
              contains("expected a momentum above 0"));
 }
 
-// timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with weight_decay 0.1, gamma with 0],
-// lr 0.02, betas (0.9, 0.99), eps, max_grad_norm), 5 steps t = 1.. with the gradients cos(t (i + 1)) and cos(t (i +
-// 7)).
+// The expected values are from timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with
+// weight_decay 0.1, gamma with 0], lr 0.02, betas (0.9, 0.99), eps, max_grad_norm), 5 steps t = 1.. with the gradients
+// cos(t (i + 1)) and cos(t (i + 7)).
 TEST_CASE("LAMB agrees with timm: a trust ratio for parameters that decay and Adam for the others") {
   struct Model : nn::Module {
     Model() : Module("Model") {}
@@ -114,7 +114,7 @@ TEST_CASE("LAMB agrees with timm: a trust ratio for parameters that decay and Ad
           model.parameters(),
           {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = a.eps, .weight_decay = 0.1, .clip_norm = a.clip_norm});
       for (int t = 1; t <= 5; ++t) optimizer.step(model.gradients(t));
-      // Our clipping divides by norm + 1e-6, as PyTorch's clip_grad_norm_ does; timm's Lamb divides by the norm.
+      // Plumb's clipping divides by norm + 1e-6, as PyTorch's clip_grad_norm_ does; timm's Lamb divides by the norm.
       const double tolerance = where.dtype == DType::f32 ? 1e-5 : a.clip_norm > 0 ? 1e-7 : 1e-13;
       CHECK(relative_error(model.w.values(), a.w) < tolerance);
       CHECK(relative_error(model.gamma.values(), a.gamma) < tolerance);
@@ -166,8 +166,8 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
     make(pair)->step(pair.gradients(2));
     return std::pair(pair.weight.values()[0], 0.5 - pair.gamma.item());
   };
-  // In the first step with gradient 2, the direction of Adam is 2 / (2 + eps), and so is Adagrad's. The learning-rate
-  // factor is 0.1.
+  // In the first step with gradient 2, the direction of Adam and of Adagrad is 2 / (2 + eps). The learning-rate factor
+  // is 0.1.
   const double expected = 0.1 * 2 / (2 + 0.25 * 4), without = 0.1 * 2 / (2 + 4.0);
   for (const auto& make : std::vector<std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>>{
            [](const nn::Module& m) {
@@ -206,7 +206,7 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay in
                           return std::make_unique<nn::Adagrad>(m.parameters(),
                                                                nn::AdagradOptions{.weight_decay = decay});
                         }};
-  // The weight and the bias after three steps.
+  // Returns the weight and the bias after three steps.
   const auto trained = [](const Make& make, double decay, double weight_factor, double bias_factor) {
     struct Model : nn::Module {
       Model() : Module("Model") {}
@@ -224,7 +224,7 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay in
     const auto none = trained(make, 0, 1, 1), both = trained(make, 0.2, 1, 1);
     CHECK(none.first != both.first);
     CHECK(none.second != both.second);
-    // A bias that decays, and a weight that does not.
+    // A bias with weight decay, and a weight without weight decay.
     CHECK(trained(make, 0.2, 0, 1) == std::pair(none.first, both.second));
     CHECK(trained(make, 0.1, 0, 2) == std::pair(none.first, both.second));
   }
@@ -307,7 +307,7 @@ TEST_CASE("a saved and loaded optimizer continues bit for bit") {
       for (int t = 1; t <= 3; ++t) a->step(whole.gradients(0.3 * t)), b->step(halved.gradients(0.3 * t));
       nn::save_weights(halved, folder / "weights");
       const nn::NamedTensors state = b->state();
-      b->step(halved.gradients(9));  // the state is a copy
+      b->step(halved.gradients(9));  // `state` is a copy, so this step does not change it
       nn::write_safetensors(folder / "optimizer", {.tensors = state, .metadata = {}});
 
       nn::load_weights(resumed, folder / "weights");
@@ -325,7 +325,7 @@ TEST_CASE("a saved and loaded optimizer continues bit for bit") {
 
 TEST_CASE("a state that does not fit the optimizer is rejected as a whole") {
   Pair pair;
-  pair.own("gamma").frozen = true;  // the optimizer has no memory of it
+  pair.own("gamma").frozen = true;  // the optimizer has no memory of gamma
   nn::AdamW optimizer(pair.parameters(), {});
   optimizer.step(pair.gradients(1));
   nn::NamedTensors state = optimizer.state();
@@ -453,7 +453,7 @@ TEST_CASE("learning-rate schedules have the expected values") {
 TEST_CASE("a frozen parameter gets no gradient, adds nothing to the norm and costs no work until it is unfrozen") {
   Pair pair;
   pair.own("gamma").frozen = true;
-  int asked = 0;  // how often a gradient that only gamma needs is computed
+  int asked = 0;  // number of computations of a gradient that only gamma needs
   const auto probed = [&] {
     return record("probe", pair.gamma.array(), {pair.gamma},
                   [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; });
@@ -527,7 +527,7 @@ TEST_CASE("parameters are handles: copies share factors and frozen and can be so
   ps[0].frozen = true;
   CHECK(pair.own("weight").frozen);
   CHECK_FALSE(pair.own("gamma").frozen);
-  ps[0].frozen = pair.own("gamma").frozen;  // copies the value, not the reference
+  ps[0].frozen = pair.own("gamma").frozen;  // the assignment copies the value of `frozen`, not the reference
   pair.own("gamma").frozen = true;
   CHECK_FALSE(pair.own("weight").frozen);
 }
@@ -579,7 +579,7 @@ TEST_CASE(
     CHECK(whole.weight.values() == resumed.weight.values());
     CHECK(whole.gamma.values() == resumed.gamma.values());
   }
-  // Memory that the loaded state lacks is dropped: the parameter starts again.
+  // If the loaded state has no memory of a parameter, load_state() removes the memory of this parameter.
   Pair pair;
   nn::AdamW optimizer(pair.parameters(), {});
   pair.own("gamma").frozen = true;
@@ -681,7 +681,7 @@ TEST_CASE("every optimizer rejects a gradient with an inf or a NaN and changes n
     Wide() : Module("Wide") {
       for (int i = 0; i < 12; ++i) all.push_back(parameter(fmt::format("p{}", i), tensor({1, 2}, {2}), Role::weight));
     }
-    // Gradients: `g` for the first `bad` parameters, 30 for the others.
+    // Returns the gradient `g` for the first `bad` parameters, and the gradient 30 for the other parameters.
     Gradients gradients(double g, std::size_t bad) const {
       Tensor loss;
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -724,7 +724,7 @@ TEST_CASE("every optimizer rejects a gradient with an inf or a NaN and changes n
           CHECK(optimizer->steps_taken() == 1);
           for (const auto& [name, value] : optimizer->state()) CHECK(value.values() == state.at(name).values());
           optimizer->check_finite();
-          optimizer->step(model.gradients(1, 1));  // the next step may be a good one
+          optimizer->step(model.gradients(1, 1));  // the next step, with finite gradients, is valid
           CHECK(values() != before);
           CHECK(optimizer->steps_taken() == 2);
         }
@@ -734,7 +734,7 @@ TEST_CASE("every optimizer rejects a gradient with an inf or a NaN and changes n
   CHECK(std::isnan(g.norm()));
   copy_into(zeros({2}).array(), g["p0"].array());
   nn::Sgd(repaired.parameters(), {}).step(g);
-  // Finite gradients whose squares overflow.
+  // The gradients are finite, but their squares overflow.
   const DefaultsScope f64(reference_f64);
   Wide large;
   CHECK_THAT(

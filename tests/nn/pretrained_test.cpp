@@ -1,4 +1,4 @@
-// Weight files with model cards, weights for models of other sizes, and attention maps.
+// Tests of weight files with model cards, of weights for models of other sizes, and of attention maps.
 #include "nn/io/pretrained.h"
 
 #include <algorithm>
@@ -45,7 +45,8 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
 }
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
+// The names are read before a test registers further methods.
+const std::vector<std::string> built_in_gates = nn::method_names();
 
 // Moves every parameter away from its initial value, so that no 0 and no 1 hides a term.
 void shake(nn::Module& model) {
@@ -55,7 +56,7 @@ void shake(nn::Module& model) {
 
 nn::TensorFile saved(const nn::Module& model) { return file_of(model, {}, nn::metadata_of(*nn::card_of(model))); }
 
-// The logits of the model that a file describes, with the weights of the file.
+// Returns the logits of the model that a file describes, with the weights of the file.
 std::vector<double> logits_of(const nn::TensorFile& file, const std::string& method = "") {
   const auto model = nn::make_model(nn::card_of(file, "w", {}, method));
   const nn::Adapted adapted = nn::load_pretrained(*model, file, "w", {.method = method});
@@ -66,7 +67,7 @@ std::vector<double> logits_of(const nn::TensorFile& file, const std::string& met
   return (*model)(random_normal({2, 3, 16, 16}, 1, "images")).values();
 }
 
-// Checks that a model with these options gives the same logits after saving and reading, and returns them.
+// Checks that a model with these options gives the same logits after saving and reading. Returns the logits.
 template <class Model, class Options>
 std::vector<double> check_comes_back(const Options& options) {
   Model model(options);
@@ -83,7 +84,7 @@ double off_standard(const nn::MethodConstant& c) {
   return *c.standard + 0.5;
 }
 
-// A copy of the file in which part of the metadata is replaced.
+// Returns a copy of the file in which part of the metadata is replaced.
 nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::string& to) {
   std::string& text = file.metadata.at("plumb");
   const std::size_t at = text.find(from);
@@ -161,7 +162,7 @@ TEST_CASE(
       const nn::ViT model(o);
       const nn::ModelCard back = nn::card_of(saved(model), "w");
       CHECK(std::get<nn::ViTOptions>(back.options).gate->text() ==
-            method.text());  // the text includes constants that affect only the start
+            method.text());  // the text includes constants that affect only initial values
       for (const nn::MethodConstant& c : standard.constants) {
         if (values.size() != 1 || !values.contains(c.name)) continue;
         ++constants;
@@ -209,7 +210,7 @@ TEST_CASE(
   nn::CaiTOptions started = cait;
   started.init = 0.3;
   CHECK(std::get<nn::CaiTOptions>(nn::card_of(saved(nn::CaiT(started)), "w").options).init == 0.3);
-  // A later version may support other forms, and then writes them in the file; this version rejects the file.
+  // A file from a later version may contain other forms. This version rejects such a file.
   CHECK_THAT(error_of([] { nn::card_of(edited(saved(nn::ViT(vit)), "\"gelu\":\"erf\"", "\"gelu\":\"tanh\""), "w"); }),
              contains("w: its metadata \"plumb\" describes no model: expected gelu erf, got tanh"));
 }
@@ -239,7 +240,7 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
   CHECK_THAT(refusal(nameless), contains("one with the method \"mine\"") &&
                                     contains("expected the name of a residual method, got \"mine\"") &&
                                     contains("nn::metadata_without_card"));
-  nn::Method same = nn::methods::layerscale(0.5);  // made by hand, but equal to the method of the table
+  nn::Method same = nn::methods::layerscale(0.5);  // a method made by hand, but equal to the method of the table
   same.build = [](const nn::GateContext& c) { return nn::two_gates<nn::LayerScale>(c.dim, 0.5); };
   nn::ViTOptions equal = vit;
   equal.gate = same;
@@ -259,7 +260,7 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
   };
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("reads back as another network"));
 
-  // If the weights are saved without a card, they are not taken for those of another model.
+  // Weights that are saved without a card are not read as the weights of another model.
   const nn::TensorFile file =
       file_of(nn::ViT(vit), nn::timm_vit(), nn::metadata_without_card("its method was changed"));
   CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
@@ -372,7 +373,7 @@ TEST_CASE("a registered gate's constants are in the card") {
 
 TEST_CASE("files of older versions load if the name of the method is enough and otherwise name the missing constant") {
   const auto older =
-      [](const nn::GateChoice& gate) {  // the metadata of older versions, with only the name of the method
+      [](const nn::GateChoice& gate) {  // returns the metadata of older versions, with only the name of the method
         nn::ViTOptions o = vit;
         o.gate = gate, o.depth = 4;
         nn::ViT model(o);
@@ -386,7 +387,7 @@ TEST_CASE("files of older versions load if the name of the method is enough and 
   CHECK(described(older(nn::methods::layerscale(0.3))) == "layerscale:init=by_depth");
   CHECK(described(older("hyper_connections")) == "hyper_connections:streams=4");
   CHECK(described(older("fixup")) == nn::method_named("fixup").text());
-  // Wrong values of constants that decide the parameters show in the shapes.
+  // If a constant that decides the parameters has a wrong value, the shapes do not match.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }),
@@ -487,7 +488,8 @@ TEST_CASE("the MLP ratio can be any number and whole numbers are written as inte
   const nn::CaiT of_cait(c);
   for (const char* name : {"blocks.0.mlp.fc1.weight", "blocks_token_only.1.mlp.fc1.weight"})
     CHECK(nn::weights(of_cait).at(name).shape() == Shape{24, 16});
-  // The ratio is read as an integer or as a number, or from the widths of a file without a card.
+  // card_of() reads the ratio as an integer or as a number. For a file without a card, the ratio follows from the
+  // widths.
   for (const char* written : {"\"mlp_ratio\":4", "\"mlp_ratio\":4.0"})
     CHECK(std::get<nn::ViTOptions>(nn::card_of(edited(saved(nn::ViT(vit)), "\"mlp_ratio\":4", written), "w").options)
               .mlp_ratio == 4);
@@ -496,7 +498,7 @@ TEST_CASE("the MLP ratio can be any number and whole numbers are written as inte
   const auto made = nn::make_model(nn::card_of(without, "w"));
   nn::load_pretrained(*made, without, "w");
   CHECK(logits(*made, 16) == logits(model, 16));
-  // A ratio below one hidden unit is rejected.
+  // A ratio with less than one hidden unit is rejected.
   for (const double ratio : {0.0, 0.001, -4.0, std::nan(""), HUGE_VAL}) {
     o.mlp_ratio = ratio, c.mlp_ratio = ratio;
     const std::string got = fmt::format("got {}", ratio);
@@ -527,7 +529,7 @@ TEST_CASE("files that describe no model are rejected with one line") {
   const auto says = [&](const std::string& text) {
     return nn::TensorFile{.tensors = whole.tensors, .metadata = {{"plumb", text}}};
   };
-  // Sizes that the file's weights do not have: no model is made.
+  // If the sizes in the card differ from the sizes of the weights, no model is made.
   for (const char* size :
        {"\"dim\":1048576", "\"depth\":900000", "\"classes\":1048576", "\"image\":1048576", "\"mlp_ratio\":1048576"}) {
     std::string text = nn::metadata_of({.options = vit}).at("plumb");
@@ -587,7 +589,7 @@ TEST_CASE("weights load into models for other images, other classes and with new
   CHECK(nn::weights(tuned).at("head.weight").values() == head);
   CHECK(first.values() == nn::weights(model).at("blocks.0.attn.qkv.weight").values());
 
-  // New LayerScales that start at 1 do not change a pre-norm network.
+  // New LayerScales with the value 1 do not change the function of a pre-norm network.
   nn::ViTOptions plain = vit;
   plain.gate = "pre";
   const nn::ViT old(plain);
@@ -644,13 +646,14 @@ TEST_CASE(
       CHECK(gates_of(model) == std::set<double>{1});
       CHECK(near(model, pre));
     }
-  nn::ViT admin(of("admin"));  // its factor multiplies the skip
+  nn::ViT admin(of("admin"));  // the factor omega multiplies the skip
   is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(admin, post));
-  nn::ViT act(of("act_norm"));  // its initial values change nothing
+  nn::ViT act(of("act_norm"));  // the initial values of ActNorm do not change the function
   is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(act, pre));
-  // The final norm reads n times the stream, so its eps has less weight.
+  // With hyper-connections, the input of the final norm is n times the stream of pre-norm, so the eps of this norm has
+  // less influence.
   nn::ViT hyper(of("hyper_connections"));
   is(nn::load_pretrained(hyper, own, "w", {.new_gates = true}), false, "of the largest");
 
@@ -661,7 +664,8 @@ TEST_CASE(
      "logits of a small network change by ");
   CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
   CHECK_FALSE(near(small, pre));
-  nn::ViT mixed(of("value_residual"));  // has no factor of a branch, so it keeps its initial values
+  // The gate has no factor of a branch, so its parameters keep their initial values.
+  nn::ViT mixed(of("value_residual"));
   is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false,
      "gates are new: blocks.1.gate1.lambdas starts at 0.5");
   CHECK(gates_of(mixed) == std::set<double>{0.5});
@@ -689,7 +693,7 @@ TEST_CASE(
      "it is not known whether the model computes the same function as the file's network: the file has no card");
   is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
      "the model does not compute the same function as the file's network: the head is new; the file has no card");
-  // New gates are a reason only if they change the function by themselves.
+  // New gates are a reason only if the new gates alone change the function.
   o = of("layerscale");
   o.norm_eps = 1e-3;
   nn::ViT gated_eps(o), gated_small(o);
@@ -719,7 +723,7 @@ TEST_CASE("for a file without a card, the number of heads and norm_eps are those
   const nn::Adapted other = loaded(o, tiny);
   CHECK_FALSE(other.same_function.has_value());
   CHECK(other.reasons == std::vector<std::string>{heads});
-  o.classes = 7, o.image = 32;  // is the reason, whatever the heads are
+  o.classes = 7, o.image = 32;  // these changes are the reason, whatever the number of heads is
   const nn::Adapted head = loaded(o, tiny, {.new_head = true});
   CHECK(head.same_function == false);
   const std::string resized = "positions of 4 x 4 patches are resized to 8 x 8";
@@ -732,7 +736,7 @@ TEST_CASE("for a file without a card, the number of heads and norm_eps are those
 }
 
 TEST_CASE("attention maps are the weights that the layers apply to the values and recording changes nothing") {
-  // The attention of a block without its map: the values weighted by the probabilities, then the last product.
+  // Checks the layer against the values weighted by the probabilities, followed by the last product.
   const auto check_layer = [](nn::SelfAttention& layer, std::int64_t heads) {
     nn::initialize(layer, 7);
     layer.eval();
@@ -772,12 +776,13 @@ TEST_CASE("rollout is the product over layers of the mean attention and the skip
   const auto map = [](const std::string& path, const std::vector<double>& values, const Shape& shape) {
     return nn::AttentionMap{path, tensor(values, shape)};
   };
-  // Two heads and two tokens, with the means {{0.5, 0.5}, {0, 1}} and then {{1, 0}, {0.5, 0.5}}.
+  // The maps have two heads and two tokens. The means over the heads are {{0.5, 0.5}, {0, 1}} in the first map and {{1,
+  // 0}, {0.5, 0.5}} in the second map.
   const nn::AttentionMap first = map("a", {1, 0, 0, 1, 0, 1, 0, 1}, {1, 2, 2, 2}),
                          second = map("b", {1, 0, 0.5, 0.5}, {1, 1, 2, 2});
   const std::vector<double> through = nn::rollout({first, second}).values(), expected{0.75, 0.25, 0.1875, 0.8125};
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(through[i] - expected[i]) < 1e-6);
-  // A class token that joins late reads the patches of that layer.
+  // A class token that joins late reads the patches of the layer at which the token joins.
   const nn::AttentionMap late = map("e", {0.5, 0.25, 0.25, 0, 1, 0, 0, 0, 1}, {1, 1, 3, 3});
   const std::vector<double> joined = nn::rollout({first, late}).values();
   const double token[] = {0.75, 0.125 * 0.75, 0.125 * 0.25 + 0.125};

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t batch = 4, image = 16, patch = 4, dim = 32, heads = 2, depth = 3, classes = 10;
 constexpr std::int64_t patches = (image / patch) * (image / patch), tokens = patches + 1;
 
-// Takes training steps of a small ViT and returns the loss of each.
+// Takes training steps of a small ViT and returns the loss of each step.
 struct Training {
   nn::ViT model{{.image = image,
                  .patch = patch,
@@ -54,7 +54,7 @@ std::vector<Profile::Event> events_at(const Profile& profile, const std::string&
   return found;
 }
 
-// The shares (column "%") in the part of a table that begins with the line `title`.
+// Returns the shares (column "%") in the part of a table that begins with the line `title`.
 std::vector<double> shares(const std::string& table, const std::string& title) {
   std::istringstream lines(table.substr(table.find(title)));
   std::string line;
@@ -119,8 +119,8 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   REQUIRE(backward.size() == 1);
   CHECK(std::string(forward[0].kernel) == "attention_forward");
   CHECK(std::string(backward[0].kernel) == "attention_backward");
-  // Bytes of the forward call: q, k and v (parts of the packed qkv) and the output, each [B, T, D], and two numbers for
-  // each row of the scores.
+  // The bytes of the forward call are those of q, k and v (parts of the packed qkv) and of the output, each [B, T, D],
+  // and of two numbers for each row of the scores.
   constexpr double x = 4.0 * batch * tokens * dim, sums = 4.0 * batch * heads * tokens * 2;
   CHECK(forward[0].bytes == 4 * x + sums);
   CHECK(backward[0].bytes == 7 * x + sums);
@@ -128,8 +128,9 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   for (const Profile::Event& e : events)
     if (std::string_view(e.kernel) == "adamw") CHECK(std::string(e.phase) == "optimizer");
 
-  // bench_step's formula counts the forward pass and twice as much for the backward pass. The patch embedding computes
-  // no gradient of the images, and attention computes its scores again (5 products for 4).
+  // The formula of bench_step counts the forward pass once, and twice this number for the backward pass. The actual
+  // number differs: the patch embedding computes no gradient of the images, and attention computes its scores again (5
+  // products instead of 4).
   constexpr double block = 2.0 * tokens * 12 * dim * dim, attention = 4.0 * tokens * tokens * dim;
   constexpr double embed = 2.0 * patches * 3 * patch * patch * dim, head = 2.0 * dim * classes;
   double products = 0, in_attention = 0;
@@ -160,7 +161,7 @@ TEST_CASE("a thread has one profile at a time and stop ends it") {
     profile.stop();
     const std::int64_t duration = profile.duration();
     softmax(x);
-    Profile next;  // allowed now; the end of the former profile does not stop it
+    Profile next;  // a second profile is allowed now; the destructor of the former profile does not stop `next`
     softmax(x);
     profile.stop();
     softmax(x);
@@ -230,8 +231,9 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks and fits
   const std::vector<double> kernels = shares(table, "kernel "), modules = shares(table, "module ");
   CHECK(kernels.size() > 5);
   CHECK(sum(kernels) ==
-        Approx(100).margin(0.05 * static_cast<double>(kernels.size())));  // with the time outside of kernels
-  // The same calls by module, without the time outside of kernels.
+        Approx(100).margin(0.05 *
+                           static_cast<double>(kernels.size())));  // the shares include the time outside of kernels
+  // The second table lists the same calls by module, without the time outside of kernels.
   CHECK(sum(modules) ==
         Approx(100 - kernels.back()).margin(0.05 * static_cast<double>(kernels.size() + modules.size())));
   // The columns in ms are the sums over the events.
@@ -251,7 +253,7 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks and fits
                                   {"other", other}}) {
     CAPTURE(title);
     const std::size_t end = table.find(title) + title.size(), space = row.rfind(' ', end - 1);
-    const bool blank = row.size() < end || row[end - 1] == ' ';  // rounds to 0
+    const bool blank = row.size() < end || row[end - 1] == ' ';  // a blank cell is a number that rounds to 0
     CHECK((blank ? 0 : std::stod(row.substr(space, end - space))) == Approx(ms).margin(0.006));
   }
   CHECK_THAT(table, contains("ViT.blocks.*.attn.qkv ") && contains("ViT.head ") && contains("(outside modules)") &&

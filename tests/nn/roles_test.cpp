@@ -1,4 +1,4 @@
-// The role of a parameter: the factors that it starts with.
+// Tests that the role of a parameter determines its default factors.
 #include <cmath>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Signals that arrive while a model trains change nothing, although some kernels of oneDNN have their stack pointer on
-// the heap (backends/cpu/signals.h).
+// Tests that signals that arrive during training change no result, although in some kernels of oneDNN the stack pointer
+// points into the heap (backends/cpu/signals.h).
 #include "core/backend.h"
 #include "core/precision.h"
 #include "nn/nn.h"

@@ -29,7 +29,7 @@ TEST_CASE(
   for (std::uint32_t i = 2; i < 6; ++i) {
     step(i);
     const MemoryStats after = memory_stats();
-#ifndef PLUMB_ADDRESS_SANITIZER  // under this sanitizer each buffer comes from the system
+#ifndef PLUMB_ADDRESS_SANITIZER  // with this sanitizer, each buffer is allocated by the system
     CHECK(after.system_allocations == before.system_allocations);
     CHECK(after.reserved == before.reserved);
 #endif
@@ -40,6 +40,7 @@ TEST_CASE(
   }
   CHECK(a_step > 100);
 #if !defined(PLUMB_ADDRESS_SANITIZER) && !defined(__SANITIZE_THREAD__)
-  CHECK(page_faults() - faults < 100);  // allocations other than arrays: nodes, functions, and those of the system
+  CHECK(page_faults() - faults <
+        100);  // the limit allows for other allocations than arrays: nodes, functions, and system libraries
 #endif
 }

@@ -20,7 +20,7 @@ struct Small : nn::Module {
          gamma = parameter("gamma", tensor({0.1}, {1}), Role::gate);
 };
 
-// A model with names like CaiT's.
+// A model whose parameter names are like those of CaiT.
 struct Named : nn::Module {
   explicit Named(const std::string& parameter_name, const Shape& shape) : Module("Named") {
     value = parameter(parameter_name, shape, nn::Init::constant(1), Role::weight);
@@ -201,7 +201,7 @@ TEST_CASE("a star stands for one segment and two parameters must not share a nam
                nn::weights(tree, {{"a.0.w", "same"}, {"x.1.y.2.w", "same"}});
              }),
              contains("expected one parameter of Tree for \"same\", got a second one: x.1.y.2.w"));
-  // The number of stars is checked on both sides, whether or not the rule matches.
+  // The rule must have the same number of stars in both names, even if the rule matches no parameter.
   for (const nn::KeyRule& rule : {nn::KeyRule{"a.0.w", "b.*"}, nn::KeyRule{"a.*.w", "b"}, nn::KeyRule{"none.*", "b"}})
     CHECK_THAT(error_of([&] { nn::weights(tree, {rule}); }),
                contains("[weights] expected the same number of * on both sides of a rule, got \"" + rule.ours +

@@ -1,6 +1,6 @@
-// gate_pages SOURCE_DIR [--check]: writes docs/gates/, with a page for every residual method and an index. The pages
-// are made from the declarations in the code and the first comment of the method's file. With --check the program
-// compares the pages instead, and exits with 1 if a page differs.
+// gate_pages SOURCE_DIR [--check]: writes docs/gates/, with a page for every residual method and an index, from the
+// declarations in the code and the first comment of the method's file. With --check, the program compares the pages
+// with the existing files instead of writing pages, and exits with 1 if a page differs.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-// The file that defines the method, relative to the source folder.
+// Returns the file that defines the method, relative to the source folder.
 fs::path source_of(const fs::path& root, const std::string& method) {
   for (const auto& entry : fs::directory_iterator(root / "nn/gates"))
     if (entry.path().extension() == ".cpp" &&
@@ -43,8 +43,8 @@ std::string opening_comment(const std::string& source) {
   return comment;
 }
 
-// One table row per parameter. If blocks declare a parameter differently, as hyper-connections do for their streams,
-// the first declaration is used.
+// Returns one table row for each parameter. If blocks declare a parameter differently (the streams of
+// hyper-connections), the first declaration is used.
 std::string parameter_rows(const nn::Stack& stack) {
   std::string rows;
   std::set<std::string> seen;
@@ -61,7 +61,7 @@ std::string parameter_rows(const nn::Stack& stack) {
   return rows;
 }
 
-// Whether calibrate() changes a parameter.
+// Returns whether calibrate() changes a parameter.
 bool looks_at_data(nn::Stack& stack) {
   std::vector<std::vector<double>> before, after;
   for (const nn::Parameter& p : stack.parameters()) before.push_back(p.value.values());
@@ -80,7 +80,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
   for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));
   const auto posts =
       std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
-  const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model keeps its final norm"
+  const std::string placement = m.norm == nn::Norm::none ? "no norms in blocks; the model keeps its final norm"
                                 : posts == depth         ? "after each residual sum (post)"
                                 : posts == 0             ? "before each branch (pre)"
                                              : fmt::format("post in {} of {} blocks, then pre", posts, depth);
@@ -89,7 +89,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
       "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name,
       m.name,
       looks_at_data(stack)
-          ? "nn::calibrate(model, images);  // sets the gates from a batch; experiments use the first training batch\n"
+          ? "nn::calibrate(model, images);  // sets the gates from a batch; studies use the first training batch\n"
           : "");
   text += fmt::format("**When to use.** {}\n\n**Pitfalls.** {}\n\n", m.use, m.pitfalls);
   text += "| | |\n| --- | --- |\n";
@@ -98,7 +98,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
   text += fmt::format("| at init | {} |\n",
                       claims.empty() ? "no claim"
                                      : fmt::format("{}{}", fmt::join(claims, ", "),
-                                                   m.paper.zero_head ? " (with a classifier that starts at 0)" : ""));
+                                                   m.paper.zero_head ? " (with a classifier of initial value 0)" : ""));
   text += fmt::format("| growth of the stream's mean square at init | {} |\n",
                       posts == depth ? "reset to 1 by every norm"
                       : posts > 0    ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
@@ -106,7 +106,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
   const nn::Recipe& r = m.paper;
   text += fmt::format(
       "| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", nn::name(r.base),
-      r.zero_head ? "classifier starts at 0" : "ordinary classifier",
+      r.zero_head ? "classifier with initial value 0" : "ordinary classifier",
       r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the learning rate", r.scalar_rate),
       r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up");
   text += fmt::format("| source of the recipe | {} |\n", r.source);
@@ -114,23 +114,23 @@ std::string page(const fs::path& root, const nn::Method& m) {
                       stack.parameter_count() - plain.parameter_count(), depth, dim);
   if (!m.constants.empty()) {
     text += fmt::format(
-        "## Constants\n\nChoose other values than the standard ones as text, `--gate {0}` or `--gates {0}`, or in code "
-        "(`nn/gates/methods.h`). Lists and reports name them, and weights files store them.\n\n"
-        "| constant | standard | values | meaning | another value changes |\n| --- | --- | --- | --- | --- |\n",
+        "## Constants\n\nTo choose another value of a constant, use the text form, `--gate {0}` or `--gates {0}`, or "
+        "the function in `nn/gates/methods.h`. Lists and reports show values other than the standard value, and weight "
+        "files store the values.\n\n| constant | standard | values | meaning | another value changes |\n| --- | --- | "
+        "--- | --- | --- |\n",
         m.text());
     for (const nn::MethodConstant& c : m.constants)
       text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name,
                           c.standard ? fmt::format("{}", *c.standard) : "by depth", c.expected(), c.meaning,
                           c.affects == nn::Affects::function     ? "the function of the network"
                           : c.affects == nn::Affects::parameters ? "the set of parameters"
-                                                                 : "only the start of training");
+                                                                 : "only the initial values");
     text += "\n";
   }
   text += fmt::format(
-      "## Parameters and their initial values\n\nThe parameters of a block, and `norm` of the stack, at dim {}, {} "
-      "heads, {} blocks, with ViT's weights and the learning-rate factors of the method's paper. Biases of linear "
-      "layers start "
-      "at 0.\n\n",
+      "## Parameters and their initial values\n\nThe table lists the parameters of one block and of the final `norm`, "
+      "in a network of dim {}, {} heads and {} blocks with ViT's initial weights and the learning-rate factors of the "
+      "method's paper. Biases of linear layers have the initial value 0 and are not listed.\n\n",
       dim, heads, depth);
   text +=
       "| parameter | shape | role | init | decays | rate x | eps x |\n| --- | --- | --- | --- | --- | ---: | ---: |\n";
@@ -143,12 +143,11 @@ std::string page(const fs::path& root, const nn::Method& m) {
 std::string index() {
   std::string text =
       "# Residual methods\n\n`gate_pages` writes one page for each method, from the declarations in the code. "
-      "[methods_at_depth_24.md](../methods_at_depth_24.md) shows how the methods train at 24 blocks.\n\nA method with "
-      "another constant is also a method: `--gates layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate "
-      "= "
-      "\"mix_ln:post_share=0.75\"}` in code.\n\nTo write a custom gate: "
-      "[own_gates.md](../own_gates.md) says which function to override.\n\n| method | formula | source | "
-      "claims at init |\n| --- | --- | --- | --- |\n";
+      "[methods_at_depth_24.md](../methods_at_depth_24.md) shows how the methods train at 24 blocks.\n\nThe text form "
+      "of a method also sets the values of its constants: `--gates "
+      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in "
+      "code.\n\nTo write a custom gate: [own_gates.md](../own_gates.md) lists the functions to override.\n\n| method | "
+      "formula | source | claims at init |\n| --- | --- | --- | --- |\n";
   for (const std::string& name : nn::method_names()) {
     const nn::Method& m = nn::method_named(name);
     std::vector<std::string> claims;
@@ -158,7 +157,7 @@ std::string index() {
   return text;
 }
 
-// The page with its prose wrapped at 120 columns. Tables, headings and code blocks are not changed.
+// Returns the page with its prose wrapped at 120 columns. Tables, headings and code blocks do not change.
 std::string wrapped(const std::string& page) {
   constexpr std::size_t width = 120;
   std::string result;
