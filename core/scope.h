@@ -20,8 +20,9 @@ struct RandomState {
   std::uint32_t first_sample = 0;  // index of the batch's first sample in the whole batch of all workers
 };
 
-// The module path and the random state of this thread.
+// The module path of this thread.
 const Path& current_path();
+// The random state of this thread: {0, 0, 0} if no RandomScope is open, as in evaluation.
 const RandomState& random_state();
 // The random state for an op that draws. Throws Error if no RandomScope is open, because then every step would draw the
 // same numbers. The text `otherwise` ends the message; this text explains how to avoid draws.

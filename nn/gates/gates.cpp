@@ -91,7 +91,8 @@ Method method_named(const std::string& text) {
   if (row == table().end())
     fail(
         fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and "
-                    "--list-gates list all of them)",
+                    "--list-gates list all methods; a custom method is known only in programs that register it with "
+                    "nn::register_gate)",
                     wanted.name, suggest_name(wanted.name, method_names())));
   return wanted.values.empty() ? *row : row->with(wanted.values);
 }
