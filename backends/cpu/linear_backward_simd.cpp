@@ -24,8 +24,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Returns whether dw [N, K] is summed block by block, while the operands of the block are in cache. This requires rows
-// of whole vectors, and that dw itself stays in the second-level cache.
+// Returns whether dw [N, K] is summed block by block, while the operands of the block are in cache. The result
+// is true if each row of dw consists of whole vectors and dw fits into the second-level cache.
 bool SumsByBlocks(std::int64_t N, std::int64_t K) { return K % W == 0 && N * K <= 32 * 1024; }
 
 // The operands of the products of a block of rows, from the first row on: du is the gradient of u, and `operand` is the

@@ -62,7 +62,8 @@ void declare(Options& o, lab::Study& study) {
       "--fine-tune --lr 5e-5 --steps 1000");
 }
 
-// Takes the sizes of the network from the file of --weights. A network without LayerScale may get LayerScale.
+// Takes the sizes and the residual method of the network from the file of --weights. If the method in the file is pre
+// and --gate is layerscale, the network gets LayerScale.
 void take_sizes(Options& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   lab::NetworkOptions& network = study.network();

@@ -41,7 +41,7 @@ struct Model {
   }
 };
 
-// a - b| / |b|, with all gradients as one vector.
+// Returns |a - b| / |b|, with all gradients as one vector.
 double distance(const Gradients& a, const Gradients& b) {
   double difference = 0, norm = 0;
   for (const Gradients::Entry& e : b.entries()) {

@@ -15,7 +15,7 @@ void write(const fs::path& path, const std::string& text) { std::ofstream(path, 
 
 }  // namespace
 
-TEST_CASE("a kept ledger gives the tables of its folder with their provenance and the text of its note") {
+TEST_CASE("report writes the tables of a kept ledger with their provenance and the note of the ledger") {
   const TemporaryFolder folder;
   const Finished made = run(folder.path(), program("norm_placement") +
                                                " --gates pre,post --depths 12 --warmups 0,60 --steps 60 --batch 4 "

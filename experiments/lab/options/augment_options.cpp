@@ -22,7 +22,7 @@ void AugmentOptions::declare(Cli& cli) {
       .at_least(0)
       .or_word("augment");
   cli.option("--crop-scale", &crop_scale,
-             help("Smallest share of an image's area that a resized crop takes; replaces shifts; 1: no crops"))
+             help("Smallest share of an image's area that a resized crop takes; replaces --crop-padding; 1: no crops"))
       .above(0)
       .at_most(1)
       .or_word("augment");

@@ -172,7 +172,7 @@ TEST_CASE("a claim compares a value with a constant") {
   CHECK(judge(below("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::disagree);
   CHECK(judge(above("loss", 3.1, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
   CHECK(judge(below("loss", 9, {{"epsilon", 0.1}, {"depth", 7}}), trials).verdict ==
-        Verdict::undecided);  // there are no such trials
+        Verdict::undecided);  // no trial has depth 7
   const ClaimResult result = judge(above("loss", 1, {{"epsilon", 0.1}}), trials);
   CHECK(result.difference.n == 4);
   CHECK(result.constant == 1);
