@@ -190,7 +190,8 @@ Tensor gelu_composed(const Tensor& x, Gelu form);
 // Definitions of softmax() and log_softmax() over the last axis.
 Tensor softmax_composed(const Tensor& x);
 Tensor log_softmax_composed(const Tensor& x);
-// Definitions of norms and of conv2d(), with the operands of the fused ops.
+// Definitions of layer_norm(), rms_norm(), dyt() and conv2d(). Each function has the parameters of the op that it
+// defines.
 Tensor layer_norm_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps);
 Tensor dyt_composed(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);

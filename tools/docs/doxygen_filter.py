@@ -100,7 +100,7 @@ def escape(text):
         return re.sub(r'\b(et al|e\.g|i\.e|cf|vs)\. ', r'\1.\\ ', part)
 
     parts = re.split(r'("[^"]*")', text)
-    text = ''.join(part if i % 2 else outside_quotes(part) for i, part in enumerate(parts)).replace('*/', '*\u200b/')
+    text = ''.join(part if i % 2 else outside_quotes(part) for i, part in enumerate(parts)).replace('*/', '*\u200b/').replace('/*', '/\u200b*')
     return re.sub(r'^(\s*)\.', r'\1\\.', text)  # Doxygen reads a full stop at the start of a line as the end of a list
 
 

@@ -59,7 +59,7 @@ std::optional<int> foothold(const std::map<int, Share>& known);
 // edge to the middle of the other edge.
 struct Width {
   double octaves = 0;  // 0 if most seeds train at no tick
-  bool open = false;   // whether an edge is not known yet; the region is then at least this wide
+  bool open = false;   // true if an edge is not known yet; the region is then at least `octaves` wide
 };
 Width width_of(const std::map<int, Share>& known, const Octaves& octaves);
 // The next tick to try in the search for the edge above (below) `from`. While no tick outside the edge is known, the

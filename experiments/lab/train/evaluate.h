@@ -19,7 +19,8 @@ struct Evaluation {
 // after an exception.
 Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256,
                     std::int64_t most = 0);
-// Evaluates any other function, such as an ensemble or a model with flipped images. The function is called unchanged.
+// Evaluates any other function, such as an ensemble or a model with flipped images. This overload does not switch
+// modules to evaluation mode; the caller must do that.
 Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set,
                     const Normalization& normalization, std::int64_t batch = 256, std::int64_t most = 0);
 
