@@ -121,8 +121,8 @@ Prior prior_of(const std::vector<Outcomes>& series) {
 struct Evidence {
   double t[2], degrees[2], error[2];
 
-  // The larger of the p values for the two variances. The result is 1 if a standard error is 0, as for exact ties, or if
-  // a t statistic is too small to be significant with any number of degrees of freedom.
+  // The larger of the p values for the two variances. The result is 1 if a standard error is 0, as for exact ties, or
+  // if a t statistic is too small to be significant with any number of degrees of freedom.
   double p() const {
     if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95 || error[0] == 0 || error[1] == 0) return 1;
     return std::max(two_sided(t[0], degrees[0]), two_sided(t[1], degrees[1]));

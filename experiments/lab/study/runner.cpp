@@ -31,7 +31,8 @@ void check_accept_code(const StudyOptions& options, const Ledger& ledger,
   usage_check(std::ranges::find(there, code) != there.end(), "--accept-code {}: {} has only trials of {}", code,
               ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
   usage_check(std::ranges::any_of(ledger.entries(), [&](const LedgerEntry& e) { return e.code == code && usable(e); }),
-              "--accept-code {}: all trials of this code in {} have other data or lack an option of this program, so this study "
+              "--accept-code {}: all trials of this code in {} have other data or lack an option of this program, so "
+              "this study "
               "cannot be resumed, only displayed (--rebuild); for new trials choose another --out",
               code, ledger.path().string());
 }

@@ -241,9 +241,9 @@ void Sweep::note_unread_axes(const TrialState& run) {
   for (const std::string& axis : run.unread_axes())
     if (noted_.insert(axis).second)
       progress_->note(
-          fmt::format("no trial reads its value on the axis {0}, so all values of {0} give the same result; "
-                      "read it in the body: trial[axis]",
-                      axis));
+          fmt::format("trial {1} did not read its value on the axis {0}; if no trial reads {0}, all values of {0} "
+                      "give the same result (read it in the body: trial[axis])",
+                      axis, run.record.point.label()));
 }
 
 void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {

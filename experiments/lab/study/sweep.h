@@ -79,7 +79,7 @@ class Sweep {
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);
   void finish(Named& trial, TrialState& run, const Calls& calls);
-  void note_unread_axes(const TrialState& run);  // says once for each axis that the body has not read its value
+  void note_unread_axes(const TrialState& run);  // says once for each axis that a trial did not read its value
 
   const Plan& plan_;
   const DataFacts& data_;
