@@ -6,7 +6,8 @@ function(plumb_configure_target target)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
   endif()
   if(PLUMB_SANITIZE)
-    # The address sanitizer already reports null pointers and objects that are too small.
+    # The address sanitizer stops at every use of a null pointer and at accesses beyond an object. The null check of the
+    # undefined-behaviour sanitizer would add only references that are bound to null and never used.
     target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-sanitize=null,object-size
                            -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})
@@ -24,10 +25,6 @@ function(plumb_simd_sources target)
   set(flags -O3 -ffp-contract=off)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=0x48D0)
-  endif()
-  if(PLUMB_SANITIZE)
-    # Some loads need no alignment, and there are no virtual functions.
-    list(APPEND flags -fno-sanitize=alignment,vptr)
   endif()
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
 endfunction()
