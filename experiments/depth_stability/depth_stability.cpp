@@ -172,12 +172,10 @@ int depth_stability(int argc, const char* const* argv) {
   study.output([](const StudyResults& r) {
     ReportInput input = report_input(r);
     input.question.clear();  // removed, because the verdict answers the question
-    const std::string chose = who_chose(r.judging);
-    return Display{
-        .report = render_report(input),
-        .terminal = fmt::format("{}{}val acc: accuracy on {}\n{}",
-                                results_table(trial_results(r), r.data.images.classes, r.colour),
-                                chose.empty() ? "" : chose + "\n", r.data.validation_is, findings_text(r, r.colour))};
+    return Display{.report = render_report(input),
+                   .terminal = fmt::format("{}val acc: accuracy on {}\n{}",
+                                           results_table(trial_results(r), r.data.images.classes, r.colour),
+                                           r.data.validation_is, findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));

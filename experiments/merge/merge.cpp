@@ -12,6 +12,7 @@
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/stored_run.h"
+#include "experiments/lab/study/own_rates.h"
 
 namespace plumb::lab {
 namespace {
@@ -34,8 +35,8 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
            fmt::format("{}", fmt::join(b.fixed, ", ")));
   for (const std::string& key : a.fixed)
     if (ours.at(key) != theirs.at(key)) differ(key, ours.at(key).dump(), theirs.at(key).dump());
-  const auto best_lr = [](const Json& settings) { return settings.value("best_lr", false); };
-  if (best_lr(ours) != best_lr(theirs)) differ("best_lr", best_lr(ours) ? "on" : "off", best_lr(theirs) ? "on" : "off");
+  const std::string rule = rule_for_rates(a.settings), other_rule = rule_for_rates(b.settings);
+  if (rule != other_rule) differ("the source of the learning rates", rule, other_rule);
 }
 
 // The settings of `a`, with the further axis values that only `b` has.
@@ -44,7 +45,7 @@ std::string united(const StudyDescription& a, const StudyDescription& b) {
   const Json other = Json::parse(b.settings);
   for (auto& [key, value] : settings.items())
     if (value.is_array() && std::ranges::find(a.fixed, key) == a.fixed.end())
-      for (const Json& item : other.at(key))
+      for (const Json& item : other.value(key, Json::array()))
         if (std::ranges::find(value, item) == value.end()) value.push_back(item);
   settings["shard"] = "";
   return settings.dump();

@@ -111,6 +111,12 @@ CliOption& CliOption::pair() {
   return *this;
 }
 
+CliOption& CliOption::may_be_empty() {
+  internal_check(is_axis(), "option {} may be empty, but its variable is not a vector", name);
+  may_be_empty_ = true;
+  return *this;
+}
+
 CliOption& CliOption::value_name(std::string name_) {
   value_name_ = std::move(name_);
   return *this;
@@ -338,6 +344,12 @@ void CliOption::read_json(const std::string& where, const std::string& json) {
     throw UsageError(
         fmt::format("{} expects {}, got {}", where, takes_text() ? "text in quotes" : expected(), one.dump()));
   };
+  if (may_be_empty_ && value.is_array() && value.empty())
+    return std::visit(
+        [](auto variable) {
+          if constexpr (is_vector<std::remove_pointer_t<decltype(variable)>>) variable->clear();
+        },
+        field);
   std::vector<std::string> items;
   if (value.is_array() && is_axis())
     for (const Json& one : value) items.push_back(typed(one));

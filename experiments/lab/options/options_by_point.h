@@ -14,6 +14,10 @@
 
 namespace plumb::lab {
 
+// The entry of a point that gives a trial fewer steps than --steps says: the trial belongs to a search for a learning
+// rate (study/own_rates.h).
+inline constexpr const char* search_steps = "search_steps";
+
 // The name of the option that belongs to an axis: "--drop-key" for the axis "drop_key". The axis sets the option if the
 // option exists.
 std::string option_of_axis(std::string axis);
@@ -28,12 +32,13 @@ class OptionsByPoint {
   // Connects the axis to the variable of `option`: the axis sets this variable in the copies that the functions below
   // return. `option` must outlive this object.
   void bind(const std::string& axis, const CliOption& option) { bound_.emplace_back(axis, &option); }
-  // Whether bind() was called for the axis.
+  // Whether an entry of this name in a point sets an option: bind() was called for it, or it is `search_steps`.
   bool binds(const std::string& axis) const;
 
   // The options of the trial at `point`. These functions throw UsageError if an option does not accept the value of its
   // axis. If steps is an axis and the user does not give --warmup, the warm-up is the same share of the steps in all
-  // trials.
+  // trials. If the point has `search_steps`, the trial has this number of steps, and every warm-up in steps keeps its
+  // share of the steps.
   StudyOptions study(const Point& point) const;
   NetworkOptions network(const Point& point) const;
   OptimizationOptions optimization(const Point& point) const;

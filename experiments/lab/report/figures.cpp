@@ -33,12 +33,12 @@ struct StyledGroup : TrialGroup {
 // The trials of a report by condition (depth and learning rate) and method.
 class StudyGroups {
  public:
-  explicit StudyGroups(const ReportInput& input) {
+  explicit StudyGroups(const ReportInput& input) : own_rates_(input.judging.own_rates) {
     for (const TrialGroup& g : group_trials(input.trials)) {
       depths_.insert(g.depth());
-      rates_.insert(g.lr());
+      rates_.insert(rate_of(g));
       const int style = styles_.try_emplace(g.method, static_cast<int>(styles_.size())).first->second;
-      by_condition_[{g.depth(), g.lr()}].push_back({g, style});
+      by_condition_[{g.depth(), rate_of(g)}].push_back({g, style});
     }
     for (auto& [condition, groups] : by_condition_) std::ranges::stable_sort(groups, {}, &StyledGroup::style);
   }
@@ -47,6 +47,8 @@ class StudyGroups {
   const std::map<DepthAndRate, std::vector<StyledGroup>>& by_condition() const { return by_condition_; }
   const std::set<std::int64_t>& depths() const { return depths_; }
   const std::set<double>& rates() const { return rates_; }
+  // The learning rate of the condition of a group. If each method has its own rate, all rates form one condition.
+  double rate_of(const TrialGroup& group) const { return own_rates_ ? 0 : group.lr(); }
   int style(const std::string& method) const { return styles_.at(method); }
 
   std::string name(const DepthAndRate& c) const {
@@ -55,6 +57,7 @@ class StudyGroups {
   }
 
  private:
+  bool own_rates_;
   std::map<std::string, int> styles_;
   std::set<std::int64_t> depths_;
   std::set<double> rates_;
@@ -268,7 +271,7 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
     plot.marks_name = "no seed finished";
     std::map<int, PlotSeries> series;
     for (const TrialGroup& g : groups) {
-      if (g.lr() != lr) continue;
+      if (study.rate_of(g) != lr) continue;
       const int style = study.style(g.method);
       PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.method, .style = style}).first->second;
       PlotPoint p = with_interval(static_cast<double>(g.depth()), g.over_ok("val_accuracy"));
@@ -281,7 +284,7 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
                               .of = g.method});
     }
     if (std::none_of(groups.begin(), groups.end(),
-                     [&](const TrialGroup& g) { return g.lr() == lr && g.over_ok("val_accuracy").n > 0; }))
+                     [&](const TrialGroup& g) { return study.rate_of(g) == lr && g.over_ok("val_accuracy").n > 0; }))
       plot.y.low = 0, plot.y.high = 100;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });

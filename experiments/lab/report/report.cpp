@@ -15,7 +15,7 @@ namespace {
 
 std::string verdict_html(const std::vector<Condition>& conditions, const Judging& how) {
   if (conditions.empty())
-    return fmt::format("<p class=\"verdict\">No {}trial has ended yet.</p>\n", how.choosing.empty() ? "" : "judged ");
+    return fmt::format("<p class=\"verdict\">No {}trial has ended yet.</p>\n", how.own_rates ? "judged " : "");
   // The deepest networks come first, because they matter most.
   std::string deepest, others;
   for (const Condition& condition : conditions) {
@@ -24,8 +24,6 @@ std::string verdict_html(const std::vector<Condition>& conditions, const Judging
     else
       others += fmt::format("<li>{}</li>", escape_markup(sentence(condition, how)));
   }
-  if (const std::string chose = who_chose(how); !chose.empty())
-    deepest += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(chose));
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 
@@ -49,7 +47,6 @@ std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& 
   if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.over_ok("train_loss").n > 0; }))
     text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share,
                         classes);
-  if (!how.choosing.empty()) text += " " + escape_markup(who_chose(how));
   return text;
 }
 

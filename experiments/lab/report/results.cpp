@@ -91,13 +91,12 @@ namespace {
 // The verdict of a claim as the verdict of a pair, if the claim compares two methods under one condition.
 std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
   if (c.value != "train_loss" || c.higher || c.margin || c.constant) return std::nullopt;
-  if (c.names("lr") && !r.judging.choosing.empty()) return std::nullopt;  // the choosing seeds judge this claim
   const auto side = [&](const Point& point) {
     std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
     for (std::size_t i = 0; i < r.records.size(); ++i) {
       const TrialResult& t = r.trials[i];
       if (r.records[i].point.contains(point) && r.records[i].point.contains(c.where))
-        found.emplace(t.method, t.depth(), r.judging.choosing.empty() ? t.lr() : 0);
+        found.emplace(t.method, t.depth(), r.judging.own_rates ? 0 : t.lr());
     }
     return found;
   };
@@ -112,7 +111,7 @@ std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& differ
 }  // namespace
 
 void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named,
-               const std::vector<Record>& judging, const std::vector<Record>& about_rates) {
+               const std::vector<Record>& judging) {
   r.trials = trial_results(r);
   std::vector<ClaimedPair> pairs;
   for (const Claim& claim : claims) {
@@ -121,7 +120,7 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
     if (!any_at(c.a) || !any_at(c.b)) continue;  // this call has no trials at the points of the claim
-    r.claims.push_back({claim.text, claim.source, judge(c, c.names("lr") ? about_rates : judging)});
+    r.claims.push_back({claim.text, claim.source, judge(c, judging)});
     if (const auto pair = pair_of(c, r.claims.back().result.judged, r)) pairs.push_back(*pair);
   }
   r.conditions = conditions(r.trials, r.judging, pairs);

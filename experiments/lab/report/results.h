@@ -17,13 +17,27 @@
 
 namespace plumb::lab {
 
+// The learning rate of one combination of values on the other axes of a study, and the trials of the search that chose
+// the rate.
+struct RateChoice {
+  Point cell = {};  // the combination, without learning rate and seed
+  double rate = 0;  // the chosen learning rate
+  // The rates that the search tried, in ascending order, each with its training loss. The loss is infinite if the trial
+  // diverged, was stopped as hopeless or had no finite loss.
+  std::vector<std::pair<double, double>> tried = {};
+  bool at_bound = false;  // whether the chosen rate is the lowest or the highest rate that was tried
+};
+
 // The results of a study: the records of its ended trials, and all values derived from the records.
 struct StudyResults {
   std::string name = {}, question = {};
   std::vector<std::string> axes = {};     // names of the axes in the order of columns; "seed" is the last
   std::vector<std::string> columns = {};  // measured values that come first in results.csv
   std::vector<std::string> show = {};     // measured values in the table on the terminal; if empty, the first few
-  std::vector<Record> records = {};       // records of all trials that ended, in the order of --dry-run
+  // Records of all judged trials that ended, in the order of --dry-run. The trials of a search for learning rates are
+  // not judged; they are in `rates`.
+  std::vector<Record> records = {};
+  std::vector<RateChoice> rates = {};  // the learning rates that searches have chosen; empty without such searches
   DataFacts data = {};
   // Settings of the study, and notes on the provenance of the results.
   NamedTexts settings = {}, notes = {};
@@ -53,10 +67,9 @@ std::vector<std::string> further_columns(const StudyResults& results);
 // Judges the trials once for all tables, files and figures: sets `trials`, `claims` and `conditions` of `results`. If a
 // claim compares two methods under one condition, the verdict on the claim is also the verdict on that pair. The claim
 // then agrees with the sentences about the condition. `named` has the points of all trials of the call; claims about
-// other points are left out. Claims that name learning rates are judged by the records `about_rates`, all other claims
-// by `judging`.
+// other points are left out. Claims are judged by the records `judging`.
 void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named,
-               const std::vector<Record>& judging, const std::vector<Record>& about_rates);
+               const std::vector<Record>& judging);
 
 // The measured values that have a column in tables: the values that the study chose, or the first few.
 struct ShownValues {

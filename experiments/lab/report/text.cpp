@@ -78,7 +78,6 @@ std::string results_text(const StudyResults& r, bool colour) {
                         (r.folder / "results.csv").string());
   if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const TrialGroup& g) { return g.trials.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
-  if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
 }
 
@@ -106,7 +105,6 @@ std::string results_markdown(const StudyResults& r) {
   const std::vector<Condition>& judged = r.conditions;
   if (!judged.empty()) text += "\n";
   for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
-  if (const std::string chose = who_chose(r.judging); !chose.empty()) text += "\n" + chose + "\n";
   return text;
 }
 

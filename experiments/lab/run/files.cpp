@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 // The files that every study may write. run.json lists the further files of a study. files_of_run() puts run.json last:
 // if a deletion is interrupted, run.json still identifies the folder as a study folder.
 constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
-                                     "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
+                                     "results.md",   "claims.csv",  "comparisons.csv", "rates.csv",     "ledger.jsonl"};
 
 // Appends the files that a study has written to `within`: to the subfolder `name` (such as "weights") or to a folder in
 // this subfolder. If `within` has no other files, the function also appends `within` and returns true.

@@ -47,13 +47,6 @@ double outcome_at(const Cell& cell, std::uint64_t seed) {
   return trial->second->status == Status::ok ? *trial->second->value("train_loss") : infinity;
 }
 
-double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& seeds) {
-  std::map<double, Outcomes> outcomes;
-  for (const auto& [rate, cell] : by_rate)
-    for (const std::uint64_t seed : seeds) outcomes[rate].push_back(outcome_at(cell, seed));
-  return best_rate(outcomes);
-}
-
 Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds,
                      const Judging& how) {
   Standing s{.method = method};
@@ -168,38 +161,6 @@ bool near_chance(const Summary& training_loss, std::int64_t classes) {
   return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance_loss(classes);
 }
 
-std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds) {
-  const std::set<std::int64_t> ordered(seeds.begin(), seeds.end());
-  const auto some = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, ordered.size() / 3));
-  return {ordered.begin(), std::next(ordered.begin(), std::min(some, std::ssize(ordered)))};
-}
-
-double best_rate(const std::map<double, Outcomes>& by_rate) {
-  const auto rank = [](const auto& entry) {
-    std::vector<double> losses;
-    double lost = 0, all = 0;
-    for (const double outcome : entry.second) {
-      if (std::isnan(outcome)) continue;
-      ++all, lost += std::isinf(outcome);
-      if (std::isfinite(outcome)) losses.push_back(outcome);
-    }
-    return std::tuple(losses.empty(), all > 0 ? lost / all : 1, losses.empty() ? infinity : summarize(losses).mean);
-  };
-  internal_check(!by_rate.empty(), "best_rate: expected at least one learning rate");
-  return std::ranges::min_element(by_rate, {}, rank)->first;
-}
-
-std::string who_chose(const Judging& how) {
-  if (how.choosing.empty()) return "";
-  const std::string seeds = fmt::format("Seed{} {}", how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
-  if (how.no_others)
-    return seeds + " chose each method's learning rate. There is no other seed, so no verdict is possible.";
-  return seeds +
-         " chose each method's learning rate at each depth (fewest diverged trials, then lowest mean training loss). "
-         "The other seeds trained at that rate, and only they are judged. Means at a learning rate are over all seeds "
-         "that trained at it.";
-}
-
 std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how,
                                   const std::vector<ClaimedPair>& claimed) {
   if (how.off || !has_training_losses(trials)) return {};
@@ -209,18 +170,14 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   std::set<std::uint64_t> seeds;
   for (const TrialResult& a : trials) {
     if (std::ranges::find(methods, a.method) == methods.end()) methods.push_back(a.method);
-    depths.insert(a.depth()), rates.insert(a.lr()), seeds.insert(a.seed());
+    depths.insert(a.depth()), rates.insert(how.own_rates ? 0 : a.lr()), seeds.insert(a.seed());
   }
   if (const auto control = std::ranges::find(methods, how.control); control != methods.end())
     std::rotate(methods.begin(), control, control + 1);
 
-  std::vector<std::uint64_t> choosing, judging;
-  for (const std::uint64_t seed : seeds)
-    (how.choosing.contains(static_cast<std::int64_t>(seed)) ? choosing : judging).push_back(seed);
-  if (how.no_others) judging = choosing;
-
+  const std::vector<std::uint64_t> judging(seeds.begin(), seeds.end());
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
-  for (const TrialResult& a : trials) table[{a.depth(), a.method}][a.lr()][a.seed()] = &a;
+  for (const TrialResult& a : trials) table[{a.depth(), a.method}][how.own_rates ? 0 : a.lr()][a.seed()] = &a;
 
   struct Shallow {
     std::int64_t depth;
@@ -229,22 +186,19 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   std::map<std::pair<std::string, double>, Shallow> shallow;  // key: method and rate
   std::vector<Condition> found;
   for (const std::int64_t depth : depths)
-    for (const double rate : how.choosing.empty() ? rates : std::set<double>{0}) {
+    for (const double rate : rates) {
       Condition condition{.depth = depth};
-      if (how.choosing.empty() && rates.size() > 1)
+      if (rates.size() > 1)
         condition.rate = rate;
-      else if (how.choosing.empty())
+      else if (!how.own_rates)
         condition.shared_rate = rate > 0 ? std::optional(rate) : how.rate;
       for (const std::string& method : methods) {
         const auto cell = table.find({depth, method});
         if (cell == table.end()) continue;
-        const double own = how.choosing.empty() ? rate : best_rate_of(cell->second, choosing);
-        const auto at_rate = cell->second.find(own);
+        const auto at_rate = cell->second.find(rate);
         if (at_rate == cell->second.end()) continue;
-        if (std::ranges::none_of(judging, [&](std::uint64_t seed) { return at_rate->second.contains(seed); }))
-          continue;  // the rate was chosen, but no judged trial has ended yet
         Standing s = standing_of(method, at_rate->second, judging, how);
-        if (!how.choosing.empty()) s.rate = own;
+        if (how.own_rates) s.rate = at_rate->second.begin()->second->lr();
         s.shallowest = depth;
         if (s.seeds > 0) {
           const Shallow& first =

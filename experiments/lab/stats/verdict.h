@@ -1,9 +1,7 @@
 // Verdicts on the methods of a study, by depth and learning rate.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,32 +21,19 @@ bool near_chance(const Summary& training_loss, std::int64_t classes);
 // diverged can be judged.
 bool has_training_losses(const std::vector<TrialResult>& trials);
 
-// The seeds that choose learning rates with --best-lr: the smallest third of the seeds, but at least one seed. The
-// other seeds are judged.
-std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds);
-
-// The best learning rate of a method by its outcomes (comparison.h) at the choosing seeds. Rates with a finite loss are
-// better than rates without a finite loss. Among rates with a finite loss, the rate with the smallest share of lost
-// trials is the best. Further criteria are the lowest mean loss, then the lowest rate. Throws Error if `by_rate` is
-// empty.
-double best_rate(const std::map<double, Outcomes>& by_rate);
-
 // How the methods of a study are compared.
 struct Judging {
   std::int64_t classes = 0;
   std::string control = {};  // the method that all others are compared with if the control has trials
-  // With --best-lr, the seeds that choose the learning rate of each method at each depth (best_rate). The methods at
-  // their chosen rates then form one condition, and only the other seeds are judged.
-  std::set<std::int64_t> choosing = {};
-  bool no_others = false;  // whether there is no other seed; the choosing seed is then judged
+  // Whether each method trained at its own learning rate at each depth. The methods then form one condition for each
+  // depth, and the rate of a method is that of its trials.
+  bool own_rates = false;
   // Whether nothing is judged. In a search, the outcomes of trials decide which trials there are, so methods cannot be
   // compared.
   bool off = false;
   std::vector<Reference> references = {};  // reference levels of values
   std::optional<double> rate = {};         // the learning rate of all trials, if no axis has learning rates
 };
-// Sentences for tables and figures about the seeds that chose the learning rates. Empty if no seeds choose.
-std::string who_chose(const Judging& how);
 
 // The results of a method under one condition.
 struct Standing {
@@ -65,7 +50,7 @@ struct Standing {
   // Whether the method is near chance at this depth and already did not train at a smaller depth. The result then says
   // nothing about the effect of depth, so the method is not compared.
   bool untested = false;
-  std::optional<double> rate = {};  // the chosen learning rate; empty without Judging::choosing
+  std::optional<double> rate = {};  // the method's own learning rate; empty without Judging::own_rates
 };
 
 // The difference between two standings of a condition. `first` and `second` are their indices.
@@ -74,11 +59,10 @@ struct JudgedPair {
   Difference difference;
 };
 
-// The methods at one depth and one learning rate. If Judging::choosing has seeds, a depth has one condition for all
-// rates.
+// The methods at one depth and one learning rate. With Judging::own_rates, a depth has one condition for all rates.
 struct Condition {
   std::int64_t depth = 0;                  // 0 if the study has no depths
-  std::optional<double> rate = {};         // empty if Judging::choosing has seeds, or if all trials have the same rate
+  std::optional<double> rate = {};         // empty with Judging::own_rates, or if all trials have the same rate
   std::optional<double> shared_rate = {};  // the rate of all trials of the study; empty if rates differ
   std::vector<Standing> standings = {};    // the control comes first, then methods in order of first appearance
   bool has_control = false;
@@ -92,7 +76,7 @@ struct Condition {
 struct ClaimedPair {
   std::string first, second;
   std::int64_t depth = 0;
-  double rate = 0;  // 0 if Judging::choosing has seeds, or if the study has no axis of learning rates
+  double rate = 0;  // 0 with Judging::own_rates, or if the study has no axis of learning rates
   Difference difference = {};
 };
 
@@ -105,8 +89,8 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
 // from the control, and the methods that stayed near chance or diverged.
 std::string sentence(const Condition& condition, const Judging& how);
 
-// The text of comparisons.csv. Each pair of methods has a row for each condition and family. If Judging::choosing has
-// seeds, the row has the learning rates of both methods, otherwise the rate of the condition.
+// The text of comparisons.csv. Each pair of methods has a row for each condition and family. With Judging::own_rates,
+// the row has the learning rates of both methods, otherwise the rate of the condition.
 std::string comparisons_csv(const std::vector<Condition>& conditions);
 
 }  // namespace plumb::lab

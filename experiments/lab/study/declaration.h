@@ -16,6 +16,7 @@
 #include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/section.h"
+#include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/results.h"
 #include "experiments/lab/stats/claims.h"
@@ -85,6 +86,23 @@ struct StudyParts {
   bool optimization = true;  // options of the training by Trial::train
 };
 
+// Each combination of the axes trains at its own learning rate, which a search chooses (own_rates.h).
+struct RateSearch {
+  double start = 0;       // the first rate of the search
+  std::int64_t seed = 0;  // the seed that chooses; the other seeds are judged
+};
+// Each combination of the axes trains at the rate that an earlier search chose (--rates-from).
+struct ChosenRates {
+  std::string file = {};                 // the value of --rates-from
+  std::vector<std::int64_t> seeds = {};  // the seeds that chose
+  std::vector<RateChoice> choices = {};  // a choice for each combination
+  // The trials of the search that come from the file, for the ledger of the study. The study folder then does not
+  // depend on the file.
+  std::vector<LedgerEntry> taken = {};
+};
+// How a study sets learning rates. std::monostate: all combinations train at the same rates.
+using Rates = std::variant<std::monostate, RateSearch, ChosenRates>;
+
 // The parts of a study that its program declares, and the values of its options.
 struct StudyDeclaration {
   StudyDeclaration(std::string name_, std::string question_, StudyParts parts_)
@@ -107,7 +125,10 @@ struct StudyDeclaration {
   OptionsByPoint by_point{options, network, optimization};
   std::deque<AxisData> axes = {};  // a deque keeps references to axes valid
   NextPoints next = {};
-  bool best_lr = false;  // value of --best-lr; if true, the axis "lr" is searched
+  // The values of --at-lr and --rates-from, and the rule for learning rates that settle_rates() derives (own_rates.h).
+  std::vector<double> at_lr = {};
+  std::string rates_from = {};
+  Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
   std::function<void(const ImageSet&)> check = {};
   std::function<void(Trial&)> body = {};
@@ -120,6 +141,8 @@ struct StudyDeclaration {
   std::vector<std::string> own_settings = {};  // names of settings that come from the options of this study
   std::vector<std::string> notes = {};         // lines on stderr before the first trial
 
+  // Whether each combination of the axes has its own learning rate.
+  bool has_own_rates() const { return !std::holds_alternative<std::monostate>(rates); }
   // The axis with this name; null if there is none.
   const AxisData* axis(const std::string& axis_name) const {
     for (const AxisData& a : axes)

@@ -45,16 +45,14 @@ Measured measure(const TrialEnvironment& environment, const Point& point, const 
 
 }  // namespace
 
-std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named,
-                    const std::vector<Point>& later, int jobs, const DataFacts& data,
-                    const std::function<void(Trial&)>& body) {
+std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named, const ToFollow& later,
+                    int jobs, const DataFacts& data, const std::function<void(Trial&)>& body) {
   const StudyOptions& o = environment.options;
   std::string text;
   for (const Point& point : named) text += point.label() + "\n";
-  if (!later.empty())
-    text += fmt::format("and {} more, at the learning rates that these trials choose\n", later.size());
+  if (!later.words.empty()) text += "\n" + later.words;
   std::vector<Point> trials = named;
-  trials.insert(trials.end(), later.begin(), later.end());
+  trials.insert(trials.end(), later.trials.begin(), later.trials.end());
   std::int64_t steps = 0, images = 0;
   std::set<std::int64_t> lengths;
   for (const Point& point : trials) {
@@ -62,7 +60,8 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
     steps += own.steps, images += own.steps * own.batch;
     lengths.insert(own.steps);
   }
-  text += fmt::format("\n{} trial{}", trials.size(), trials.size() == 1 ? "" : "s");
+  text +=
+      fmt::format("\n{}{} trial{}", later.trials.empty() ? "" : "about ", trials.size(), trials.size() == 1 ? "" : "s");
   if (steps == 0)
     text += " without training steps";
   else

@@ -11,8 +11,15 @@
 
 namespace plumb::lab {
 
-// Returns the text of --dry-run. The text has a line for each trial of `named`, the number of trials that --best-lr
-// will add (`later`), and the total numbers of trials, steps and images. If trials take steps, the numbers of
+// Trials that will follow from the results of the named trials, as many as usual, and a line about them. Both are empty
+// if all trials are named.
+struct ToFollow {
+  std::vector<Point> trials = {};
+  std::string words = {};
+};
+
+// Returns the text of --dry-run. The text has a line for each trial of `named`, the line about the trials of `later`,
+// and the total numbers of trials, steps and images, which include `later`. If trials take steps, the numbers of
 // parameters and an estimate of the training time follow.
 //
 // The estimate measures a few steps of two trials: the shallowest trial, and the deepest trial of at most 256 blocks.
@@ -20,8 +27,7 @@ namespace plumb::lab {
 // study has no such axis. The two measured trials run with the threads that one of `jobs` jobs has.
 //
 // No file is made or changed. Throws Error if a measured trial fails.
-std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named,
-                    const std::vector<Point>& later, int jobs, const DataFacts& data,
-                    const std::function<void(Trial&)>& body);
+std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named, const ToFollow& later,
+                    int jobs, const DataFacts& data, const std::function<void(Trial&)>& body);
 
 }  // namespace plumb::lab

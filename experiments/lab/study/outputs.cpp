@@ -13,12 +13,13 @@
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/report/figure_files.h"
+#include "experiments/lab/report/rates.h"
 #include "experiments/lab/report/references.h"
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/report/tensorboard.h"
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/run/progress.h"
-#include "experiments/lab/study/best_rate.h"
+#include "experiments/lab/study/own_rates.h"
 
 namespace plumb::lab {
 namespace {
@@ -36,6 +37,7 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   std::string rates = fmt::format("{}", study.optimization.lr);
   if (const AxisData* axis = study.axis("lr"))
     if (const auto* values = axis->values_of<double>()) rates = fmt::format("{}", fmt::join(*values, ", "));
+  if (study.has_own_rates()) rates = "as in the table Learning rates";
   const std::string warmup = study.options.warmup_share && by_axis("--steps")
                                  ? fmt::format("{:.3g} % of the steps", 100 * *study.options.warmup_share)
                                  : study.network.describe_warmup(study.options.warmup);
@@ -102,11 +104,13 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   const StudyDescription& run = folder.description();
   const DataFacts& data = run.facts.data;
   const std::vector<std::string> machines = sweep.machines();
+  const std::vector<Record> ended = sweep.records();
   StudyResults r{.name = study.title.empty() ? study.name : fmt::format("{} on {}", study.title, data.name),
                  .question = study.question,
                  .columns = study.columns,
                  .show = study.show,
-                 .records = sweep.records(),
+                 .records = {},
+                 .rates = chosen_rates(study, ended),
                  .data = data,
                  .notes = {{"version", fmt::format("{} ({}), {}", run.version, run.commit, run.build)},
                            {machines.size() > 1 ? "machines" : "machine",
@@ -115,19 +119,20 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
                  .judging = study.judging,
                  .folder = folder.path(),
                  .colour = !study.options.json && shows_colour(STDOUT_FILENO)};
+  std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return !is_of_search(e.point); });
+  r.judging.own_rates = study.has_own_rates();
   r.judging.classes = data.images.classes;
-  r.judging.off = study.next != nullptr;
+  r.judging.off = study.judging.off || study.next != nullptr;
   r.judging.references = chance_references(data.images.classes);
   if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
-  if (study.parts.optimization && !study.axis("lr")) r.judging.rate = study.optimization.lr;
+  if (study.parts.optimization && !study.axis("lr") && !study.has_own_rates()) r.judging.rate = study.optimization.lr;
   for (const Record& record : r.records)
     if (Point method = record.point.without("seed").without("lr").without("depth");
         method.label() == study.judging.control)
       r.judging.control = method_name(r, record.point);
-  if (study.best_lr)
-    r.judging.choosing = choosing_seeds(study.options.seeds), r.judging.no_others = study.options.seeds.size() == 1;
   for (const AxisData& axis : study.axes) r.axes.push_back(axis.name);
+  if (study.has_own_rates() && !study.axis("lr")) r.axes.emplace_back("lr");
   r.axes.emplace_back("seed");
   r.settings = settings_texts(study, data);
   if (const std::string trained = describe_models(r.records); !trained.empty())
@@ -139,12 +144,12 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
         "code", fmt::format("{}, and trials computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
-  if (study.best_lr)
-    judge_all(r, study.claims, sweep.named(), at_own_rates(r), that_chose(r));
-  else
-    judge_all(r, study.claims, sweep.named(), r.records, r.records);
+  std::vector<Point> judged = sweep.named();
+  std::erase_if(judged, is_of_search);
+  judge_all(r, plan.claims(), judged, study.has_own_rates() ? without_rates(r.records) : r.records);
   for (const Output& output : study.outputs)
     if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
+  if (study.has_own_rates()) r.sections.push_back(section_of_rates(study, r.rates));
   if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
   if (data.linear || !study.references.empty()) r.sections.push_back(references_section(r));
   return r;
@@ -175,6 +180,7 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
   else
     // An earlier call with more axes may have written comparisons.
     std::filesystem::remove(r.folder / "comparisons.csv");
+  if (!r.rates.empty()) write_file_atomically(r.folder / "rates.csv", rates_csv(r.rates));
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   if (study.options.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
   write_file_atomically(r.folder / "report.html", display.report.html);
@@ -183,8 +189,8 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
 }
 
 void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Display& display) {
-  if (r.records.size() < sweep.size())
-    note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "trial")));
+  if (const std::size_t ended = sweep.records().size(); ended < sweep.size())
+    note_error(fmt::format("{} of {} have ended\n", ended, plural(sweep.size(), "trial")));
   if (const std::size_t others = sweep.elsewhere(); others > 0)
     note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n",
                            plural(others, "trial"), (r.folder / Ledger::file_name).string()));
@@ -194,7 +200,9 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
         fmt::join(machines, "; ")));
   const std::string report = (r.folder / "report.html").string();
   if (!study.options.json) {
-    const std::string& table = r.records.empty() ? "No trial has ended yet.\n" : display.terminal;
+    const std::string& table =
+        r.records.empty() ? (r.judging.own_rates ? "No judged trial has ended yet.\n" : "No trial has ended yet.\n")
+                          : display.terminal;
     return write_result(fmt::format("\n{}\nreport: {}\n", table, report));
   }
   Json rows = display.json_rows.empty() ? Json::array() : Json::parse(display.json_rows);

@@ -7,24 +7,26 @@
 #include "core/backend.h"
 #include "experiments/lab/hash.h"
 #include "experiments/lab/stats/claim_check.h"
-#include "experiments/lab/study/best_rate.h"
+#include "experiments/lab/study/own_rates.h"
 
 namespace plumb::lab {
 
-bool Plan::is_searched(const AxisData& axis) const { return !axis.declared || (study_.best_lr && axis.name == "lr"); }
+bool Plan::is_searched(const AxisData& axis) const {
+  return !axis.declared || (study_.has_own_rates() && axis.name == "lr");
+}
 
 bool Plan::is_searched() const {
-  return std::ranges::any_of(study_.axes, [&](const AxisData& a) { return is_searched(a); });
+  return study_.has_own_rates() || std::ranges::any_of(study_.axes, [&](const AxisData& a) { return is_searched(a); });
 }
 
 std::vector<Point> Plan::next_points(const Search& search) const {
-  return study_.best_lr ? next_rates(study_, search) : study_.next(search);
+  return study_.has_own_rates() ? next_trials(study_, search) : study_.next(search);
 }
 
-std::vector<Point> Plan::grid() const {
+std::vector<Point> Plan::combinations() const {
   std::vector<const AxisData*> order;
   for (const AxisData& axis : study_.axes)
-    if (!is_searched(axis)) order.push_back(&axis);
+    if (axis.declared) order.push_back(&axis);
   std::ranges::stable_sort(order, {}, [](const AxisData* a) { return !a->slowest; });
   std::vector<Point> points{Point()};
   for (const AxisData* axis : order) {
@@ -45,6 +47,17 @@ std::vector<Point> Plan::grid() const {
   return points;
 }
 
+std::vector<Point> Plan::cells() const {
+  if (!study_.axis("lr")) return combinations();
+  std::vector<Point> cells;
+  for (const Point& point : combinations())
+    if (Point cell = point.without("lr"); std::ranges::find(cells, cell) == cells.end())
+      cells.push_back(std::move(cell));
+  return cells;
+}
+
+std::vector<Point> Plan::grid() const { return study_.has_own_rates() ? cells() : combinations(); }
+
 Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const {
   Point point;
   for (const AxisData& axis : study_.axes) {
@@ -52,7 +65,11 @@ Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t s
     check(value, "[search] expected points with a value of {}, got {}", axis.name, searched.label());
     point.set(axis.name, *value);
   }
-  check(searched.entries().size() + on_grid.entries().size() == study_.axes.size(),
+  // The searched point of a study with own rates may also have `search_steps`, and "lr" although no axis has this name.
+  for (const auto& [name, value] : searched.entries())
+    if (study_.has_own_rates() && !point.find(name)) point.set(name, value);
+  check(std::ranges::all_of(searched.entries(),
+                            [&](const Point::Entry& e) { return point.find(e.first) && !on_grid.find(e.first); }),
         "[search] expected values of searched axes only, got {}", searched.label());
   point.set("seed", seed);
   return point;
@@ -74,6 +91,12 @@ std::string Plan::key_of(const Point& point, const DataFacts& data) const {
       fmt::format("{}\n{}\n{}\n{}{}", study_.name, study_.cli.fixed_settings(), data.hash, to_json(point), threads));
 }
 
+std::vector<Claim> Plan::claims() const {
+  std::vector<Claim> claims = study_.claims;
+  if (study_.has_own_rates()) std::erase_if(claims, [](const Claim& c) { return c.comparison.names("lr"); });
+  return claims;
+}
+
 std::vector<std::string> Plan::claims_not_judged() const {
   std::vector<ClaimAxis> axes;
   for (const AxisData& axis : study_.axes) {
@@ -85,18 +108,18 @@ std::vector<std::string> Plan::claims_not_judged() const {
   }
   axes.push_back(
       {.name = "seed", .option = "--seeds", .values = {study_.options.seeds.begin(), study_.options.seeds.end()}});
-  return lab::claims_not_judged(study_.claims, axes, grid());
+  std::vector<std::string> not_judged = lab::claims_not_judged(claims(), axes, combinations());
+  if (!study_.has_own_rates()) return not_judged;
+  std::vector<Claim> about_rates = study_.claims;
+  std::erase_if(about_rates, [](const Claim& c) { return !c.comparison.names("lr"); });
+  lab::claims_not_judged(about_rates, axes, combinations());  // throws Error for claims that are wrong in every call
+  for (const Claim& claim : about_rates)
+    not_judged.push_back(claim.text + ": each method trains at its own learning rate; --at-lr judges the claim");
+  return not_judged;
 }
 
 void Plan::check_for(const ImageSet& images) const {
-  std::vector<Point> all = grid();
-  if (study_.best_lr) {
-    std::vector<Point> with_rates;
-    for (const double rate : rates_to_choose_from(study_))
-      for (Point point : all) point.set("lr", rate), with_rates.push_back(point);
-    all = std::move(with_rates);
-  }
-  for (const Point& point : all) {
+  for (const Point& point : grid()) {
     if (study_.parts.network) study_.by_point.network(point).check_for(images);
     const StudyOptions o = study_.by_point.study(point);
     if (study_.parts.optimization)

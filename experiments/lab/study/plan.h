@@ -16,13 +16,16 @@ class Plan {
   // The declaration must have all options set, and must outlive the plan.
   explicit Plan(const StudyDeclaration& study) : study_(study) {}
 
-  // The combinations of values on the axes that are not searched, without the seed, in the order of the trials. Throws
-  // UsageError if there is no combination.
+  // The combinations of values on the axes that are not searched, without the seed, in the order of the trials. If each
+  // combination has its own learning rate (own_rates.h), the points have no "lr". Throws UsageError if there is no
+  // combination.
   std::vector<Point> grid() const;
-  // Whether the study has searched axes.
+  // The combinations of grid() without the axis "lr".
+  std::vector<Point> cells() const;
+  // Whether trials are named in rounds, from the results of earlier rounds: the study has searched axes, or each
+  // combination has its own learning rate.
   bool is_searched() const;
-  // The next points of a search. With --best-lr, the first round has all learning rates, and the second round has the
-  // chosen one.
+  // The next points of a search of the study, or of a search for a learning rate.
   std::vector<Point> next_points(const Search& search) const;
   // The complete point of a trial, with values in the order of the columns. Throws Error if `searched` lacks a value on
   // a searched axis, or has a value on another axis.
@@ -35,12 +38,15 @@ class Plan {
   // The claims that this call does not judge, each with the reason. Throws Error for claims that are wrong in every
   // call.
   std::vector<std::string> claims_not_judged() const;
+  // The claims of the study. If each combination has its own learning rate, claims about a rate are left out.
+  std::vector<Claim> claims() const;
   // Throws UsageError if the options of a trial do not suit the images or each other.
   void check_for(const ImageSet& images) const;
 
   const StudyOptions& options() const { return study_.options; }
 
  private:
+  std::vector<Point> combinations() const;       // of the values on the declared axes
   bool is_searched(const AxisData& axis) const;  // whether a search chooses among the values of the axis
 
   const StudyDeclaration& study_;

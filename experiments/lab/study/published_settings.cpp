@@ -86,7 +86,7 @@ void set_deit_small(Study& study, Methods methods) {
   say("ours: all images", {"--train-images", "--eval-images"});
   say("the validation images of ImageNet-1k", {"--validation-split"});
   say("ours: at the end", {"--eval-every"});
-  say("ours", {"--loss-limit", "--best-lr", "--control"});
+  say("ours", {"--loss-limit", "--at-lr", "--rates-from", "--control"});
   say("paths", {"--data-dir", "--image-folder"});
   run.device = DeviceChoice::automatic;
   run.dtype = NumberFormat::bf16;

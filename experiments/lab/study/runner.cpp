@@ -10,9 +10,9 @@
 #include "experiments/lab/run/setup.h"
 #include "experiments/lab/run/step_profile.h"
 #include "experiments/lab/stats/claim_check.h"
-#include "experiments/lab/study/best_rate.h"
 #include "experiments/lab/study/dry_run.h"
 #include "experiments/lab/study/outputs.h"
+#include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/plan.h"
 #include "experiments/lab/study/replay.h"
 #include "experiments/lab/study/sweep.h"
@@ -131,13 +131,13 @@ int run_study(const StudyDeclaration& study) {
   if (options.mode() == Mode::dry_run) {
     StudyFolder::check_beforehand(study.cli, options);
     Ledger none{{}};
-    const std::vector<Point> named = Sweep(plan, setup.facts, none, {}, Sweep::Takes::finished).named(),
-                             later = trials_to_follow(study, named);
-    const int jobs = jobs_for(plan, named.size() + later.size());
-    write_result(dry_run(environment({}, nullptr), named, later, jobs, setup.facts, study.body) +
-                 (plan.is_searched() && !study.best_lr
-                      ? "These are the first trials of each search; further trials follow from their results.\n"
-                      : ""));
+    const Sweep sweep(plan, setup.facts, none, {}, Sweep::Takes::finished);
+    const std::vector<Point> named = sweep.named(), cells = sweep.cells();
+    const ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
+    const int jobs = jobs_for(plan, named.size() + later.trials.size());
+    write_result(
+        dry_run(environment({}, nullptr), named, later, jobs, setup.facts, study.body) +
+        (study.next ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
     return 0;
   }
   if (options.mode() == Mode::replay) {
@@ -156,10 +156,12 @@ int run_study(const StudyDeclaration& study) {
   StudyFolder folder(study.cli, options,
                      {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study)});
   Ledger ledger(folder / Ledger::file_name);
+  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
   Sweep sweep(plan, setup.facts, ledger, codes_of(options, ledger, folder), Sweep::Takes::finished);
   std::unique_ptr<StepProfile> profile;
   if (options.profile) profile = std::make_unique<StepProfile>(folder, options.steps);
   const auto check_measures = [&](const Record& record) {
+    if (is_of_search(record.point)) return;
     const std::optional<std::string> wrong = unmeasured_claim(study.claims, record);
     check(!wrong, "{}", wrong.value_or(""));
   };

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/lab/run/files.h"
-#include "experiments/lab/study/best_rate.h"
+#include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/runner.h"
 
 namespace plumb::lab {
@@ -25,7 +25,8 @@ std::string axis_name(const std::string& option) {
 void check_axes(const StudyDeclaration& study) {
   for (const AxisData& axis : study.axes) {
     const auto same_name = std::ranges::count(study.axes, axis.name, &AxisData::name);
-    const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "seconds";
+    const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "seconds" ||
+                       axis.name == search_steps;
     check(same_name == 1 && !taken, "[study] expected unused names of axes, got {} for {}", axis.name, axis.option);
   }
   for (const CliOption& option : study.cli.left_out())
@@ -103,14 +104,16 @@ void Study::declare() {
   check_axes(d_);
   bind_axes(d_);
   declare_warmups(d_);
-  declare_best_lr(d_);
+  declare_rates(d_);
 }
 
 int Study::run(int argc, const char* const* argv, std::function<void(Trial&)> body) {
   d_.body = std::move(body);
   return exit_status([&] {
     declare();
-    return d_.cli.parse(argc, argv) == Action::done ? d_.cli.status() : run_study(d_);
+    if (d_.cli.parse(argc, argv) == Action::done) return d_.cli.status();
+    settle_rates(d_);
+    return run_study(d_);
   });
 }
 

@@ -47,9 +47,9 @@ class Study {
 
   // Declares an axis and its option. The values are int, std::int64_t, double or std::string. The name of the axis is
   // the name of the option without dashes and the plural s. If the library has an option with the name of the axis
-  // ("--dim" for "--dims"), the axis replaces that option. The seed is the last axis of every study. An axis of double
-  // named "lr" adds the option --best-lr, which compares train_loss. Throws Error for a second axis with the same
-  // option.
+  // ("--dim" for "--dims"), the axis replaces that option. The seed is the last axis of every study. If each method
+  // trains at its own learning rate (own_rates.h), an axis of double named "lr" gives only the start of the search.
+  // Throws Error for a second axis with the same option.
   template <AxisType T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
   // Declares an axis whose values come from search().
@@ -58,7 +58,8 @@ class Study {
   // Sets the function that names the next trials of a search.
   void search(NextPoints next) { d_.next = std::move(next); }
   // Restricts the study to the combinations of values for which `wanted` returns true. The points that `wanted`
-  // receives have no seed and no searched axes. With --best-lr the points also have no "lr".
+  // receives have no seed and no searched axes. If each method trains at its own learning rate, a combination of the
+  // other axes is in the study if `wanted` returns true for any value on the axis "lr".
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
   // Sets a function that is called with the training images before any file is made. The function throws UsageError if
   // the options do not suit the images.

@@ -13,6 +13,7 @@
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
+#include "experiments/lab/study/own_rates.h"
 
 namespace plumb::lab {
 namespace {
@@ -109,6 +110,13 @@ std::vector<Point> Sweep::named() const {
   return points;
 }
 
+std::vector<Point> Sweep::cells() const {
+  std::vector<Point> points;
+  for (const Unit& unit : units_)
+    if (points.empty() || !(points.back() == unit.point)) points.push_back(unit.point);
+  return points;
+}
+
 std::size_t Sweep::size() const {
   std::size_t all = 0;
   each([&](const Named&) { ++all; });
@@ -142,7 +150,7 @@ std::size_t Sweep::elsewhere() const {
   each([&](const Named& a) { here.insert(a.point.label()); });
   for (const LedgerEntry& e : ledger_.entries())
     if (std::ranges::find(codes_, e.code) != codes_.end() && is_finished(e.record.status) &&
-        !here.contains(e.record.point.label()))
+        !is_of_search(e.record.point) && !here.contains(e.record.point.label()))
       others.insert(e.key);
   return others.size();
 }

@@ -33,13 +33,17 @@ class Sweep {
   // Names the trials. Takes the result of a trial from the ledger if one of `codes` has computed it.
   Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
 
-  std::vector<Record> records() const;        // records of all ended trials, in the order of --dry-run
-  std::vector<Point> named() const;           // points of all named trials
+  // The records of all ended trials and the points of all named trials, in the order of --dry-run. Both include the
+  // trials of searches for learning rates.
+  std::vector<Record> records() const;
+  std::vector<Point> named() const;
+  std::vector<Point> cells() const;           // values on the axes that are not searched: those of this shard
   std::size_t size() const;                   // number of named trials
   std::size_t count(Status status) const;     // number of trials that ended with this status
   std::vector<std::string> codes() const;     // hashes of the codes that computed the ended trials, each once
   std::vector<std::string> machines() const;  // machines that computed the ended trials, each once
   // The number of further trials in the ledger: one of the codes has finished them, but this sweep does not name them.
+  // Trials of searches for learning rates do not count.
   std::size_t elsewhere() const;
 
   // Functions of the study. The body is called in several threads at once, the other functions by one thread at a time.
@@ -64,7 +68,8 @@ class Sweep {
     // The hash of the code that computed the record, and the name of the machine.
     std::string code = {}, machine = {};
   };
-  // Trials that are named together: all trials of a search, or one trial of a study without a search.
+  // Trials that are named together: all trials of a search or of a combination with its own learning rate, or one trial
+  // of another study.
   struct Unit {
     Point point;  // values on the axes that are not searched
     std::vector<std::int64_t> seeds;

@@ -215,49 +215,21 @@ TEST_CASE("the verdict in words") {
   CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)}),
              contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
   CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) == "At depth 6, a trained, to a training loss of 5.000 (n = 1).");
-  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.classes = 10, .choosing = {0}, .no_others = true}),
+  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.classes = 10, .own_rates = true}),
              contains("a trained, to a training loss of 0.400 (n = 1) at lr 0.001"));
 }
 
-TEST_CASE("the learning rate is chosen by some of the seeds and only the other seeds are judged") {
-  const Judging how{.classes = 10, .choosing = {0, 1}};
+TEST_CASE("methods at their own learning rates form one condition for each depth") {
   std::vector<TrialResult> trials;
-  const double slow[] = {0.5, 0.5, 0.4, 0.6}, fast[] = {0.3, 0.4, 0.9, 0.8}, faster[] = {0.1, 0.1, 0.1, 0.1};
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    trials.push_back(trial("a", 6, seed, slow[seed], 1e-3));
-    trials.push_back(trial("a", 6, seed, fast[seed], 1e-2));
-    trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1)
-                               // This rate has the lowest loss, but one of its two trials diverged.
-                               : trial("a", 6, seed, faster[seed], 1e-1));
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    trials.push_back(trial("a", 6, seed, 0.5, 1e-3));
+    trials.push_back(trial("b", 6, seed, 0.4, 1e-2));
   }
-  const std::vector<Condition> found = conditions(trials, how);
+  const std::vector<Condition> found = conditions(trials, {.classes = 10, .own_rates = true});
   REQUIRE(found.size() == 1);
-  CHECK(found[0].standings[0].rate == 1e-2);
-  CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
-  // A learning rate is not chosen if no trial of a choosing seed has ended at that rate.
-  std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
-  for (std::uint64_t seed = 0; seed < 4; ++seed)
-    early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
-  CHECK(conditions(early, how)[0].standings[0].rate == 1e-2);
-  // If there is only one seed, this seed chooses the rate and is also judged.
-  const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3),
-                                     trial("b", 6, 0, 0.5, 1e-3)};
-  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // other seeds may still follow
-  const Condition chosen = conditions(one, {.classes = 10, .choosing = {0}, .no_others = true}).at(0);
-  CHECK(standing(chosen, "a").rate == 1e-3);
-  CHECK(standing(chosen, "a").loss.mean == Approx(0.4));
-  // Nothing is judged while only choosing seeds have ended.
-  std::vector<TrialResult> choice;
-  for (const TrialResult& a : trials)
-    if (a.seed() < 2) choice.push_back(a);
-  CHECK(conditions(choice, how).empty());
-}
-
-TEST_CASE("the smallest third of the seeds chooses and at least one seed does") {
-  CHECK(choosing_seeds({7}) == std::set<std::int64_t>{7});
-  CHECK(choosing_seeds({3, 2}) == std::set<std::int64_t>{2});
-  CHECK(choosing_seeds({0, 1, 2, 3, 4}) == std::set<std::int64_t>{0});
-  CHECK(choosing_seeds({5, 4, 3, 2, 1, 0}) == std::set<std::int64_t>{0, 1});
+  CHECK_FALSE(found[0].rate);
+  CHECK(standing(found[0], "a").rate == 1e-3);
+  CHECK(standing(found[0], "b").rate == 1e-2);
 }
 
 TEST_CASE("without classes no loss is near chance") {

@@ -1,0 +1,448 @@
+#include "experiments/lab/study/own_rates.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/report/rates.h"
+#include "experiments/lab/study/plan.h"
+
+namespace plumb::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t fewest_seeds = 4;        // with fewer seeds, no search chooses rates
+constexpr std::size_t usual_trials = 6;        // trials of an average search
+constexpr int octave = 2, bound = 5 * octave;  // in ticks of half an octave
+
+// The rate at a tick of the grid around `start`, with three significant digits.
+double rate_at(double start, int tick) {
+  const std::string text = fmt::format("{:.2e}", start * std::exp2(static_cast<double>(tick) / octave));
+  double rate = 0;
+  std::from_chars(text.data(), text.data() + text.size(), rate);
+  return rate;
+}
+
+int tick_of(double start, double rate) { return static_cast<int>(std::lround(octave * std::log2(rate / start))); }
+
+// The best rate. The lowest of equally good rates is the first in the map.
+double best_of(const TriedRates& tried) {
+  internal_check(!tried.empty(), "expected a learning rate that was tried");
+  return std::ranges::min_element(tried, {}, &TriedRates::value_type::second)->first;
+}
+
+double loss_of(const Record& record) {
+  const double loss = record.outcome("train_loss");
+  return std::isnan(loss) ? infinity : loss;
+}
+
+Point cell_of(const Point& trial) { return trial.without("lr").without(search_steps).without("seed"); }
+
+std::string name_of(const Point& cell) { return cell.entries().empty() ? "this study" : cell.label(); }
+
+// Whether all methods of the study can be trained at rates of their own.
+bool takes_rates(const StudyDeclaration& study) {
+  const AxisData* axis = study.axis("lr");
+  return study.parts.optimization && !study.next && !study.judging.off && (!axis || axis->values_of<double>());
+}
+
+// The values of the axis "lr"; null if there is no such axis.
+std::vector<double>* rates_of_axis(StudyDeclaration& study) {
+  const auto axis = std::ranges::find(study.axes, "lr", &AxisData::name);
+  return axis == study.axes.end() ? nullptr : std::get_if<std::vector<double>>(&axis->values);
+}
+
+// The settings of the study folder that the call resumes, shows or replays. Empty if the call does none of these, and
+// for folders that StudyFolder refuses.
+std::optional<Json> recorded_settings(const StudyDeclaration& study) {
+  const Mode mode = study.options.mode_without_dry_run();
+  const fs::path file = fs::path(study.options.out) / "run.json";
+  if (mode == Mode::run || mode == Mode::overwrite || !fs::exists(file)) return std::nullopt;
+  const StudyDescription run = StudyDescription::parse(read_file(file), file.string());
+  return run.experiment == study.name ? std::optional(Json::parse(run.settings)) : std::nullopt;
+}
+
+// Whether the trials of a study with these settings train at the same rates. Settings without the key "at_lr" are of a
+// version without searches for rates.
+bool has_fixed_rates(const Json& settings) { return !settings.contains("at_lr") || !settings["at_lr"].empty(); }
+
+// The trials of searches in a ledger, without the values of single steps.
+std::vector<LedgerEntry> searches_in(const fs::path& file) {
+  const Ledger ledger(file);
+  std::vector<LedgerEntry> entries;
+  for (const LedgerEntry& e : ledger.entries())
+    if (is_of_search(e.record.point) && e.record.status != Status::failed) {
+      entries.push_back(e);
+      entries.back().record.metrics.clear(), entries.back().record.attachments.clear();
+    }
+  return entries;
+}
+
+std::vector<LedgerEntry> at_cell(const std::vector<LedgerEntry>& entries, const Point& cell) {
+  std::vector<LedgerEntry> found;
+  for (const LedgerEntry& e : entries)
+    if (cell_of(e.record.point) == cell) found.push_back(e);
+  return found;
+}
+
+// The choice of a search that has ended, from its trials in a ledger.
+RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell, const std::string& file) {
+  TriedRates tried;
+  std::set<std::int64_t> seeds, lengths;
+  for (const LedgerEntry& e : entries) {
+    const Point& point = e.record.point;
+    tried[point.get<double>("lr")] = loss_of(e.record);  // a later trial replaces an earlier one
+    seeds.insert(e.record.seed()), lengths.insert(point.get<std::int64_t>(search_steps));
+  }
+  usage_check(seeds.size() == 1 && lengths.size() == 1,
+              "--rates-from {}: several searches chose the learning rate of {} (seeds {}; steps {}); give a file with "
+              "one search",
+              file, name_of(cell), fmt::join(seeds, ", "), fmt::join(lengths, ", "));
+  // The last trials of a search are half an octave below and above the best of its octaves.
+  const auto near = [](double low, double high) { return high / low < 1.7; };
+  bool over = false;
+  for (auto rate = tried.begin(); rate != tried.end(); ++rate)
+    over = over || (rate != tried.begin() && std::next(rate) != tried.end() &&
+                    near(std::prev(rate)->first, rate->first) && near(rate->first, std::next(rate)->first));
+  usage_check(over, "--rates-from {}: the search for the learning rate of {} is not finished; finish it with --resume",
+              file, name_of(cell));
+  return choice_among(tried, cell);
+}
+
+// The rates of --rates-from for all cells of the call. A resumed folder has copies of the trials that chose its rates.
+ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
+  const std::string& file = study.rates_from;
+  std::vector<LedgerEntry> own, others;
+  if (resumed) own = searches_in(fs::path(study.options.out) / Ledger::file_name);
+  ChosenRates chosen{.file = file};
+  std::set<std::int64_t> choosing;
+  for (const Point& cell : Plan(study).cells()) {
+    std::vector<LedgerEntry> entries = at_cell(own, cell);
+    if (entries.empty()) {
+      if (others.empty()) {
+        const fs::path ledger = fs::is_directory(file) ? fs::path(file) / Ledger::file_name : fs::path(file);
+        usage_check(fs::exists(ledger), "--rates-from {}: there is no {}; give a study folder or its ledger", file,
+                    ledger.string());
+        others = searches_in(ledger);
+        usage_check(
+            !others.empty(),
+            "--rates-from {}: no trial of a search for learning rates is in it; give the ledger of a study that "
+            "trained each method at its own rate",
+            file);
+      }
+      entries = at_cell(others, cell);
+      usage_check(!entries.empty(),
+                  "--rates-from {}: no search chose the learning rate of {}; leave these values out, or train with "
+                  "--at-lr",
+                  file, name_of(cell));
+      chosen.taken.insert(chosen.taken.end(), entries.begin(), entries.end());
+    }
+    chosen.choices.push_back(choice_in(entries, cell, file));
+    choosing.insert(entries.front().record.seed());
+  }
+  for (const std::int64_t seed : study.options.seeds)
+    usage_check(!choosing.contains(seed),
+                "--seeds: seed {} chose learning rates in {}, so it cannot judge; leave it out of --seeds", seed, file);
+  chosen.seeds.assign(choosing.begin(), choosing.end());
+  return chosen;
+}
+
+// Half of the steps of a cell, rounded up.
+std::int64_t half_of_steps(const StudyDeclaration& study, const Point& cell) {
+  return std::max<std::int64_t>((study.by_point.study(cell).steps + 1) / 2, 1);
+}
+
+Point trial_of_search(const StudyDeclaration& study, const RateSearch& search, const Point& cell, double rate) {
+  return {{"lr", rate}, {search_steps, half_of_steps(study, cell)}, {"seed", search.seed}};
+}
+
+std::vector<Point> judged_trials(const std::vector<std::int64_t>& seeds, double rate) {
+  std::vector<Point> points;
+  for (const std::int64_t seed : seeds) points.push_back({{"lr", rate}, {"seed", seed}});
+  return points;
+}
+
+std::vector<std::int64_t> other_seeds(const StudyDeclaration& study, const RateSearch& search) {
+  std::vector<std::int64_t> seeds = study.options.seeds;
+  std::erase(seeds, search.seed);
+  return seeds;
+}
+
+// "150 steps", or "half of the steps" if cells differ.
+std::string half_in_words(const StudyDeclaration& study, const std::vector<Point>& cells) {
+  std::set<std::int64_t> lengths;
+  for (const Point& cell : cells) lengths.insert(half_of_steps(study, cell));
+  return lengths.size() == 1 ? fmt::format("{} steps", *lengths.begin()) : "half of the steps";
+}
+
+// The rule of a call that resumes or shows a folder whose rates a search chose.
+RateSearch resumed_search(StudyDeclaration& study, const Json& recorded) {
+  const std::string& out = study.options.out;
+  const auto seed = recorded["seeds"].at(0).get<std::int64_t>();
+  usage_check(study.options.seeds.front() == seed,
+              "--seeds begins with {}, but seed {} chose the learning rates of {} and must stay the first seed; give "
+              "--seeds {} and further seeds, or choose another --out",
+              study.options.seeds.front(), seed, out, seed);
+  if (std::vector<double>* rates = rates_of_axis(study))
+    *rates = recorded[study.cli.declared(study.axis("lr")->option)->key()].get<std::vector<double>>();
+  return {.start = 0, .seed = seed};
+}
+
+}  // namespace
+
+std::vector<double> next_rates(double start, const TriedRates& tried) {
+  const auto rates = [&](std::initializer_list<int> ticks) {
+    std::vector<double> some;
+    for (const int tick : ticks) some.push_back(rate_at(start, tick));
+    return some;
+  };
+  if (tried.empty()) return rates({-octave, 0, octave});
+  if (std::ranges::any_of(tried, [&](const auto& t) { return tick_of(start, t.first) % octave != 0; })) return {};
+  const int best = tick_of(start, best_of(tried));
+  if (best == tick_of(start, tried.rbegin()->first) && best < bound) return rates({best + octave});
+  if (best == tick_of(start, tried.begin()->first) && best > -bound) return rates({best - octave});
+  return rates({best - 1, best + 1});
+}
+
+RateChoice choice_among(const TriedRates& tried, const Point& cell) {
+  const double best = best_of(tried);
+  return {.cell = cell,
+          .rate = best,
+          .tried = {tried.begin(), tried.end()},
+          .at_bound = best == tried.begin()->first || best == tried.rbegin()->first};
+}
+
+bool is_of_search(const Point& trial) { return trial.find(search_steps) != nullptr; }
+
+void declare_rates(StudyDeclaration& study) {
+  study.cli.former("--best-lr",
+                   "with at least four seeds, a study that compares methods chooses each learning rate by a search");
+  if (!takes_rates(study)) return;
+  const AxisData* axis = study.axis("lr");
+  study.cli.section("Axes");
+  study.cli
+      .option("--at-lr", &study.at_lr,
+              fmt::format("Train all methods at {}. By default, with at least four seeds and two combinations of the "
+                          "other axes, each combination trains at its own rate: the first seed chooses the rate by a "
+                          "search from {}, and the other seeds are judged{}",
+                          axis ? "each of these learning rates" : "this learning rate",
+                          axis ? "the middle rate of " + axis->option : "--lr",
+                          axis ? fmt::format(". {} on the command line means the same", axis->option) : ""))
+      .above(0)
+      .may_be_empty()
+      .scope(Scope::study);
+  study.cli
+      .option("--rates-from", &study.rates_from,
+              "Train each combination of the axes at the rate that an earlier search chose; FILE is a study folder or "
+              "its ledger")
+      .value_name("FILE")
+      .scope(Scope::study);
+  if (!axis) study.by_point.bind("lr", *study.cli.declared("--lr"));
+}
+
+void settle_rates(StudyDeclaration& study) {
+  const Cli& cli = study.cli;
+  const StudyOptions& o = study.options;
+  const std::optional<Json> recorded = recorded_settings(study);
+  usage_check(!recorded || !recorded->value("best_lr", false),
+              "{}: --best-lr chose the learning rates, an older protocol that this version does not have; choose "
+              "another --out, or use the older version",
+              o.out);
+  if (!takes_rates(study)) return;
+  const AxisData* axis = study.axis("lr");
+  std::vector<double>* rates = rates_of_axis(study);
+  const bool axis_typed = axis && cli.typed(axis->option), at_typed = cli.typed("--at-lr");
+  const std::string at_option = axis_typed ? axis->option : "--at-lr";
+  usage_check(!at_typed || !axis_typed, "--at-lr and {} both give the learning rates; give only one", at_option);
+  usage_check(!at_typed || axis || !cli.typed("--lr"), "--at-lr and --lr both give the learning rate; give only one");
+  usage_check(axis || study.at_lr.size() <= 1,
+              "--at-lr expects one learning rate, because {} has no axis of learning rates; got {}", cli.program(),
+              fmt::join(study.at_lr, ","));
+  if (axis_typed) study.at_lr = *rates;
+  usage_check(study.at_lr.empty() || study.rates_from.empty(),
+              "{} and --rates-from both set the learning rates; give only one", at_option);
+  const std::vector<Point> cells = Plan(study).cells();
+  const bool compares = cells.size() >= 2 && std::set(o.seeds.begin(), o.seeds.end()).size() >= fewest_seeds &&
+                        (o.steps > 0 || study.axis("steps"));
+
+  const bool fixed =
+      recorded ? has_fixed_rates(*recorded) : !study.at_lr.empty() || (study.rates_from.empty() && !compares);
+  if (fixed) {
+    usage_check(study.rates_from.empty(),
+                "--rates-from: the trials of {} train at fixed learning rates; leave the option out, or choose another "
+                "--out",
+                o.out);
+    // A configuration file that was merged from several has further rates only on the axis.
+    if (recorded && axis && !at_typed) study.at_lr = *rates;
+    if (study.at_lr.empty()) study.at_lr = axis ? *rates : std::vector{study.optimization.lr};
+    if (axis)
+      *rates = study.at_lr;
+    else
+      study.optimization.lr = study.at_lr.front();
+    if (recorded && compares && !at_typed && !axis_typed && o.mode() == Mode::resume)
+      study.notes.push_back(
+          fmt::format("the trials of {} train at fixed learning rates, and so does this call; for a rate for each "
+                      "method choose another --out",
+                      o.out));
+    return;
+  }
+  if (recorded) {
+    const std::string from = recorded->value("rates_from", "");
+    usage_check(study.at_lr.empty(),
+                "{}: each method of {} trains at its own learning rate; leave the option out, or choose another --out",
+                at_option, o.out);
+    usage_check(study.rates_from.empty() || !from.empty(),
+                "--rates-from: a search chose the learning rates of {}; leave the option out, or choose another --out",
+                o.out);
+    if (study.rates_from.empty()) study.rates_from = from;
+  }
+  if (!study.rates_from.empty()) {
+    study.rates = rates_from_file(study, recorded.has_value());
+    return;
+  }
+  RateSearch search = recorded ? resumed_search(study, *recorded) : RateSearch{.start = 0, .seed = o.seeds.front()};
+  search.start = study.optimization.lr;
+  if (axis) {
+    std::vector<double> sorted = *rates;
+    std::ranges::sort(sorted);
+    search.start = sorted[(sorted.size() - 1) / 2];
+  }
+  search.start = rate_at(search.start, 0);
+  study.rates = search;
+  if (o.mode() == Mode::run || o.mode() == Mode::overwrite)
+    study.notes.push_back(fmt::format(
+        "seed {} chooses a learning rate for each of {} combinations, with about {} trials of {} each; --at-lr {} "
+        "trains all at one rate",
+        search.seed, cells.size(), usual_trials, half_in_words(study, cells), search.start));
+}
+
+std::vector<Point> next_trials(const StudyDeclaration& study, const Search& search) {
+  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) {
+    if (search.round > 0) return {};
+    const auto choice = std::ranges::find(chosen->choices, search.point, &RateChoice::cell);
+    internal_check(choice != chosen->choices.end(), "no learning rate for {}", search.point.label());
+    return judged_trials(study.options.seeds, choice->rate);
+  }
+  const RateSearch& rule = std::get<RateSearch>(study.rates);
+  TriedRates tried;
+  bool measured = search.so_far.empty();
+  for (const Record* r : search.so_far) {
+    if (r->status == Status::failed || !is_of_search(r->point)) return {};
+    tried[r->point.get<double>("lr")] = loss_of(*r);
+    measured = measured || !std::isnan(r->outcome("train_loss"));
+  }
+  check(measured,
+        "the search for a learning rate compares train_loss, which no trial of {} measured: call Trial::train, or "
+        "Trial::measure in the loop of the study; or give --at-lr",
+        name_of(search.point));
+  std::vector<Point> points;
+  for (const double rate : next_rates(rule.start, tried))
+    points.push_back(trial_of_search(study, rule, search.point, rate));
+  return points.empty() ? judged_trials(other_seeds(study, rule), best_of(tried)) : points;
+}
+
+std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells) {
+  const auto* search = std::get_if<RateSearch>(&study.rates);
+  if (!search) return {};
+  std::vector<Point> all;
+  for (const Point& cell : cells) {
+    std::vector<Point> more = judged_trials(other_seeds(study, *search), search->start);
+    more.insert(more.begin(), usual_trials - next_rates(search->start, {}).size(),
+                trial_of_search(study, *search, cell, search->start));
+    for (const Point& trial : more) {
+      Point whole = cell;
+      for (const auto& [name, value] : trial.entries()) whole.set(name, value);
+      all.push_back(std::move(whole));
+    }
+  }
+  return all;
+}
+
+std::string plan_of_search(const StudyDeclaration& study, const std::vector<Point>& cells) {
+  const auto* search = std::get_if<RateSearch>(&study.rates);
+  if (!search) return "";
+  std::set<std::int64_t> lengths;
+  for (const Point& cell : cells) lengths.insert(study.by_point.study(cell).steps);
+  return fmt::format(
+      "search: about {} trials of {} for each of {} combinations, of which the first {} are listed; then {} trials{} "
+      "at "
+      "the chosen rates\n",
+      usual_trials, half_in_words(study, cells), cells.size(), next_rates(search->start, {}).size(),
+      cells.size() * other_seeds(study, *search).size(),
+      lengths.size() == 1 ? fmt::format(" of {} steps", *lengths.begin()) : "");
+}
+
+std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials) {
+  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) return chosen->choices;
+  const auto* search = std::get_if<RateSearch>(&study.rates);
+  if (!search) return {};
+  std::vector<std::pair<Point, TriedRates>> searches;
+  for (const Record& r : trials) {
+    if (!is_of_search(r.point) || r.status == Status::failed) continue;
+    const Point cell = cell_of(r.point);
+    auto found = std::ranges::find(searches, cell, &std::pair<Point, TriedRates>::first);
+    if (found == searches.end()) found = searches.insert(found, {cell, {}});
+    found->second[r.point.get<double>("lr")] = loss_of(r);
+  }
+  std::vector<RateChoice> choices;
+  for (const auto& [cell, tried] : searches)
+    if (next_rates(search->start, tried).empty()) choices.push_back(choice_among(tried, cell));
+  return choices;
+}
+
+Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {
+  const std::string rule =
+      "Of the rates that were tried, the rate with the lowest training loss was chosen. A loss is \"none\" if the "
+      "trial "
+      "diverged or was stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.";
+  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates))
+    return rates_section(
+        rates, "chosen before: " + chosen->file,
+        fmt::format("The trials of a search in {} (seed{} {}) chose these rates before this study; all "
+                    "seeds of this study are judged. {}",
+                    chosen->file, chosen->seeds.size() > 1 ? "s" : "", fmt::join(chosen->seeds, ", "), rule));
+  const auto* search = std::get_if<RateSearch>(&study.rates);
+  if (!search) return {};
+  return rates_section(
+      rates, fmt::format("chosen by seed {} in half of the steps", search->seed),
+      fmt::format(
+          "Seed {} trained each combination for half of the steps at several learning rates, and is not judged: "
+          "{} and its octaves, until the best rate had a worse one on both sides, then half octaves around "
+          "it. The other seeds trained at the chosen rate. {}",
+          search->seed, search->start, rule));
+}
+
+std::vector<Record> without_rates(const std::vector<Record>& records) {
+  std::vector<Record> all;
+  for (const Record& record : records)
+    all.push_back({.point = record.point.without("lr"),
+                   .status = record.status,
+                   .steps = record.steps,
+                   .seconds = record.seconds,
+                   .values = record.values});
+  return all;
+}
+
+std::string rule_for_rates(const std::string& settings) {
+  const Json s = Json::parse(settings);
+  if (s.value("best_lr", false)) return "--best-lr";
+  if (has_fixed_rates(s)) return "the same rates for all methods";
+  const std::string from = s.value("rates_from", "");
+  return from.empty() ? fmt::format("a search by seed {}", s["seeds"].at(0).get<std::int64_t>())
+                      : "the rates of " + from;
+}
+
+}  // namespace plumb::lab

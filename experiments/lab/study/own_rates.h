@@ -1,0 +1,61 @@
+// Each method at its own learning rate. A study that compares methods trains each combination of values on its axes (a
+// cell) at a rate of its own, which a search chooses. The trials of the search have half of the steps, and their seed
+// does not judge. The other seeds train at the chosen rate.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/lab/plot/section.h"
+#include "experiments/lab/report/results.h"
+#include "experiments/lab/study/declaration.h"
+
+namespace plumb::lab {
+
+// The learning rates that a search has tried, each with its training loss. The loss is infinite if the trial diverged
+// or was stopped as hopeless.
+using TriedRates = std::map<double, double>;
+
+// The rates that a search from the rate `start` tries next; empty when the search is over. The search begins with
+// `start`, its half and its double. While the best rate is the lowest or the highest, the search goes on by an octave
+// in this direction, up to 5 octaves from `start`. It ends with the rates half an octave below and above the best.
+// Rates have three significant digits. The result depends on the arguments only, so a resumed search takes the same
+// path.
+std::vector<double> next_rates(double start, const TriedRates& tried);
+// The choice among the rates that a search has tried: a finite loss is better than none, then the lowest loss, then the
+// lowest rate. `tried` must not be empty.
+RateChoice choice_among(const TriedRates& tried, const Point& cell);
+
+// Whether a trial belongs to a search for a learning rate. Such trials are not judged.
+bool is_of_search(const Point& trial);
+
+// Declares --at-lr and --rates-from if the study trains by Trial::train, has no search of its own and judges methods.
+void declare_rates(StudyDeclaration& study);
+// Decides how learning rates are chosen (StudyDeclaration::rates), when all options are read. A study with at least two
+// cells and four seeds searches; with --at-lr, or fewer cells or seeds, all trials train at the same rates. A call that
+// resumes or shows a study folder goes on by the rule of the folder. Throws UsageError if options contradict each other
+// or the folder, or if the file of --rates-from lacks a cell.
+void settle_rates(StudyDeclaration& study);
+
+// The next trials of a cell, as points with "lr", "seed" and, in a search, `search_steps`. Throws Error if no trial of
+// the search has measured train_loss.
+std::vector<Point> next_trials(const StudyDeclaration& study, const Search& search);
+// The trials that follow those of next_trials() in an average search, for --dry-run: three more trials of the search
+// and the judged trials of each cell, at the first rate of the search. Empty if the study has no search.
+std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells);
+// A sentence for --dry-run about the trials of the search and the judged trials. Empty if the study has no search.
+std::string plan_of_search(const StudyDeclaration& study, const std::vector<Point>& cells);
+
+// The rates that are chosen so far, in the order of `trials`, which are all ended trials.
+std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials);
+// The table of these rates, with a caption that says how they were chosen.
+Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates);
+// The records without the learning rate in their points, so that methods at their own rates form pairs.
+std::vector<Record> without_rates(const std::vector<Record>& records);
+
+// How a study with these settings of run.json chooses learning rates, in words. Studies with different rules cannot be
+// merged.
+std::string rule_for_rates(const std::string& settings);
+
+}  // namespace plumb::lab
