@@ -216,8 +216,10 @@ TEST_CASE("an interrupted search takes the same path when it is resumed") {
   for (const int stop : {1, 4, 6, 9}) {
     study.bodies = 0;
     study.more = [&](Trial& trial) {
-      if (study.bodies == stop) interrupted_by(SIGINT);
-      for (const std::int64_t step : trial.each_step()) (void)step;  // leaves the trial after the interrupt
+      if (study.bodies != stop) return;
+      interrupted_by(SIGINT);
+      for ([[maybe_unused]] const std::int64_t step : trial.each_step()) {  // leaves the trial after the interrupt
+      }
     };
     const std::string out = "r" + std::to_string(stop);
     CHECK(run_in(folder, study, with(four, {out})).status == 130);
