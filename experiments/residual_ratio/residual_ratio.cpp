@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
@@ -24,7 +25,12 @@ double spread(const lab::LayerStats& passport, const std::string& branch) {
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
   if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); }))
     return lab::unknown;  // unknown, because a layer adds nothing
-  return lab::summarize(logs).deviation.value_or(lab::unknown);
+  const auto n = static_cast<double>(logs.size());
+  if (n < 2) return lab::unknown;
+  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / n;
+  double squares = 0;
+  for (const double log : logs) squares += (log - mean) * (log - mean);
+  return std::sqrt(squares / (n - 1));
 }
 
 // Measures the spreads at the first and the last step. Also records the passports.

@@ -20,10 +20,11 @@ std::string name_of(const Condition& condition) {
 }
 
 std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
+std::int64_t untrained(const Standing& s) { return s.seeds - s.trained; }
 
-// A sort key. A method that lost a seed ranks below all methods that lost none. A method without a loss ranks last.
+// A sort key. A method with a seed that did not train ranks below all methods without one. A method without a loss ranks last.
 std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) {
-  return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean};
+  return {s.loss.n == 0, untrained(s), s.loss.n == 0 ? 0 : s.loss.mean};
 }
 
 std::vector<const Standing*> ranked(const Condition& condition) {
@@ -37,6 +38,8 @@ std::string lost_words(const Standing& s) {
   std::string words;
   if (s.diverged > 0) words = fmt::format("{} of {} diverged", s.diverged, s.seeds);
   if (s.stopped > 0) words += fmt::format("{}{} of {} hopeless", words.empty() ? "" : ", ", s.stopped, s.seeds);
+  if (const std::int64_t others = untrained(s) - lost(s); s.trained > 0 && others > 0)
+    words += fmt::format("{}{} of {} did not train", words.empty() ? "" : ", ", others, s.seeds);
   return words;
 }
 
@@ -45,7 +48,7 @@ std::string all_of(const Standing& s, const Condition& condition) {
   if (condition.depth > 0) text += fmt::format(", depth {}", condition.depth);
   if (const std::optional<double> rate = s.rate ? s.rate : condition.rate) text += fmt::format(", lr {}", *rate);
   text += "\ntraining loss " + to_string(s.loss) + fmt::format(", n = {}", s.loss.n);
-  if (lost(s) > 0) text += "\n" + lost_words(s);
+  if (const std::string words = lost_words(s); !words.empty()) text += "\n" + words;
   if (s.near_chance) text += "\nnear chance";
   if (s.untested) text += fmt::format(", and did not train at depth {} either", s.shallowest);
   return text;
@@ -53,7 +56,7 @@ std::string all_of(const Standing& s, const Condition& condition) {
 
 // The note next to a method: its lost seeds, "near chance", or the order of the method against the control.
 std::string beside_control(const Condition& condition, const Standing& s) {
-  if (lost(s) > 0) return lost_words(s);
+  if (const std::string words = lost_words(s); !words.empty()) return words;
   if (s.near_chance) return s.untested ? "untested" : "near chance";
   if (!condition.has_control) return "";
   if (&s == &condition.standings.front()) return "control";

@@ -28,13 +28,13 @@ std::string verdict_html(const std::vector<Condition>& conditions, const Judging
 }
 
 // The claims of the study with their verdicts.
-std::string claims_html(const std::vector<JudgedClaim>& claims) {
+std::string claims_html(const std::vector<JudgedClaim>& claims, const Judging& how) {
   if (claims.empty()) return "";
   std::string html = "<ul class=\"verdicts\">";
   for (const JudgedClaim& c : claims)
     html += fmt::format("<li>{} ({}): <strong>{}</strong>: {}</li>", escape_markup(c.text), escape_markup(c.source),
-                        to_string(c.result.verdict), escape_markup(c.result.why()));
-  return html + "</ul>\n<p></p>\n";
+                        escape_markup(c.verdict_words()), escape_markup(c.why()));
+  return html + fmt::format("</ul>\n<p class=\"caption\">{}</p>\n", escape_markup(about_claims(claims, how)));
 }
 
 std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
@@ -106,7 +106,7 @@ Report render_report(const ReportInput& input) {
   const std::vector<Condition>& judged = input.conditions;
   std::string html =
       input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
-  html += claims_html(input.claims);
+  html += claims_html(input.claims, how);
   if (!how.off && has_training_losses(input.trials)) html += verdict_html(judged, how);
   std::set<std::string> names;
   for (const TrialResult& a : input.trials) names.insert(a.method);
@@ -118,8 +118,9 @@ Report render_report(const ReportInput& input) {
         section("Against " + how.control,
                 "Differences of training losses, seed by seed: both trials have the same data, batches and random "
                 "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
-                "any wrong verdict there is at most about 5 %. A diverged trial is worse than any other, and the "
-                "exact sign test then decides. The column n to decide estimates the number of seeds that would "
+                "any wrong verdict there is at most about 5 %. A verdict on losses concerns the seeds at which both "
+                "methods trained. The exact paired test decides whether a method trains less often, and needs six "
+                "seeds at which only one of the two trained. The column n to decide estimates the number of seeds that would "
                 "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
                 "all pairs.",
                 scroll_region("Against " + how.control, comparisons));

@@ -110,19 +110,22 @@ std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& differ
 
 }  // namespace
 
-void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named,
-               const std::vector<Record>& judging) {
+void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named) {
   r.trials = trial_results(r);
-  std::vector<ClaimedPair> pairs;
+  std::vector<Claim> about_named;  // claims about trials of this call
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;
     const auto any_at = [&](const Point& side) {
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
-    if (!any_at(c.a) || !any_at(c.b)) continue;  // this call has no trials at the points of the claim
-    r.claims.push_back({claim.text, claim.source, judge(c, judging)});
-    if (const auto pair = pair_of(c, r.claims.back().result.judged, r)) pairs.push_back(*pair);
+    if (any_at(c.a) && any_at(c.b)) about_named.push_back(claim);
   }
+  r.claims = judge_claims(about_named, r.trials, r.judging);
+  std::vector<ClaimedPair> pairs;
+  for (std::size_t i = 0; i < about_named.size(); ++i)
+    if (r.claims[i].results.size() == 1)
+      if (const auto pair = pair_of(about_named[i].comparison, r.claims[i].results.front().judged, r))
+        pairs.push_back(*pair);
   r.conditions = conditions(r.trials, r.judging, pairs);
 }
 

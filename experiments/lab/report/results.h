@@ -67,9 +67,8 @@ std::vector<std::string> further_columns(const StudyResults& results);
 // Judges the trials once for all tables, files and figures: sets `trials`, `claims` and `conditions` of `results`. If a
 // claim compares two methods under one condition, the verdict on the claim is also the verdict on that pair. The claim
 // then agrees with the sentences about the condition. `named` has the points of all trials of the call; claims about
-// other points are left out. Claims are judged by the records `judging`.
-void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named,
-               const std::vector<Record>& judging);
+// other points are left out.
+void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named);
 
 // The measured values that have a column in tables: the values that the study chose, or the first few.
 struct ShownValues {

@@ -146,13 +146,16 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
       const std::optional<double> rate = rate_of(condition, condition.standings[pair.first]);
       if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
-      if (d.by_signs)
-        rows += fmt::format(R"(<td class="num">–</td><td>better at {} seeds, worse at {}</td>)", d.better, d.worse);
-      else
-        rows += fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean,
-                            d.low, d.high);
-      rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn",
-                          decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict",
+      rows += d.trained == 0
+                  ? std::string(R"(<td class="num">–</td><td class="interval"></td>)")
+                  : fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean,
+                                d.low, d.high);
+      rows += fmt::format(R"(<td>{} of {}, {} of {}</td>)", d.trained_first, d.n, d.trained_second, d.n);
+      std::string words = decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict";
+      if (d.training != Difference::Training::undecided)
+        words += d.training == Difference::Training::less_often ? ", trains less often" : ", trains more often";
+      if (d.doubt != Difference::Doubt::none) words += ": " + to_string(d.doubt);
+      rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn", words,
                           decided      ? ""
                           : needed > 0 ? std::to_string(needed)
                                        : "> 1000");
@@ -160,7 +163,7 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
   if (rows.empty()) return "";
   return fmt::format(
              R"(<table class="results"><thead><tr><th>method</th>{}{}<th class="num">n</th><th class="num">difference</th>)"
-             R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
+             R"(<th>interval</th><th>trained</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
              depths ? R"(<th class="num">depth</th>)" : "", rates ? R"(<th class="num">lr</th>)" : "") +
          rows + "</tbody></table>";
 }

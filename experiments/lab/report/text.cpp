@@ -83,8 +83,9 @@ std::string results_text(const StudyResults& r, bool colour) {
 
 std::string findings_text(const StudyResults& r, bool colour) {
   std::string text;
-  for (const auto& [claim, source, result] : r.claims)
-    text += fmt::format("\n{} ({})\n  {}: {}\n", claim, source, to_string(result.verdict), result.why());
+  for (const JudgedClaim& c : r.claims)
+    text += fmt::format("\n{} ({})\n  {}: {}\n", c.text, c.source, c.verdict_words(), c.why());
+  if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
   return text;
@@ -95,9 +96,10 @@ std::string results_markdown(const StudyResults& r) {
   if (!r.claims.empty()) {
     TextTable table;
     for (const char* column : {"claim", "source", "verdict", "why"}) table.column(column, TextTable::Align::left);
-    for (const auto& [claim, source, result] : r.claims)
-      table.row({claim, source, fmt::format("**{}**", to_string(result.verdict)), result.why()});
+    for (const JudgedClaim& c : r.claims)
+      table.row({c.text, c.source, fmt::format("**{}**", c.verdict_words()), c.why()});
     text += "\n" + table.markdown();
+    if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
   }
   for (const Section& section : r.sections)
     if (!section.table.empty())

@@ -1,16 +1,19 @@
 #include "experiments/lab/stats/claims.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <numbers>
+#include <set>
 #include <utility>
 
 #include "experiments/lab/record/csv.h"
+#include "experiments/lab/stats/reference.h"
+#include "experiments/lab/stats/summary.h"
 
 namespace plumb::lab {
 
@@ -44,77 +47,235 @@ Comparison below(std::string value, double constant, Point place) {
 }
 
 std::string_view to_string(Verdict verdict) {
-  return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided";
+  constexpr std::string_view names[] = {"agree", "disagree", "undecided", "depends"};
+  return names[static_cast<int>(verdict)];
 }
 
-ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
-  const auto outcome = [&](const Record& r) {
-    const double found = r.outcome(c.value);
-    return c.higher && std::isfinite(found) ? -found : found;
-  };
-  // For each seed, the outcomes of its pairs on both sides. The mean over a side is infinite if a trial of that side
-  // diverged.
-  std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;
-  for (const Record& a : records) {
-    if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;
-    if (c.constant) {
-      if (!std::isnan(outcome(a)))
-        by_seed[a.seed()][0].push_back(outcome(a)),
-            by_seed[a.seed()][1].push_back(c.higher ? -*c.constant : *c.constant);
-      continue;
+namespace {
+
+constexpr double widest_margin = 4;    // standard deviations of the difference between two trials of the control
+constexpr double images_resolved = 2;  // differences of fewer images of an evaluation decide nothing
+
+// The trials of a study by series: the trials that differ only in their seeds.
+class Trials {
+ public:
+  Trials(const std::vector<TrialResult>& trials, const Judging& how) : trials_(trials), how_(how) {
+    const std::vector<bool> trained = which_trained(trials, how);
+    for (const TrialResult& t : trials) seeds_.insert(t.seed());
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const Point point = point_of(trials[i]);
+      auto series = std::ranges::find(series_, point, &Series::point);
+      if (series == series_.end()) series = series_.insert(series_.end(), {point, section_of(trials[i]), {}});
+      series->trials[trials[i].seed()] = {&trials[i], trained[i]};
     }
-    Point other = a.point;
-    for (const auto& [axis, value] : c.b.entries()) other.set(axis, value);
-    const auto b =
-        std::ranges::find_if(records, [&](const Record& r) { return r.status != Status::failed && r.point == other; });
-    if (b == records.end() || std::isnan(outcome(a)) || std::isnan(outcome(*b))) continue;
-    by_seed[a.seed()][0].push_back(outcome(a)), by_seed[a.seed()][1].push_back(outcome(*b));
   }
-  std::vector<Outcomes> series(2);
-  for (const auto& [seed, outcomes] : by_seed)
-    for (int side = 0; side < 2; ++side)
-      series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) /
-                             static_cast<double>(outcomes[side].size()));
-  ClaimResult result{
-      .difference = compare(series, {{0, 1}}).front(), .higher = c.higher, .margin = c.margin, .constant = c.constant};
-  result.judged = result.difference;
-  if (c.margin) {
-    for (double& second : series[1]) second += *c.margin;
-    result.judged = compare(series, {{0, 1}}).front();
+
+  // The points of all series, without the seed.
+  std::vector<Point> points() const {
+    std::vector<Point> all;
+    for (const Series& s : series_) all.push_back(s.point);
+    return all;
   }
-  const Difference::Order order = result.judged.order;
-  if (order != Difference::Order::undecided)
-    result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
-  return result;
+  bool has(const Point& point) const { return std::ranges::find(series_, point, &Series::point) != series_.end(); }
+  // The outcomes of a value by seed. Finite values have the sign `sign`.
+  Outcomes outcomes(const Point& point, const std::string& value, double sign) const {
+    const auto series = std::ranges::find(series_, point, &Series::point);
+    return series == series_.end() ? Outcomes(seeds_.size(), unknown) : outcomes(*series, value, sign);
+  }
+  // The variances of the section of a series.
+  Variances variances(const Point& point, const std::string& value, double sign) const {
+    const auto series = std::ranges::find(series_, point, &Series::point);
+    std::vector<Outcomes> section;
+    for (const Series& s : series_)
+      if (s.section == series->section) section.push_back(outcomes(s, value, sign));
+    return Variances(section);
+  }
+
+ private:
+  struct Trial {
+    const TrialResult* result;
+    bool trained;
+  };
+  struct Series {
+    Point point;
+    std::pair<std::int64_t, double> section;  // depth and learning rate
+    std::map<std::uint64_t, Trial> trials;
+  };
+
+  Point point_of(const TrialResult& t) const {
+    const Point point = t.point.without("seed");
+    return how_.own_rates ? point.without("lr") : point;
+  }
+  std::pair<std::int64_t, double> section_of(const TrialResult& t) const {
+    return {t.depth(), how_.own_rates ? 0 : t.lr()};
+  }
+  Outcomes outcomes(const Series& s, const std::string& value, double sign) const {
+    Outcomes all;
+    for (const std::uint64_t seed : seeds_) {
+      const auto trial = s.trials.find(seed);
+      if (trial == s.trials.end() || trial->second.result->status == Status::failed)
+        all.push_back(unknown);
+      else if (!trial->second.trained)
+        all.push_back(std::numeric_limits<double>::infinity());
+      else
+        all.push_back(sign * trial->second.result->value(value).value_or(unknown));
+    }
+    return all;
+  }
+
+  const std::vector<TrialResult>& trials_;
+  const Judging& how_;
+  std::set<std::uint64_t> seeds_;
+  std::vector<Series> series_;
+};
+
+// A margin that a placebo cannot miss: see judge_claims().
+bool is_too_wide(double margin, const Outcomes& control) {
+  const std::optional<double> deviation = summarize(control).deviation;
+  return deviation && margin > widest_margin * std::numbers::sqrt2 * *deviation;
+}
+
+Verdict verdict_on(const Difference& d, bool has_margin) {
+  using Order = Difference::Order;
+  using Training = Difference::Training;
+  if (d.order != Order::undecided) return d.order == Order::lower ? Verdict::agree : Verdict::disagree;
+  if (d.training == Training::less_often) return Verdict::disagree;
+  return d.training == Training::more_often && !has_margin ? Verdict::agree : Verdict::undecided;
+}
+
+// The difference without the margin that was added to the second series.
+Difference without_margin(Difference d, double margin) {
+  d.mean += margin, d.low += margin, d.high += margin;
+  return d;
+}
+
+}  // namespace
+
+std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialResult>& trials,
+                                      const Judging& how) {
+  const Trials all(trials, how);
+  std::vector<JudgedClaim> judged;
+  std::vector<Contrast> family;
+  for (const auto& [text, source, c] : claims) {
+    JudgedClaim& claim = judged.emplace_back(JudgedClaim{.text = text, .source = source});
+    claim.post_hoc = how.planned_claims && std::ranges::find(*how.planned_claims, text) == how.planned_claims->end();
+    const double sign = c.higher ? -1 : 1;
+    for (const Point& first : all.points()) {
+      if (!first.contains(c.a) || !first.contains(c.where)) continue;
+      Point second = first, at = first;
+      for (const auto& [axis, value] : c.b.entries()) second.set(axis, value), at = at.without(axis);
+      for (const auto& [axis, value] : c.where.entries()) at = at.without(axis);
+      if (!c.constant && !all.has(second)) continue;
+      Contrast contrast{.first = all.outcomes(first, c.value, sign), .margin = c.margin.value_or(0)};
+      if (c.constant) {
+        contrast.second.assign(contrast.first.size(), sign * *c.constant), contrast.constant = true;
+      } else {
+        contrast.second = all.outcomes(second, c.value, sign);
+        contrast.section = all.variances(first, c.value, sign);
+      }
+      if (is_accuracy(c.value) && how.validation_images > 0 && !c.margin)
+        contrast.resolution = images_resolved / static_cast<double>(how.validation_images);
+      claim.results.push_back({.at = at, .higher = c.higher, .margin = c.margin, .constant = c.constant});
+      family.push_back(std::move(contrast));
+    }
+  }
+  const std::vector<Difference> differences = judge_family(family, level_of_look(how.look));
+  std::size_t next = 0;
+  for (JudgedClaim& claim : judged) {
+    for (ClaimResult& result : claim.results) {
+      result.judged = differences[next];
+      const double margin = result.margin.value_or(0);
+      if (margin > 0 && is_too_wide(margin, family[next].second)) {
+        result.judged.order = Difference::Order::undecided;
+        result.judged.doubt = Difference::Doubt::too_wide;
+      }
+      result.difference = without_margin(result.judged, margin);
+      result.verdict = verdict_on(result.judged, margin > 0);
+      ++next;
+    }
+    const auto any = [&](Verdict v) {
+      return std::ranges::find(claim.results, v, &ClaimResult::verdict) != claim.results.end();
+    };
+    claim.verdict = any(Verdict::agree) && any(Verdict::disagree) ? Verdict::depends
+                    : any(Verdict::agree)                         ? Verdict::agree
+                    : any(Verdict::disagree)                      ? Verdict::disagree
+                                                                  : Verdict::undecided;
+  }
+  return judged;
 }
 
 std::string ClaimResult::why() const {
   Difference d = difference;
-  if (higher && !d.by_signs) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
-  const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(judged) : 0;
-  return describe(d) + (constant ? fmt::format(" with {:.3g}", *constant) : "") +
+  if (higher) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
+  const std::int64_t needed =
+      verdict == Verdict::undecided && judged.doubt == Difference::Doubt::none ? pairs_needed(judged) : 0;
+  return describe(d) + (constant ? fmt::format("; compared with {:.3g}", *constant) : "") +
          (!margin       ? ""
           : *margin > 0 ? fmt::format("; margin {:.3g} {}", *margin, higher ? "lower" : "higher")
                         : fmt::format("; claimed at least {:.3g} {}", -*margin, higher ? "higher" : "lower")) +
          (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
 }
 
-std::string claims_csv(const std::vector<JudgedClaim>& claims) {
-  CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "margin", "n", "needed"});
-  for (const auto& [text, source, result] : claims) {
-    const Difference& d = result.difference;
-    const double sign = result.higher ? -1 : 1;
-    const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(result.judged) : d.n;
-    table.cell(std::string_view(text))
-        .cell(std::string_view(source))
-        .cell(to_string(result.verdict))
-        .cell(sign * d.mean);
-    table.cell(result.higher ? -d.high : d.low)
-        .cell(result.higher ? -d.low : d.high)
-        .cell(sign * result.margin.value_or(unknown))
-        .cell(d.n);
-    table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
+std::string JudgedClaim::verdict_words() const {
+  std::string words(to_string(verdict));
+  if (verdict == Verdict::depends) {
+    // The axes on which places with opposite verdicts differ.
+    std::vector<std::string> axes;
+    for (const ClaimResult& a : results)
+      for (const ClaimResult& b : results)
+        if (a.verdict == Verdict::agree && b.verdict == Verdict::disagree)
+          for (const auto& [axis, value] : a.at.entries())
+            if (!same(value, *b.at.find(axis)) && std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
+    words = fmt::format("depends on {}", fmt::join(axes, ", "));
   }
+  return post_hoc ? words + " (post hoc)" : words;
+}
+
+std::string JudgedClaim::why() const {
+  if (results.empty()) return "no pairs";
+  if (results.size() == 1) return results.front().why();
+  std::string reasons;
+  for (const ClaimResult& r : results)
+    reasons += fmt::format("{}{}: {}, {}", reasons.empty() ? "" : "; ", r.at.label(), to_string(r.verdict), r.why());
+  return reasons;
+}
+
+std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how) {
+  std::size_t comparisons = 0;
+  double expected = 0;
+  for (const JudgedClaim& c : claims)
+    for (const ClaimResult& r : c.results) ++comparisons, expected += r.judged.level;
+  if (comparisons == 0) return "";
+  std::string text = fmt::format(
+      "{} comparison{} of claims {} one family. If nothing differs, the chance of any wrong verdict is at most about "
+      "{:.3g} %, and {:.2g} wrong verdicts are expected.",
+      comparisons, comparisons == 1 ? "" : "s", comparisons == 1 ? "is" : "are", 100 * level_of_look(how.look),
+      expected);
+  if (how.look > 1)
+    text += fmt::format(" This is look {}: seeds were added after {} earlier look{}, so the level is lower.", how.look,
+                        how.look - 1, how.look == 2 ? "" : "s");
+  if (how.rate) text += fmt::format(" All trials have the learning rate {}.", *how.rate);
+  return text;
+}
+
+std::string claims_csv(const std::vector<JudgedClaim>& claims) {
+  CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "margin", "n", "needed", "at", "overall",
+                  "post_hoc", "level", "trained_first", "trained_second"});
+  for (const JudgedClaim& claim : claims)
+    for (const ClaimResult& result :
+         claim.results.empty() ? std::vector{ClaimResult{.difference = {.mean = unknown, .low = unknown, .high = unknown}}}
+                               : claim.results) {
+      const Difference& d = result.difference;
+      const double sign = result.higher ? -1 : 1;
+      const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(result.judged) : d.n;
+      table.cell(std::string_view(claim.text)).cell(std::string_view(claim.source)).cell(to_string(result.verdict));
+      table.cell(sign * d.mean).cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high);
+      table.cell(sign * result.margin.value_or(unknown)).cell(d.n);
+      table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
+      table.cell(std::string_view(result.at.label())).cell(to_string(claim.verdict));
+      table.cell(std::string_view(claim.post_hoc ? "yes" : "no")).cell(d.level);
+      table.cell(d.trained_first).cell(d.trained_second).end_row();
+    }
   return table.text();
 }
 

@@ -9,12 +9,14 @@
 
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/stats/comparison.h"
+#include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {
 
 // Compares the measured value `value` in the trials at point `a` with the same value in the trials at point `b`. Two
-// trials form a pair if the two trials agree on every axis that `a` and `b` do not name. The differences of all pairs
-// of one seed are averaged, so that each seed counts once. `a` and `b` name the same axes.
+// trials form a pair if the two trials agree on every axis that `a` and `b` do not name. If the study has several
+// values on an axis that the comparison does not name, the comparison is judged at each of them; nothing is averaged.
+// `a` and `b` name the same axes.
 struct Comparison {
   std::string value;
   bool higher;  // true claims that the value at `a` is higher; false claims that it is lower
@@ -57,33 +59,52 @@ struct Claim {
   Comparison comparison;
 };
 
-// The result of a claim, and its name in files: "agree", "disagree" or "undecided".
-enum class Verdict { agree, disagree, undecided };
+// The result of a claim, and its name in files: "agree", "disagree", "undecided" or "depends". A claim depends on an
+// axis that it does not name if it agrees at one value and disagrees at another.
+enum class Verdict { agree, disagree, undecided, depends };
 std::string_view to_string(Verdict verdict);
 
-// The verdict on a claim, and the differences that decide the verdict. If a higher value is claimed, both differences
-// are of the negated values.
+// The verdict on a comparison at one place, and the differences that decide the verdict. If a higher value is claimed,
+// both differences are of the negated values.
 struct ClaimResult {
+  Point at = {};  // the values on the axes that the comparison does not name
   Verdict verdict = Verdict::undecided;
   Difference difference = {};  // the value at `a` minus the value at `b`
   Difference judged = {};      // the difference after the margin was added; decides the verdict
   bool higher = false;
   std::optional<double> margin = {}, constant = {};
-  std::string why() const;  // the reason in words: "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
+  std::string why() const;  // the reason in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 6 pairs; ..."
 };
-// Judges a comparison of these trials as a family of one (comparison.h), after the margin was added. The verdict is
-// "agree" or "disagree" if the order of the two sides is decided. A diverged trial is worse than any trial that did not
-// diverge, even if a higher value is claimed.
-ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
 
-// A claim with its result.
+// A claim with its results.
 struct JudgedClaim {
-  std::string text, source;
-  ClaimResult result;
+  std::string text = {}, source = {};
+  Verdict verdict = Verdict::undecided;
+  bool post_hoc = false;  // whether the claim was added after the study folder was made
+  std::vector<ClaimResult> results = {};  // one for each place; empty if no trial is at the points of the claim
+  std::string verdict_words() const;      // the verdict as shown: "depends on lr", "agree (post hoc)"
+  std::string why() const;                // the reason in words, for each place
 };
-// The text of claims.csv with the columns claim, source, verdict, difference, low, high, margin, n, needed. A row
-// claims that the difference and its interval are below the margin (above the margin if a higher value is claimed). The
-// margin is 0.1 for "not higher by 0.1" and -0.05 for "lower by at least 0.05". A margin of 0 is an empty cell.
+// Judges the claims of a study as one family (judge_family() in comparison.h). The section of a pair has all series at
+// the same depth and learning rate. The losses of trials that did not train (which_trained) are left out, whatever value
+// the claim is about. The verdict is "agree" or "disagree" if the order of the two sides is decided, or if the losses
+// are undecided and one side trains less often.
+//
+// A margin above 0 is too wide if it is more than four times the standard deviation of the difference between two trials
+// at `b` with different seeds: a placebo, which compares the control with itself under other draws, could not miss such
+// a margin. The claim is then undecided. A difference of accuracies decides nothing if it is below two images of an
+// evaluation (Judging::validation_images).
+std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialResult>& trials,
+                                      const Judging& how);
+
+// A sentence about the family of these claims: its size, the chance of a wrong verdict, the number of wrong verdicts
+// that can be expected, the looks, and the learning rate if all trials have the same. Empty without claims.
+std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how);
+
+// The text of claims.csv. A claim has a row for each place. `verdict` is the verdict at the place, and `overall` that of
+// the claim. A row claims that the difference and its interval are below the margin (above the margin if a higher value
+// is claimed). The margin is 0.1 for "not higher by 0.1" and -0.05 for "lower by at least 0.05". A margin of 0 is an
+// empty cell.
 std::string claims_csv(const std::vector<JudgedClaim>& claims);
 
 }  // namespace plumb::lab

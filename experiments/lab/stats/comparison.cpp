@@ -7,17 +7,18 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <tuple>
 
 #include "core/error.h"
 #include "experiments/lab/stats/distributions.h"
-#include "experiments/lab/stats/summary.h"
 
 namespace plumb::lab {
 namespace {
 
-constexpr double level = 0.05;
-constexpr std::int64_t fewest_pairs = 3, most_needed = 1000;
+constexpr std::int64_t fewest_pairs = 3, fewest_alone = 6, most_needed = 1000;
+constexpr std::int64_t borrows_from = 4;  // the least number of series in a section whose variances are borrowed
+constexpr double most_degrees = 5;          // times the degrees of freedom of the pair
+constexpr double unequal = 0.08, unequal_alone = 0.2;  // levels of the F test
+constexpr double of_losses = 0.5;   // part of the level at which losses are judged
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The probability that |T| is above |t|.
@@ -37,119 +38,193 @@ class Bounds {
   std::map<std::pair<double, double>, double> known_;
 };
 
-// Statistics of the variances of all pairs of the series.
-struct Prior {
-  // The parameters of Smyth's scaled inverse chi-squared distribution. The parameters are unknown if `degrees` is 0.
-  double degrees = 0, variance = 0;
-  double pooled_degrees = 0, pooled_variance = 0;  // degrees and mean of the larger half of the variances
-  double smallest = 0;                             // least variance that is used, because exact ties are no evidence
+// The mean and the variance of values, by Welford's method (1962). The mean of no value is NaN. The variance is
+// unbiased, and 0 for fewer than two values.
+struct Moments {
+  std::int64_t n = 0;
+  double mean = std::numeric_limits<double>::quiet_NaN(), squares = 0;
+  void add(double x) {
+    if (n == 0) mean = 0;
+    const double off = x - mean;
+    mean += off / static_cast<double>(++n);
+    squares += off * (x - mean);
+  }
+  double variance() const { return n < 2 ? 0 : squares / static_cast<double>(n - 1); }
 };
 
 struct Pair {
-  std::int64_t trained = 0;  // number of seeds at which neither trial diverged
-  // Mean and variance of the differences at the seeds that `trained` counts. The mean is NaN if there is no such seed.
-  // The variance is unbiased for two or more seeds.
-  double mean = 0, variance = 0;
-  std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0, n = 0;
+  Moments difference, first, second;  // over the seeds at which both series trained
+  std::int64_t n = 0, lower = 0, higher = 0, only_first = 0, only_second = 0, trained_first = 0, trained_second = 0;
+  bool all_trained() const { return difference.n == n; }
 };
 
-Pair pair_of(const Outcomes& a, const Outcomes& b) {
+Pair pair_of(const Outcomes& a, const Outcomes& b, double margin = 0) {
   Pair pair;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) || std::isnan(b[i])) continue;
     ++pair.n;
-    if (a[i] != b[i]) ++(a[i] < b[i] ? pair.better : pair.worse);
-    pair.diverged_first += std::isinf(a[i]), pair.diverged_second += std::isinf(b[i]);
-    if (std::isinf(a[i]) || std::isinf(b[i])) continue;
-    const double difference = a[i] - b[i], off = difference - pair.mean;  // Welford 1962
-    pair.mean += off / static_cast<double>(++pair.trained);
-    pair.variance += off * (difference - pair.mean);
+    const bool first = std::isfinite(a[i]), second = std::isfinite(b[i]);
+    pair.trained_first += first, pair.trained_second += second;
+    pair.only_first += first && !second, pair.only_second += second && !first;
+    if (!first || !second) continue;
+    const double difference = a[i] - b[i] - margin;
+    pair.lower += difference < 0, pair.higher += difference > 0;
+    pair.difference.add(difference), pair.first.add(a[i]), pair.second.add(b[i]);
   }
-  if (pair.trained >= 2) pair.variance /= static_cast<double>(pair.trained - 1);
-  if (pair.trained == 0) pair.mean = std::numeric_limits<double>::quiet_NaN();
   return pair;
 }
 
-Prior prior_of(const std::vector<Outcomes>& series) {
+// The p value of the two-sided F test for equal variances of two series. The series share random draws, so their
+// variances differ less than independent variances would.
+double equal_variances(const Pair& pair) {
+  const double a = pair.first.variance(), b = pair.second.variance();
+  const auto degrees = static_cast<double>(pair.difference.n - 1);
+  if (a == b) return 1;
+  if (std::min(a, b) == 0) return 0;
+  return std::min(1.0, 2 * fisher_f_tail(std::max(a / b, b / a), degrees, degrees));
+}
+
+// The statistics of a mean difference with up to three variances: alone, moderated and pooled.
+struct Evidence {
+  double error[3], degrees[3];
+  int count = 0;
+  void add(double variance, double n, double freedom) {
+    error[count] = std::sqrt(variance / n), degrees[count++] = freedom;
+  }
+  double largest_error() const { return *std::max_element(error, error + count); }
+  // The p value of a mean with one of the variances. The result is 1 if the standard error is 0, as for exact ties, or
+  // if the t statistic is too small to be significant with any number of degrees of freedom.
+  double p(double mean, int i) const {
+    return error[i] == 0 || std::abs(mean) < 1.95 * error[i] ? 1 : two_sided(mean / error[i], degrees[i]);
+  }
+};
+
+Evidence evidence_of(const Pair& pair, const Variances& section) {
+  const auto n = static_cast<double>(pair.difference.n);
+  const double own = std::max(pair.difference.variance(), section.smallest), d = n - 1;
+  Evidence e{};
+  e.add(own, n, d);
+  if (section.series < borrows_from) return e;
+  const double moderated = std::max(own, std::isinf(section.degrees) ? section.variance
+                                                                     : (section.degrees * section.variance + d * own) /
+                                                                           (section.degrees + d));
+  e.add(moderated, n, std::min({section.degrees + d, section.pooled_degrees, most_degrees * d}));
+  e.add(std::max(section.pooled_variance, section.smallest), n, std::min(section.pooled_degrees, most_degrees * d));
+  return e;
+}
+
+// A hypothesis of a family: the contrast with this index shows no difference.
+struct Hypothesis {
+  std::size_t index;
+  double p;
+};
+
+// Holm's procedure (1979). Calls f(index, level, decided) for each hypothesis, where `level` is the level at which the
+// hypothesis was judged.
+template <class F>
+void holm(std::vector<Hypothesis> family, double level, F&& f) {
+  std::ranges::stable_sort(family, {}, &Hypothesis::p);
+  double at = level;
+  bool stopped = false;
+  for (std::size_t k = 0; k < family.size(); ++k) {
+    if (!stopped) at = level / static_cast<double>(family.size() - k);
+    stopped = stopped || family[k].p > at;
+    f(family[k].index, at, !stopped);
+  }
+}
+
+// The comparison of the losses of one contrast.
+struct Losses {
+  Difference difference;  // without the verdict
+  Evidence evidence = {};
+  double p = 1;
+};
+
+Losses losses_of(const Contrast& c, const Pair& pair, double level) {
+  using Doubt = Difference::Doubt;
+  const bool small = c.section.series < borrows_from && !c.constant;
+  Losses l{.difference = {.n = pair.n,
+                          .trained = pair.difference.n,
+                          .trained_first = pair.trained_first,
+                          .trained_second = pair.trained_second,
+                          .mean = pair.difference.mean,
+                          .fewest = small || c.margin > 0 ? fewest_alone : fewest_pairs}};
+  Difference& d = l.difference;
+  if (d.trained < 2) return l;
+  const Evidence& e = l.evidence = evidence_of(pair, c.section);
+  d.deviation = e.largest_error() * std::sqrt(static_cast<double>(d.trained));
+  if (d.trained < fewest_pairs) return l;
+  const double p_alone = e.p(d.mean, 0);
+  double p = e.count == 1 ? p_alone : 0;
+  for (int i = 1; i < e.count; ++i) p = std::max(p, e.p(d.mean, i));
+  if (p > of_losses * level || p_alone > level) return l;
+  d.doubt = c.margin > 0 && (!pair.all_trained() || d.trained < fewest_alone) ? Doubt::not_all
+            : small && d.trained < fewest_alone                               ? Doubt::few_pairs
+            : small && sign_test(pair.lower, pair.higher) > 0.05              ? Doubt::signs
+            : !c.constant && equal_variances(pair) < (small ? unequal_alone : unequal) ? Doubt::spread
+            : std::abs(d.mean + c.margin) < c.resolution                               ? Doubt::resolution
+                                                                                       : Doubt::none;
+  if (d.doubt == Doubt::none) l.p = p;
+  return l;
+}
+
+}  // namespace
+
+double level_of_look(std::int64_t look) {
+  return look <= 1 ? family_level : family_level / std::pow(2, static_cast<double>(look));
+}
+
+double may_fail(std::int64_t trained, std::int64_t seeds) {
+  return trained == 0 ? 1 : upper_share(seeds - trained, seeds, 0.95);
+}
+
+Variances::Variances(const std::vector<Outcomes>& section) {
+  for (const Outcomes& s : section)
+    check(s.size() == section[0].size(), "[compare] expected outcomes at the same seeds, got {} and {}",
+          section[0].size(), s.size());
   std::vector<std::pair<double, double>> found;  // variance, degrees
-  std::vector<bool> counts(series.size());
-  for (const auto& [a, b] : all_pairs(series.size()))
-    // Pairs with a divergence are left out: the sign test judges these pairs, and their variance does not describe
-    // other pairs.
-    if (const Pair pair = pair_of(series[a], series[b]);
-        pair.trained >= 2 && pair.diverged_first + pair.diverged_second == 0) {
-      found.emplace_back(pair.variance, static_cast<double>(pair.trained - 1));
+  std::vector<bool> counts(section.size());
+  for (const auto& [a, b] : all_pairs(section.size()))
+    // Pairs with a trial that did not train are left out, because their variance does not describe other pairs.
+    if (const Pair pair = pair_of(section[a], section[b]); pair.difference.n >= 2 && pair.all_trained()) {
+      found.emplace_back(pair.difference.variance(), static_cast<double>(pair.difference.n - 1));
       counts[a] = counts[b] = true;
     }
-  Prior prior;
-  if (found.empty()) return prior;
+  if (found.empty()) return;
+  const auto varying = std::ranges::count(counts, true);
+  // In a section with enough seeds, one series may have trials that did not train.
+  series = section[0].size() >= fewest_alone && varying + 1 == std::ssize(section) ? varying + 1 : varying;
   std::ranges::sort(found);
-  prior.smallest = 1e-5 * found[found.size() / 2].first;
+  smallest = 1e-5 * found[found.size() / 2].first;
   // Only the larger half counts: series that stay at chance have almost no variance, although other series vary.
   double all = 0, degrees_of_all = 0;
   for (std::size_t i = found.size() / 2; i < found.size(); ++i)
-    prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
-  prior.pooled_variance /= all;
-  for (const auto& [variance, d] : found) degrees_of_all += d;
-  const auto varying = static_cast<double>(std::ranges::count(counts, true));
+    pooled_variance += found[i].second * found[i].first, all += found[i].second;
+  pooled_variance /= all;
+  for (const auto& [of_pair, d] : found) degrees_of_all += d;
   // The degrees of freedom of a table of series and seeds.
-  prior.pooled_degrees = (varying - 1) * degrees_of_all / static_cast<double>(found.size());
-  if (found.size() < 3 || prior.smallest == 0) return prior;
+  pooled_degrees = static_cast<double>(varying - 1) * degrees_of_all / static_cast<double>(found.size());
+  if (found.size() < 3 || smallest == 0) return;
   // Smyth 2004, section 6.2: the moments of e = log s^2 - digamma(d/2) + log(d/2).
   const auto count = static_cast<double>(found.size());
   std::vector<double> e;
   double expected = 0;
-  for (const auto& [variance, d] : found) {
-    e.push_back(std::log(std::max(variance, prior.smallest)) - digamma(d / 2) + std::log(d / 2));
+  for (const auto& [of_pair, d] : found) {
+    e.push_back(std::log(std::max(of_pair, smallest)) - digamma(d / 2) + std::log(d / 2));
     expected += trigamma(d / 2) / count;
   }
   const double mean = std::accumulate(e.begin(), e.end(), 0.0) / count;
   double spread = -expected;
   for (const double x : e) spread += (x - mean) * (x - mean) / (count - 1);
   if (spread <= 0) {
-    prior.degrees = infinity;
-    prior.variance = std::exp(mean);
+    degrees = infinity;
+    variance = std::exp(mean);
   } else {
     const double half = inverse_trigamma(spread);
-    prior.degrees = 2 * half;
-    prior.variance = std::exp(mean + digamma(half) - std::log(half));
+    degrees = 2 * half;
+    variance = std::exp(mean + digamma(half) - std::log(half));
   }
-  return prior;
 }
-
-// The t statistic of a mean difference with each of the two variances (comparison.h).
-struct Evidence {
-  double t[2], degrees[2], error[2];
-
-  // The larger of the p values for the two variances. The result is 1 if a standard error is 0, as for exact ties, or
-  // if a t statistic is too small to be significant with any number of degrees of freedom.
-  double p() const {
-    if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95 || error[0] == 0 || error[1] == 0) return 1;
-    return std::max(two_sided(t[0], degrees[0]), two_sided(t[1], degrees[1]));
-  }
-  double half_width(double at, Bounds& bound) const {
-    return std::max(bound(at, degrees[0]) * error[0], bound(at, degrees[1]) * error[1]);
-  }
-};
-
-Evidence evidence_of(const Pair& pair, const Prior& prior) {
-  const auto n = static_cast<double>(pair.trained);
-  const double own = std::max(pair.variance, prior.smallest), d = n - 1;
-  const double moderated =
-      std::max(own, std::isinf(prior.degrees) ? prior.variance
-                                              : (prior.degrees * prior.variance + d * own) / (prior.degrees + d));
-  Evidence e{};
-  for (const auto& [i, variance, degrees] :
-       {std::tuple(0, moderated, std::min(prior.degrees + d, prior.pooled_degrees)),
-        {1, std::max(prior.pooled_variance, prior.smallest), prior.pooled_degrees}}) {
-    e.error[i] = std::sqrt(variance / n);
-    e.degrees[i] = degrees;
-    e.t[i] = e.error[i] > 0 ? pair.mean / e.error[i] : pair.mean == 0 ? 0 : infinity;
-  }
-  return e;
-}
-
-}  // namespace
 
 std::vector<std::pair<std::size_t, std::size_t>> against_first(std::size_t series) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -164,90 +239,111 @@ std::vector<std::pair<std::size_t, std::size_t>> all_pairs(std::size_t series) {
   return pairs;
 }
 
-std::vector<Difference> compare(const std::vector<Outcomes>& series,
-                                const std::vector<std::pair<std::size_t, std::size_t>>& family) {
-  for (const Outcomes& s : series)
-    check(s.size() == series[0].size(), "[compare] expected outcomes at the same seeds, got {} and {}",
-          series[0].size(), s.size());
-  const Prior prior = prior_of(series);
-  struct Judged {
-    std::size_t index;
-    std::int64_t trained = 0;
-    double p = 1;
-    Evidence evidence{};
-  };
-  std::vector<Difference> differences;
-  std::vector<Judged> judged;
-  for (const auto& [first, second] : family) {
-    const Pair pair = pair_of(series[first], series[second]);
-    Judged j{.index = differences.size(), .trained = pair.trained};
-    Difference d{.n = pair.n,
-                 .mean = pair.mean,
-                 .by_signs = pair.diverged_first + pair.diverged_second > 0,
-                 .better = pair.better,
-                 .worse = pair.worse,
-                 .diverged_first = pair.diverged_first,
-                 .diverged_second = pair.diverged_second};
-    if (pair.trained >= 2) {
-      j.evidence = evidence_of(pair, prior);
-      d.deviation = std::max(j.evidence.error[0], j.evidence.error[1]) * std::sqrt(static_cast<double>(pair.trained));
-    }
-    if (d.by_signs)
-      j.p = sign_test(d.better, d.worse);
-    else if (pair.trained >= fewest_pairs)
-      j.p = j.evidence.p();
-    differences.push_back(d);
-    judged.push_back(j);
+std::vector<Difference> judge_family(const std::vector<Contrast>& family, double level) {
+  std::vector<Losses> all;
+  std::vector<Hypothesis> losses, training;
+  for (const Contrast& c : family) {
+    check(c.first.size() == c.second.size(), "[compare] expected outcomes at the same seeds, got {} and {}",
+          c.first.size(), c.second.size());
+    const Pair pair = pair_of(c.first, c.second, c.margin);
+    const std::size_t index = all.size();
+    losses.push_back({index, all.emplace_back(losses_of(c, pair, level)).p});
+    if (pair.only_first + pair.only_second >= fewest_alone)
+      training.push_back({index, sign_test(pair.only_first, pair.only_second)});
   }
-  std::ranges::stable_sort(judged, {}, &Judged::p);
-
+  holm(training, level, [&](std::size_t index, double, bool decided) {
+    Difference& d = all[index].difference;
+    if (decided)
+      d.training =
+          d.trained_first > d.trained_second ? Difference::Training::more_often : Difference::Training::less_often;
+  });
   Bounds bound;
-  double at = level;
-  bool stopped = false;
-  for (std::size_t k = 0; k < judged.size(); ++k) {
-    const Judged& j = judged[k];
-    Difference& d = differences[j.index];
-    if (!stopped) at = level / static_cast<double>(judged.size() - k);
-    stopped = stopped || j.p > at;
-    const double half = d.by_signs || j.trained == 0 ? std::numeric_limits<double>::quiet_NaN()
-                        : j.trained >= fewest_pairs  ? j.evidence.half_width(at, bound)
-                                                     : infinity;
+  holm(losses, of_losses * level, [&](std::size_t index, double at, bool decided) {
+    auto& [d, e, p] = all[index];
+    double half = d.trained == 0 ? std::numeric_limits<double>::quiet_NaN() : infinity;
+    if (d.trained >= fewest_pairs) {
+      half = bound(e.count == 1 ? at : level, e.degrees[0]) * e.error[0];
+      for (int i = 1; i < e.count; ++i) half = std::max(half, bound(at, e.degrees[i]) * e.error[i]);
+    }
     d.low = d.mean - half, d.high = d.mean + half, d.level = at;
-    if (!stopped)
-      d.order = (d.by_signs ? d.better > d.worse : d.mean < 0) ? Difference::Order::lower : Difference::Order::higher;
-  }
+    if (decided) d.order = d.mean < 0 ? Difference::Order::lower : Difference::Order::higher;
+    if (d.low <= 0 && d.high >= 0) d.doubt = Difference::Doubt::none;  // the interval tells why
+  });
+  std::vector<Difference> differences;
+  for (const Losses& l : all) differences.push_back(l.difference);
   return differences;
 }
 
+std::vector<Difference> compare(const std::vector<Outcomes>& series,
+                                const std::vector<std::pair<std::size_t, std::size_t>>& family, double level) {
+  const Variances section(series);
+  std::vector<Contrast> contrasts;
+  for (const auto& [a, b] : family)
+    contrasts.push_back({.first = series[a], .second = series[b], .section = section});
+  return judge_family(contrasts, level);
+}
+
 std::int64_t pairs_needed(const Difference& d) {
+  const bool by_losses = d.trained >= 2;
+  const std::int64_t only_first = d.trained_first - d.trained, only_second = d.trained_second - d.trained;
   const auto decides = [&](std::int64_t n) {
-    if (!d.by_signs)
+    if (by_losses)
       return std::abs(d.mean) > student_t_quantile(1 - d.level / 2, static_cast<double>(n - 1)) * d.deviation /
                                     std::sqrt(static_cast<double>(n));
     const auto share = [&](std::int64_t part) {
       return std::llround(static_cast<double>(n * part) / static_cast<double>(d.n));
     };
-    return sign_test(share(d.better), share(d.worse)) <= d.level;
+    return sign_test(share(only_first), share(only_second)) <= d.level / of_losses;
   };
-  const bool may = d.by_signs ? d.better != d.worse : d.deviation > 0 && d.mean != 0;
+  const bool may = by_losses ? d.deviation > 0 && d.mean != 0 : only_first != only_second;
   if (!may || !decides(most_needed)) return 0;
   // The answer lies between `low` and `high`. For a sign test the answer is approximate, because shares of pairs are
   // rounded.
-  std::int64_t low = std::max(d.n, fewest_pairs - 1), high = most_needed;
+  std::int64_t low = by_losses ? std::max(d.trained, d.fewest - 1) : std::max(d.n, fewest_alone - 1), high = most_needed;
   while (high - low > 1) (decides((low + high) / 2) ? high : low) = (low + high) / 2;
   return high;
 }
 
+std::string to_string(Difference::Doubt doubt) {
+  switch (doubt) {
+    case Difference::Doubt::few_pairs:
+      return "fewer than four methods in the section, which need six pairs";
+    case Difference::Doubt::spread:
+      return "the two spreads differ too much to trust a mean";
+    case Difference::Doubt::signs:
+      return "the signs of the differences do not agree enough";
+    case Difference::Doubt::not_all:
+      return "a margin needs six seeds, all of them trained on both sides";
+    case Difference::Doubt::resolution:
+      return "below the resolution of the measure";
+    case Difference::Doubt::too_wide:
+      return "the margin is too wide: the control against itself under other draws cannot miss it";
+    case Difference::Doubt::none:
+      break;
+  }
+  return "";
+}
+
 std::string describe(const Difference& d) {
   if (d.n == 0) return "no pairs";
-  if (d.by_signs)
-    return fmt::format("better in {} of {} pairs, worse in {}; the first diverged in {}, the second in {}", d.better,
-                       d.n, d.worse, d.diverged_first, d.diverged_second);
-  const std::string by = fmt::format("{} by {:.3g}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean));
-  if (d.n < fewest_pairs) return fmt::format("{} in {}", by, d.n == 1 ? "one pair" : "two pairs");
-  const double sign = d.mean < 0 ? -1 : 1;
-  return fmt::format("{}, {:.4g} % interval {:.3g} to {:.3g}, {} pairs", by, 100 * (1 - d.level),
-                     std::min(sign * d.low, sign * d.high), std::max(sign * d.low, sign * d.high), d.n);
+  std::string text;
+  if (d.trained == 0) {
+    text = "no seed trained with both";
+  } else {
+    text = fmt::format("{} by {:.3g}{}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean),
+                       d.all_trained() ? "" : " where both train");
+    const double sign = d.mean < 0 ? -1 : 1;
+    text += d.trained < fewest_pairs
+                ? fmt::format(" in {}", d.trained == 1 ? "one pair" : "two pairs")
+                : fmt::format(", {:.4g} % interval {:.3g} to {:.3g}, {} pairs", 100 * (1 - d.level),
+                              std::min(sign * d.low, sign * d.high), std::max(sign * d.low, sign * d.high), d.trained);
+  }
+  if (d.training != Difference::Training::undecided)
+    text += d.training == Difference::Training::less_often ? "; trains less often" : "; trains more often";
+  text += fmt::format("; {} of {} and {} of {} seeds trained", d.trained_first, d.n, d.trained_second, d.n);
+  if (d.all_trained()) text += fmt::format(", up to {:.0f} % may still fail", 100 * may_fail(d.n, d.n));
+  if (d.doubt != Difference::Doubt::none) text += "; undecided: " + to_string(d.doubt);
+  return text;
 }
 
 }  // namespace plumb::lab

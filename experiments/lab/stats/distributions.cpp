@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/polygamma.hpp>
@@ -22,6 +23,7 @@ using Policy =
     bp::policy<bp::domain_error<bp::ignore_error>, bp::pole_error<bp::ignore_error>,
                bp::overflow_error<bp::ignore_error>, bp::evaluation_error<bp::ignore_error>, bp::promote_double<false>>;
 using StudentT = bm::students_t_distribution<double, Policy>;
+using FisherF = bm::fisher_f_distribution<double, Policy>;
 using Binomial = bm::binomial_distribution<double, Policy>;
 
 }  // namespace
@@ -32,6 +34,15 @@ double student_t_quantile(double p, double degrees) {
   check(p > 0 && p < 1 && degrees > 0,
         "[student_t_quantile] expected 0 < p < 1 and degrees > 0, got p = {}, degrees = {}", p, degrees);
   return quantile(StudentT(degrees), p);
+}
+
+double fisher_f_tail(double f, double numerator, double denominator) {
+  return cdf(complement(FisherF(numerator, denominator), f));
+}
+
+double upper_share(std::int64_t hits, std::int64_t trials, double confidence) {
+  check(0 <= hits && hits < trials, "[upper_share] expected 0 <= hits < trials, got {} of {}", hits, trials);
+  return Binomial::find_upper_bound_on_p(static_cast<double>(trials), static_cast<double>(hits), 1 - confidence);
 }
 
 double sign_test(std::int64_t wins, std::int64_t losses) {

@@ -1,6 +1,7 @@
 #include "experiments/lab/stats/outcome.h"
 
 #include <cmath>
+#include <limits>
 
 namespace plumb::lab {
 
@@ -19,6 +20,11 @@ std::uint64_t TrialResult::seed() const { return static_cast<std::uint64_t>(poin
 std::optional<double> TrialResult::value(std::string_view name) const {
   const double v = name == "steps" ? static_cast<double>(steps) : name == "seconds" ? seconds : value_of(values, name);
   return std::isfinite(v) ? std::optional(v) : std::nullopt;
+}
+
+double TrialResult::outcome(std::string_view name) const {
+  if (status == Status::diverged || status == Status::hopeless) return std::numeric_limits<double>::infinity();
+  return status == Status::failed ? unknown : value(name).value_or(unknown);
 }
 
 std::optional<std::int64_t> TrialResult::diverged_at() const {

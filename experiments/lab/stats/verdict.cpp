@@ -35,38 +35,48 @@ std::string listed(const std::vector<std::string>& names) {
 using Cell = std::map<std::uint64_t, const TrialResult*>;
 using ByRate = std::map<double, Cell>;
 
-bool has_ended(const TrialResult& a) {
-  return a.status != Status::failed && (a.status != Status::ok || a.value("train_loss"));
-}
+// An order of points, for maps.
+struct LabelOrder {
+  bool operator()(const Point& a, const Point& b) const { return a.label() < b.label(); }
+};
 
-// The outcome (comparison.h) of the trial at a seed. The outcome is unknown if there is no trial or if the trial
-// failed.
-double outcome_at(const Cell& cell, std::uint64_t seed) {
-  const auto trial = cell.find(seed);
-  if (trial == cell.end() || !has_ended(*trial->second)) return unknown;
-  return trial->second->status == Status::ok ? *trial->second->value("train_loss") : infinity;
-}
-
-Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds,
-                     const Judging& how) {
-  Standing s{.method = method};
-  std::vector<double> finite;
+// The training losses of a cell at the seeds, as outcomes. A trial that ended ok without a training loss has none.
+Outcomes losses_of(const Cell& cell, const std::vector<std::uint64_t>& seeds) {
+  Outcomes losses;
   for (const std::uint64_t seed : seeds) {
-    const double outcome = outcome_at(cell, seed);
-    s.losses.push_back(outcome);
-    if (std::isnan(outcome)) continue;
-    ++s.seeds;
-    const Status status = cell.at(seed)->status;
-    s.diverged += status == Status::diverged, s.stopped += status == Status::hopeless;
-    if (std::isfinite(outcome)) finite.push_back(outcome);
+    const auto trial = cell.find(seed);
+    losses.push_back(trial == cell.end() ? unknown : trial->second->outcome("train_loss"));
   }
-  s.loss = summarize(finite);
-  s.near_chance = near_chance(s.loss, how.classes);
+  return losses;
+}
+
+Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds) {
+  Standing s{.method = method, .losses = losses_of(cell, seeds)};
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    if (std::isnan(s.losses[i])) continue;
+    ++s.seeds;
+    const Status status = cell.at(seeds[i])->status;
+    s.diverged += status == Status::diverged, s.stopped += status == Status::hopeless;
+  }
   return s;
 }
 
+// Decides which seeds of the standings trained.
+void judge_training(std::vector<Standing>& standings, double chance) {
+  std::vector<Outcomes> losses;
+  for (const Standing& s : standings) losses.push_back(s.losses);
+  const std::vector<Outcomes> judged = with_failures(losses, chance);
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    Standing& s = standings[i];
+    s.judged = judged[i];
+    s.trained = std::ranges::count_if(s.judged, [](double loss) { return std::isfinite(loss); });
+    s.loss = summarize(s.trained > 0 ? s.judged : s.losses);
+    s.near_chance = s.trained == 0 && s.loss.n > 0;
+  }
+}
+
 std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
-                               std::vector<std::pair<std::size_t, std::size_t>> family) {
+                               std::vector<std::pair<std::size_t, std::size_t>> family, double level) {
   std::erase_if(family,
                 [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
   // Only tested methods contribute to the variances.
@@ -75,11 +85,11 @@ std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
   for (std::size_t i = 0; i < standings.size(); ++i) {
     if (standings[i].untested) continue;
     condition[i] = series.size();
-    series.push_back(standings[i].losses);
+    series.push_back(standings[i].judged);
   }
   std::vector<std::pair<std::size_t, std::size_t>> among;
   for (const auto& [a, b] : family) among.emplace_back(condition[a], condition[b]);
-  const std::vector<Difference> differences = compare(series, among);
+  const std::vector<Difference> differences = compare(series, among, level);
   std::vector<JudgedPair> pairs;
   for (std::size_t k = 0; k < family.size(); ++k) pairs.push_back({family[k].first, family[k].second, differences[k]});
   return pairs;
@@ -90,7 +100,9 @@ Difference turned(Difference d) {
   d.order = d.order == Order::lower ? Order::higher : d.order == Order::higher ? Order::lower : d.order;
   d.mean = -d.mean;
   d.low = -std::exchange(d.high, -d.low);
-  std::swap(d.better, d.worse), std::swap(d.diverged_first, d.diverged_second);
+  using enum Difference::Training;
+  d.training = d.training == more_often ? less_often : d.training == less_often ? more_often : d.training;
+  std::swap(d.trained_first, d.trained_second);
   return d;
 }
 
@@ -107,32 +119,50 @@ std::string loss_of(const Standing& s) {
   return fmt::format("{:.3f} (n = {})", s.loss.mean, s.loss.n);
 }
 
-// The name of a method without a verdict, with the number of seeds needed: "post (about 5 seeds would decide)".
+// The name of a method without a verdict, with the number of seeds needed or the reason: "post (about 5 seeds would
+// decide)".
 std::string undecided(const Standing& s, const Difference& d) {
-  const std::string& method = s.method;
+  if (d.doubt != Difference::Doubt::none) return fmt::format("{} ({})", s.method, to_string(d.doubt));
   const bool chosen = s.rate.has_value();  // if a rate was chosen, only some of the seeds are judged
   const std::int64_t needed = pairs_needed(d);
-  return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "")
-                    : method;
+  return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", s.method, needed, chosen ? "judged " : "")
+                    : s.method;
 }
 
 // The comparisons with the control in words. Empty if there are no comparisons.
 std::string against_control(const Condition& condition) {
-  std::vector<std::string> lower, higher, none;
+  using Training = Difference::Training;
+  std::vector<std::string> lower, higher, less_often, more_often, none;
   for (const auto& [first, second, d] : condition.against_control) {
     if (d.n < 2) continue;  // sentence() already says that one seed gives no interval
     const std::string& method = condition.standings[first].method;
-    if (d.order == Order::undecided)
+    if (d.order != Order::undecided) (d.order == Order::lower ? lower : higher).push_back(method);
+    if (d.training != Training::undecided)
+      (d.training == Training::less_often ? less_often : more_often).push_back(method);
+    if (d.order == Order::undecided && d.training == Training::undecided)
       none.push_back(undecided(condition.standings[first], d));
-    else
-      (d.order == Order::lower ? lower : higher).push_back(method);
   }
   std::vector<std::string> parts;
-  if (!lower.empty()) parts.push_back(fmt::format("{} {} lower", listed(lower), lower.size() == 1 ? "is" : "are"));
-  if (!higher.empty()) parts.push_back(fmt::format("{} {} higher", listed(higher), higher.size() == 1 ? "is" : "are"));
+  const auto add = [&](const std::vector<std::string>& some, const char* one, const char* several) {
+    if (!some.empty()) parts.push_back(fmt::format("{} {}", listed(some), some.size() == 1 ? one : several));
+  };
+  add(lower, "is lower", "are lower"), add(higher, "is higher", "are higher");
+  add(less_often, "trains less often", "train less often"), add(more_often, "trains more often", "train more often");
   if (!none.empty()) parts.push_back("no verdict on " + listed(none));
   if (parts.empty()) return "";
   return fmt::format(" Against {}: {}.", condition.standings.front().method, fmt::join(parts, "; "));
+}
+
+// What the seeds say about further seeds: how many may still fail although all of these trained.
+std::string may_fail_words(const std::vector<Standing>& standings) {
+  std::int64_t seeds = 0;
+  for (const Standing& s : standings) {
+    if (s.trained < s.seeds || s.seeds == 0 || (seeds > 0 && s.seeds != seeds)) return "";
+    seeds = s.seeds;
+  }
+  return seeds < 2 ? ""
+                   : fmt::format(" {} of {} seeds of each method trained; up to {:.0f} % may still fail.", seeds, seeds,
+                                 100 * may_fail(seeds, seeds));
 }
 
 // The comparisons of the best method with the others in words, for a condition without a control.
@@ -161,6 +191,26 @@ bool near_chance(const Summary& training_loss, std::int64_t classes) {
   return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance_loss(classes);
 }
 
+std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Judging& how) {
+  const double chance = chance_loss(how.classes);
+  std::map<std::pair<std::int64_t, double>, std::map<Point, Outcomes, LabelOrder>> sections;
+  const auto section_of = [&](const TrialResult& a) { return std::pair(a.depth(), how.own_rates ? 0 : a.lr()); };
+  for (const TrialResult& a : trials)
+    sections[section_of(a)][a.point.without("seed")].push_back(a.outcome("train_loss"));
+  std::map<std::pair<std::int64_t, double>, std::optional<TrainingGap>> gaps;
+  for (const auto& [section, series] : sections) {
+    std::vector<Outcomes> losses;
+    for (const auto& [point, outcomes] : series) losses.push_back(outcomes);
+    gaps[section] = training_gap(losses, chance);
+  }
+  std::vector<bool> trained;
+  for (const TrialResult& a : trials) {
+    const double loss = a.outcome("train_loss");
+    trained.push_back(std::isnan(loss) ? a.status == Status::ok : has_trained(loss, chance, gaps[section_of(a)]));
+  }
+  return trained;
+}
+
 std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how,
                                   const std::vector<ClaimedPair>& claimed) {
   if (how.off || !has_training_losses(trials)) return {};
@@ -179,6 +229,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
   for (const TrialResult& a : trials) table[{a.depth(), a.method}][how.own_rates ? 0 : a.lr()][a.seed()] = &a;
 
+  const double level = level_of_look(how.look);
   struct Shallow {
     std::int64_t depth;
     bool trained;
@@ -197,22 +248,23 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
         if (cell == table.end()) continue;
         const auto at_rate = cell->second.find(rate);
         if (at_rate == cell->second.end()) continue;
-        Standing s = standing_of(method, at_rate->second, judging, how);
+        Standing s = standing_of(method, at_rate->second, judging);
         if (how.own_rates) s.rate = at_rate->second.begin()->second->lr();
-        s.shallowest = depth;
-        if (s.seeds > 0) {
-          const Shallow& first =
-              shallow.try_emplace({method, rate}, Shallow{depth, s.loss.n > 0 && !s.near_chance}).first->second;
-          s.shallowest = first.depth;
-          s.untested = s.near_chance && !first.trained && depth > first.depth;
-        }
         condition.standings.push_back(std::move(s));
+      }
+      judge_training(condition.standings, chance_loss(how.classes));
+      for (Standing& s : condition.standings) {
+        s.shallowest = depth;
+        if (s.seeds == 0) continue;
+        const Shallow& first = shallow.try_emplace({s.method, rate}, Shallow{depth, s.trained > 0}).first->second;
+        s.shallowest = first.depth;
+        s.untested = s.near_chance && !first.trained && depth > first.depth;
       }
       if (condition.standings.empty()) continue;
       condition.has_control = condition.standings.front().method == how.control;
       if (condition.has_control)
-        condition.against_control = judged(condition.standings, against_first(condition.standings.size()));
-      condition.pairs = judged(condition.standings, all_pairs(condition.standings.size()));
+        condition.against_control = judged(condition.standings, against_first(condition.standings.size()), level);
+      condition.pairs = judged(condition.standings, all_pairs(condition.standings.size()), level);
       for (const ClaimedPair& claim : claimed)
         if (claim.depth == depth && claim.rate == rate)
           for (std::vector<JudgedPair>* pairs : {&condition.against_control, &condition.pairs})
@@ -239,13 +291,16 @@ std::string sentence(const Condition& condition, const Judging& how) {
      : s.stopped > 0  ? stopped
                       : unfinished)
         .push_back(&s);
+    if (const std::int64_t others = s.seeds - s.trained - s.diverged - s.stopped; s.trained > 0 && others > 0)
+      partly.push_back(fmt::format("{} did not train in {} of {} seeds", s.method, others, s.seeds));
     if (s.loss.n > 0 && s.diverged > 0)
       partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
     if (s.loss.n > 0 && s.stopped > 0)
       partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
   }
   std::string text = condition.depth > 0 ? fmt::format("At depth {}", condition.depth) : "Among all trials";
-  if (condition.rate) text += fmt::format(" and lr {}", *condition.rate);
+  if (const std::optional<double> rate = condition.rate ? condition.rate : condition.shared_rate)
+    text += fmt::format(" {} lr {}", condition.depth > 0 ? "and" : "at", *rate);
   text += ",";
   std::string against = against_control(condition);
   if (trained.empty()) {
@@ -254,7 +309,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
   } else {
     // A method that lost a seed ranks below all methods that lost none.
     const auto best = *std::ranges::min_element(
-        trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
+        trained, {}, [](const Standing* s) { return std::pair(s->seeds - s->trained, s->loss.mean); });
     text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") +
             "to a training loss of " + loss_of(*best);
     if (best->rate) text += fmt::format(" at lr {}", *best->rate);
@@ -279,25 +334,29 @@ std::string sentence(const Condition& condition, const Judging& how) {
   if (!partly.empty()) rest.push_back(listed(partly));
   if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
   for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
-  return text + "." + (condition.standings.size() > 1 ? against : "");
+  if (condition.standings.size() < 2) return text + ".";
+  return text + "." + against + may_fail_words(condition.standings);
 }
 
 std::string comparisons_csv(const std::vector<Condition>& conditions) {
-  CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs",
-                  "better", "worse", "diverged_first", "diverged_second", "needed", "lr_first", "lr_second"});
-  constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
+  CsvTable table({"depth", "lr", "family", "first", "second", "order", "training", "difference", "low", "high", "level",
+                  "pairs", "trained", "trained_first", "trained_second", "doubt", "needed", "lr_first", "lr_second"});
+  constexpr std::string_view orders[] = {"undecided", "lower", "higher"},
+                             trainings[] = {"undecided", "more often", "less often"};
   for (const Condition& condition : conditions)
     for (const auto& [family, pairs] :
          {std::pair(std::string_view("control"), &condition.against_control), {"pairs", &condition.pairs}})
       for (const auto& [a, b, d] : *pairs) {
-        const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
+        const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.trained;
         table.cell(condition.depth)
             .cell(condition.rate ? *condition.rate : condition.shared_rate.value_or(unknown))
             .cell(family);
         table.cell(std::string_view(condition.standings[a].method))
             .cell(std::string_view(condition.standings[b].method));
-        table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
-        table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
+        table.cell(orders[static_cast<int>(d.order)]).cell(trainings[static_cast<int>(d.training)]);
+        table.cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
+        table.cell(d.trained).cell(d.trained_first).cell(d.trained_second);
+        table.cell(std::string_view(to_string(d.doubt)));
         table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
         for (const std::size_t side : {a, b}) table.cell(condition.standings[side].rate.value_or(unknown));
         table.end_row();

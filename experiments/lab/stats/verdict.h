@@ -8,11 +8,9 @@
 #include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
+#include "experiments/lab/stats/trained.h"
 
 namespace plumb::lab {
-
-// A mean training loss of at least this share of ln(classes) counts as "near chance".
-inline constexpr double near_chance_share = 0.95;
 
 // Whether a mean training loss is near the loss of random guessing among `classes` classes.
 bool near_chance(const Summary& training_loss, std::int64_t classes);
@@ -33,18 +31,25 @@ struct Judging {
   bool off = false;
   std::vector<Reference> references = {};  // reference levels of values
   std::optional<double> rate = {};         // the learning rate of all trials, if no axis has learning rates
+  std::int64_t look = 1;  // how often the seeds were judged, this time included (level_of_look)
+  // The texts of the claims that were stated when the study folder was made; no value if the folder does not say.
+  std::optional<std::vector<std::string>> planned_claims = {};
+  std::int64_t validation_images = 0;  // number of images of an evaluation; 0: unknown
 };
+
+// For each trial, whether it trained (trained.h). The trials at one depth and one learning rate are a section; with
+// Judging::own_rates, all trials at one depth are. A trial without a training loss trained if it ended ok.
+std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Judging& how);
 
 // The results of a method under one condition.
 struct Standing {
   std::string method;
-  // The training losses at the judged seeds, as outcomes (comparison.h). Trials that were stopped as hopeless count as
-  // diverged.
-  Outcomes losses = {};
-  Summary loss = {};  // summary of the finite losses
-  // Numbers of trials that diverged, that were stopped as hopeless, and that have an outcome.
-  std::int64_t diverged = 0, stopped = 0, seeds = 0;
-  bool near_chance = false;
+  Outcomes losses = {};  // the training losses at the judged seeds; infinite for a diverged or hopeless trial
+  Outcomes judged = {};  // the same, and infinite for each trial that did not train
+  Summary loss = {};     // summary of the losses that trained, or of all finite losses if no seed trained
+  // Numbers of trials that diverged, that were stopped as hopeless, that trained, and that have an outcome.
+  std::int64_t diverged = 0, stopped = 0, trained = 0, seeds = 0;
+  bool near_chance = false;  // whether there are finite losses, but no seed trained
   // The smallest depth at which the method has outcomes at this learning rate.
   std::int64_t shallowest = 0;
   // Whether the method is near chance at this depth and already did not train at a smaller depth. The result then says
@@ -70,8 +75,8 @@ struct Condition {
   std::vector<JudgedPair> pairs = {};            // all pairs of tested methods; judged as one family
 };
 
-// The verdict of a claim on two methods under one condition. The claim was stated before the trials ran, so the claim
-// is judged as a family of one. The verdict of the claim replaces the verdict on this pair in the families of the
+// The verdict of a claim on two methods under one condition. Claims are a family of their own (claims.h). The verdict of
+// the claim replaces the verdict on this pair in the families of the
 // condition.
 struct ClaimedPair {
   std::string first, second;

@@ -146,7 +146,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
   std::vector<Point> judged = sweep.named();
   std::erase_if(judged, is_of_search);
-  judge_all(r, plan.claims(), judged, study.has_own_rates() ? without_rates(r.records) : r.records);
+  judge_all(r, plan.claims(), judged);
   for (const Output& output : study.outputs)
     if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
   if (study.has_own_rates()) r.sections.push_back(section_of_rates(study, r.rates));

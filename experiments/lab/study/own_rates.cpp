@@ -425,17 +425,6 @@ Section section_of_rates(const StudyDeclaration& study, const std::vector<RateCh
           search->seed, search->start, rule));
 }
 
-std::vector<Record> without_rates(const std::vector<Record>& records) {
-  std::vector<Record> all;
-  for (const Record& record : records)
-    all.push_back({.point = record.point.without("lr"),
-                   .status = record.status,
-                   .steps = record.steps,
-                   .seconds = record.seconds,
-                   .values = record.values});
-  return all;
-}
-
 std::string rule_for_rates(const std::string& settings) {
   const Json s = Json::parse(settings);
   if (s.value("best_lr", false)) return "--best-lr";

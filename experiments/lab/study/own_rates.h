@@ -51,9 +51,6 @@ std::string plan_of_search(const StudyDeclaration& study, const std::vector<Poin
 std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials);
 // The table of these rates, with a caption that says how they were chosen.
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates);
-// The records without the learning rate in their points, so that methods at their own rates form pairs.
-std::vector<Record> without_rates(const std::vector<Record>& records);
-
 // How a study with these settings of run.json chooses learning rates, in words. Studies with different rules cannot be
 // merged.
 std::string rule_for_rates(const std::string& settings);
