@@ -123,6 +123,7 @@ int passport(int argc, const char* const* argv) {
   study.options().steps = 0;
   study.optimization().lr = 3e-3;  // the same learning rate as in depth_stability
   study.takes({.least_steps = 0});
+  study.judging().off = true;  // passports describe networks at one learning rate, and compare no losses
   Cli& cli = study.cli();
   cli.section("Passport");
   cli.option("--every", &o.every, "Number of steps between two passports during training").at_least(1);

@@ -386,8 +386,8 @@ TEST_CASE("printed settings can be read back and lists and dry runs go to stdout
   for (const std::string& gate : nn::method_names()) CHECK_THAT(list.out, contains(gate));
   CHECK(runs_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
   const Finished dry =
-      run(folder.path(),
-          program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
+      run(folder.path(), program("depth_stability") +
+                             " --gates all --depths 6,24,48 --seeds 0..2,7 --at-lr 3e-3 --dim 8 --batch 4 --dry-run");
   const auto runs = static_cast<int>(nn::method_names().size()) * 3 * 4;
   CHECK(runs_of(dry.out) == runs);
   CHECK_THAT(dry.out, contains(std::to_string(runs) +
@@ -485,25 +485,40 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
   CHECK(only_loss("stages") != only_loss("stages-recipe"));
 }
 
-TEST_CASE("the options --control and --best-lr change the report without new trials") {
+TEST_CASE("the option --control changes the report without new trials") {
   const TemporaryFolder folder;
   const std::string command =
-      small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";
+      small + "--gates pre,post,layerscale --depths 1,2 --at-lr 1e-3,3e-3 --seeds 0..3 --pool mean ";
   REQUIRE(run(folder.path(), command + "--out a").status == 0);
   CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2 and lr 0.003,") && contains("<h2>Against pre</h2>"));
   const std::string csv = slurp(folder / "a/comparisons.csv");
   CHECK(std::count(csv.begin(), csv.end(), '\n') ==
         1 + 2 * (2 + 3));  // no network trains here, so methods are not compared at depth 2
   const std::string ledger = slurp(folder / "a/ledger.jsonl");
-  const Finished f = run(folder.path(), command + "--control post --best-lr --resume --out a");
+  const Finished f = run(folder.path(), command + "--control post --resume --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(slurp(folder / "a/report.html"),
-             contains("At depth 2,") && contains("Seed 0 chose each method") && contains("<h2>Against post</h2>"));
-  CHECK_THAT(slurp(folder / "a/comparisons.csv"), contains("\n1,,control,pre,post,"));
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("<h2>Against post</h2>"));
   CHECK(slurp(folder / "a/ledger.jsonl") == ledger);
   CHECK_THAT(run(folder.path(), small + "--control prr").err, contains("did you mean 'pre'?"));
-  CHECK_THAT(run(folder.path(), small + "--lrs 1e-3 --best-lr").err, contains("--best-lr"));
+}
+
+TEST_CASE("shards of methods at their own learning rates merge only with folders of the same rule") {
+  const TemporaryFolder folder;
+  const std::string command = small + "--gates pre,layerscale --depths 1 ", merge = program("merge") + " ";
+  for (const std::string more :
+       {"--seeds 0..3 --out whole", "--seeds 0..3 --shard 1/2 --out s1", "--seeds 0..3 --shard 2/2 --out s2",
+        "--seeds 1..4 --shard 2/2 --out later", "--seeds 0..3 --at-lr 3e-3 --shard 2/2 --out at"})
+    REQUIRE(run(folder.path(), command + more).status == 0);
+  const Finished merged = run(folder.path(), merge + "s1 s2 --out m");
+  INFO(merged.err);
+  REQUIRE(merged.status == 0);
+  CHECK(deterministic(slurp(folder / "m/results.csv")) == deterministic(slurp(folder / "whole/results.csv")));
+  CHECK(slurp(folder / "m/rates.csv") == slurp(folder / "whole/rates.csv"));
+  CHECK_THAT(run(folder.path(), merge + "s1 later --out x").err,
+             contains("the source of the learning rates is a search by seed 0 in the first and a search by seed 1 in "
+                      "the second"));
+  CHECK_THAT(run(folder.path(), merge + "s1 at --out x").err, contains("the same rates for all methods in the second"));
 }
 
 TEST_CASE("every kind of dropping and dtype and device and init runs and --json prints JSON") {
