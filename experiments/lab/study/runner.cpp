@@ -125,8 +125,8 @@ int run_study(const StudyDeclaration& study) {
   plan.check_for(setup.data.train);
   announce(study, setup.data.train, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return TrialEnvironment{options,     setup.data,       setup.normalization, folder,
-                            code_hash(), setup.arithmetic, study.by_point,      progress};
+    return TrialEnvironment{options,        setup.data, setup.normalization, folder, code_hash(), setup.arithmetic,
+                            study.by_point, progress,   study.loss_levels};
   };
   if (options.mode() == Mode::dry_run) {
     StudyFolder::check_beforehand(study.cli, options);

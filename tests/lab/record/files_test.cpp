@@ -40,6 +40,7 @@ Columns documented() {
 // studies have.
 std::string general(const std::string& name) {
   if (name == "gate" || name == "size") return "<axis>";
+  if (name.starts_with("steps_to_")) return "steps_to_<loss>";
   return name == "own" ? "<value>" : name;
 }
 
@@ -84,6 +85,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     s.axis<int>("--depths", {1, 2}, "Depths");
     s.axis<double>("--lrs", {1e-3, 3e-3}, "Rates");
     s.judging().control = "pre";
+    s.steps_to(2.5);
     s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}).at({{"depth", 1}}));
     s.file("layers.csv", layers_csv);
     s.section([](const StudyResults& r) {
