@@ -51,6 +51,22 @@ std::string united(const StudyDescription& a, const StudyDescription& b) {
   return settings.dump();
 }
 
+// Unites the claims and the looks of two folders. A claim that one folder does not have was not stated before all
+// trials, so only the claims of both folders stay. The longer list of looks counts. If one folder does not say, the
+// result does not say.
+void unite_plans(StudyDescription& merged, const StudyDescription& other) {
+  if (merged.claims && other.claims)
+    std::erase_if(*merged.claims, [&](const std::string& claim) {
+      return std::ranges::find(*other.claims, claim) == other.claims->end();
+    });
+  else
+    merged.claims.reset();
+  if (merged.looks.empty() || other.looks.empty()) return merged.looks.clear();
+  const std::vector<std::int64_t> seeds = merged.looks.back();
+  if (other.looks.size() > merged.looks.size()) merged.looks = other.looks;
+  for (const auto& further : {seeds, other.looks.back()}) merged.add_seeds(further, false);
+}
+
 // The record as JSON, without times.
 std::string timeless(Record record) {
   record.seconds = 0;
@@ -90,7 +106,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
       if (!merged)
         merged = run;
       else
-        check_same(folders.front(), *merged, folder, run);
+        check_same(folders.front(), *merged, folder, run), unite_plans(*merged, run);
       merged->settings = united(*merged, run);
       for (const std::string& code : run.accepted_code)
         if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end())

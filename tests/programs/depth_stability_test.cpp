@@ -4,7 +4,9 @@
 #include <set>
 #include <tuple>
 
+#include "core/atomic_file.h"
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/record/study_description.h"
 #include "nn/gates/gate.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
@@ -183,9 +185,35 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
   CHECK(deterministic(slurp(folder / "m/results.csv")) == deterministic(slurp(folder / "whole/results.csv")));
   for (const std::string file : {"metrics.jsonl", "layers.csv"})
     CHECK(slurp(folder / ("m/" + file)) == slurp(folder / ("whole/" + file)));
+  using Looks = std::vector<std::vector<std::int64_t>>;
+  const auto description = [&](const std::string& out) {
+    return lab::StudyDescription::parse(slurp(folder / (out + "/run.json")), out);
+  };
+  CHECK(description("m").claims == description("s1").claims);
+  CHECK(description("m").looks == Looks{{0}});
   // A merged folder is a study folder, and can be extended with further trials.
   REQUIRE(run(folder.path(), command + "--seeds 0..1 --resume --out m").status == 0);
   CHECK(rows_of(slurp(folder / "m/results.csv")).size() == 12);
+  CHECK(description("m").looks == Looks{{0}, {0, 1}});
+  // Only the claims of both folders stay, and the longer list of looks counts.
+  const auto merged_with = [&](const std::optional<std::vector<std::string>>& claims, const Looks& looks) {
+    for (const auto& [out, first] : {std::pair("p1", true), {"p2", false}}) {
+      REQUIRE(run(folder.path(), fmt::format("rm -rf merged {0} && cp -r {1} {0}", out, first ? "s1" : "s2")).status ==
+              0);
+      lab::StudyDescription d = description(out);
+      d.claims = first ? std::vector<std::string>{"one", "two"} : claims;
+      d.looks = first ? Looks{{0, 5}} : looks;
+      write_file_atomically(folder / (std::string(out) + "/run.json"), d.text());
+    }
+    REQUIRE(run(folder.path(), merge + " p1 p2 --out merged").status == 0);
+    return description("merged");
+  };
+  lab::StudyDescription united = merged_with(std::vector<std::string>{"two", "three"}, {{0}, {0, 7}});
+  CHECK(united.claims == std::vector<std::string>{"two"});
+  CHECK(united.looks == Looks{{0}, {0, 7, 5}});
+  united = merged_with(std::nullopt, {});
+  CHECK(united.claims == std::nullopt);
+  CHECK(united.looks.empty());
 
   const auto refused = [&](const std::string& arguments) {
     const Finished f = run(folder.path(), merge + " " + arguments);

@@ -26,7 +26,8 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   const std::string ledger = slurp(folder / "kept/a.jsonl"), description = slurp(folder / "kept/a.json");
   CHECK(std::ranges::count(ledger, '\n') == 8);
   CHECK_THAT(ledger, !contains("grad_norm") && contains("train_loss"));
-  CHECK_THAT(description, contains("\"program\": \"norm_placement\"") && !contains(folder.path().string()));
+  CHECK_THAT(description, contains("\"program\": \"norm_placement\"") && !contains(folder.path().string()) &&
+                              contains("\"looks\": [") && contains("\"claims\": ["));
   const std::string tables = slurp(folder / "runs/a/results.md");
   CHECK_THAT(tables, contains("Where should the norm be") && contains("| claim | source | verdict | why |"));
   fs::remove_all(folder / "runs");

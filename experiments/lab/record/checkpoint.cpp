@@ -38,7 +38,8 @@ void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& 
                                       {"machine", c.machine},
                                       {"step", std::to_string(c.step)},
                                       {"record", to_json(c.record)},
-                                      {"recent", recent.dump()}}};
+                                      {"recent", recent.dump()},
+                                      {"reached", Json(c.reached).dump()}}};
   content.metadata["sum"] = checksum(content.tensors, content.metadata);
   nn::write_safetensors(file, content);
 }
@@ -63,6 +64,7 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
                       .record = record_from_json(field("record"))};
     for (const Json& loss : Json::parse(field("recent")))
       c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
+    c.reached = Json::parse(field("reached")).get<std::map<double, std::int64_t>>();
     c.tensors = std::move(content.tensors);
     return c;
   } catch (const Json::exception& e) {

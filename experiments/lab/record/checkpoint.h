@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -13,12 +14,13 @@ namespace plumb::lab {
 
 // The state of a trial between two steps.
 struct TrialCheckpoint {
-  std::string key, code;           // key of the trial and hash of the code, as in LedgerEntry
-  std::string machine = {};        // the machine that has computed the trial so far
-  std::int64_t step = 0;           // number of the next step
-  Record record = {};              // the record of the trial up to `step`
-  std::deque<double> recent = {};  // the value of DivergenceWatch::recent()
-  nn::NamedTensors tensors = {};   // have the names "model.*", "optimizer.*", "ema.*"
+  std::string key, code;                        // key of the trial and hash of the code, as in LedgerEntry
+  std::string machine = {};                     // the machine that has computed the trial so far
+  std::int64_t step = 0;                        // number of the next step
+  Record record = {};                           // the record of the trial up to `step`
+  std::deque<double> recent = {};               // the value of DivergenceWatch::recent()
+  std::map<double, std::int64_t> reached = {};  // the value of LossLevels::reached()
+  nn::NamedTensors tensors = {};                // have the names "model.*", "optimizer.*", "ema.*"
 };
 
 // Writes a checkpoint. Throws Error if the file cannot be written; an earlier file of this name then stays unchanged.

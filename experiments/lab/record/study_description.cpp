@@ -1,5 +1,6 @@
 #include "experiments/lab/record/study_description.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "experiments/lab/console.h"
@@ -17,7 +18,22 @@ std::optional<LinearModel> linear_from(const Json& data) {
                      .val_accuracy = linear.at("val_accuracy")};
 }
 
+std::optional<std::vector<std::string>> claims_from(const Json& run) {
+  if (!run.contains("claims")) return std::nullopt;
+  return run["claims"].get<std::vector<std::string>>();
+}
+
 }  // namespace
+
+void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool finished) {
+  if (looks.empty()) return;
+  std::vector<std::int64_t> all = looks.back();
+  for (const std::int64_t seed : seeds)
+    if (std::ranges::find(all, seed) == all.end()) all.push_back(seed);
+  if (all.size() == looks.back().size()) return;
+  if (finished) looks.emplace_back();
+  looks.back() = std::move(all);
+}
 
 std::string StudyDescription::text() const {
   const ImageSet& images = facts.data.images;
@@ -34,6 +50,7 @@ std::string StudyDescription::text() const {
             {{"name", facts.data.name},
              {"validation_is", facts.data.validation_is},
              {"hash", facts.data.hash},
+             {"validation_images", facts.data.validation_images},
              {"image", {images.channels, images.height, images.width}},
              {"classes", images.classes}}},
            {"started", started},
@@ -43,6 +60,8 @@ std::string StudyDescription::text() const {
   if (const auto& linear = facts.data.linear)
     run["data_facts"]["linear_model"] = {
         {"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
+  if (claims) run["claims"] = *claims;
+  if (!looks.empty()) run["looks"] = looks;
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
   return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -70,14 +89,17 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                                           .height = image.at(1),
                                           .width = image.at(2),
                                           .classes = data.at("classes")},
-                               .linear = linear_from(data)},
+                               .linear = linear_from(data),
+                               .validation_images = data.value("validation_images", std::int64_t{0})},
                       .code = run.at("code"),
                       .outputs = run.at("outputs")},
             .command_line = run.at("command_line"),
             .started = run.at("started"),
             .settings = run.at("settings").dump(),
             .fixed = run.at("fixed"),
-            .accepted_code = run.value("accepted_code", std::vector<std::string>())};
+            .accepted_code = run.value("accepted_code", std::vector<std::string>()),
+            .claims = claims_from(run),
+            .looks = run.value("looks", std::vector<std::vector<std::int64_t>>())};
   } catch (const Json::exception& e) {
     throw UsageError(fmt::format("{} does not describe a study ({}); choose another --out", file, e.what()));
   }

@@ -1,6 +1,7 @@
 // run.json, the description of a study folder: the program, data and settings of the study.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,7 @@ struct DataFacts {
   std::string hash = {};                   // hash of the images and labels
   ImageSet images = {};                    // has only the sizes and the number of classes
   std::optional<LinearModel> linear = {};  // the results of a linear model on the data, if known
+  std::int64_t validation_images = 0;      // number of validation images that an evaluation uses; 0: unknown
 };
 
 // The part of run.json that does not depend on the call: run.json without the settings and the facts about the call.
@@ -41,6 +43,9 @@ struct StudyFacts {
   DataFacts data = {};
   std::string code = {};                  // the value of code_hash()
   std::vector<std::string> outputs = {};  // further files that this experiment writes
+  // The texts of the claims of this call, from which a new folder takes StudyDescription::claims. parse() leaves the
+  // vector empty.
+  std::vector<std::string> claims = {};
 };
 
 // The content of run.json.
@@ -55,6 +60,17 @@ struct StudyDescription {
   std::vector<std::string> fixed = {};
   // The code hashes of further trials in the tables, in addition to facts.code.
   std::vector<std::string> accepted_code = {};
+  // The texts of the claims that the study had when its folder was made. A claim with another text was added later.
+  // std::nullopt: the folder does not say, because an older version wrote run.json.
+  std::optional<std::vector<std::string>> claims = {};
+  // The seeds of each look at the results, in order. A look begins when --resume adds seeds after a trial has finished,
+  // and has all seeds of the looks before it. Empty: unknown, because an older version wrote run.json.
+  std::vector<std::vector<std::int64_t>> looks = {};
+
+  // Adds the seeds that no look has. If `finished` is true, a trial of the folder has finished, so the seeds begin a
+  // new look; otherwise the seeds belong to the last look. Without new seeds or without looks the function has no
+  // effect.
+  void add_seeds(const std::vector<std::int64_t>& seeds, bool finished);
 
   std::string text() const;  // the JSON text of run.json
   // Reads the text of run.json. Throws UsageError if `text` is not the text of a run.json or has an older layout; the

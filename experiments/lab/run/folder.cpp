@@ -19,6 +19,7 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/files.h"
 
 namespace plumb::lab {
@@ -49,7 +50,7 @@ std::string formatted(const char* format, std::time_t seconds, bool utc) {
   return std::string(text, std::strftime(text, sizeof text, format, &time));
 }
 
-StudyDescription describe(const Cli& cli, const StudyFacts& facts) {
+StudyDescription describe(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
   std::error_code none;
   StudyDescription run{.experiment = cli.experiment(),
                        .version = version(),
@@ -59,10 +60,18 @@ StudyDescription describe(const Cli& cli, const StudyFacts& facts) {
                        .facts = facts,
                        .command_line = cli.command_line(),
                        .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
-                       .settings = cli.settings()};
+                       .settings = cli.settings(),
+                       .claims = facts.claims,
+                       .looks = {options.seeds}};
+  run.facts.claims.clear();  // run.json has only the claims of the call that made the folder
   const Json fixed = Json::parse(cli.fixed_settings());
   for (const auto& [key, value] : fixed.items()) run.fixed.push_back(key);
   return run;
+}
+
+bool has_finished_trial(const fs::path& ledger) {
+  const Ledger all(ledger);
+  return std::ranges::any_of(all.entries(), [](const LedgerEntry& e) { return is_finished(e.record.status); });
 }
 
 StudyDescription described(const fs::path& folder) {
@@ -148,11 +157,13 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
           if (is_temporary_file(entry.path())) remove_file(entry.path());
     if (options.mode() == Mode::overwrite && fs::exists(path_ / "run.json"))
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
-    description_ = describe(cli, facts);
-    if (resumes) {  // the start time and the accepted code stay the same
+    description_ = describe(cli, options, facts);
+    if (resumes) {  // the start time, the accepted code and the claims stay the same
       const StudyDescription former = described(path_);
       description_.started = former.started, description_.accepted_code = former.accepted_code;
+      description_.claims = former.claims, description_.looks = former.looks;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
+      description_.add_seeds(options.seeds, has_finished_trial(path_ / Ledger::file_name));
     }
     if (!options.accept_code.empty() &&
         std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())

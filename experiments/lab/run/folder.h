@@ -24,7 +24,8 @@ class StudyFolder {
   // folder that does not exist or is empty is always accepted. A folder that contains files is refused with UsageError,
   // except with these options:
   //   --resume     run.json must be of this experiment, with settings that give the same results. The constructor
-  //                rewrites run.json with the axes and the code of this call.
+  //                rewrites run.json with the axes and the code of this call. The claims stay those of the call that
+  //                made the folder, and seeds that are new begin a look (StudyDescription::looks).
   //   --overwrite  The folder must contain only files that a study has written. The constructor deletes these files.
   // Throws Error if another process writes to the folder or if the file system refuses. A refused folder is not
   // changed.

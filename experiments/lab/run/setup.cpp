@@ -1,5 +1,6 @@
 #include "experiments/lab/run/setup.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/backend.h"
@@ -66,16 +67,18 @@ std::string hash_of_images(const ImageData& data) {
   return hash.text();
 }
 
-DataFacts facts_of(const ImageData& data) {
+DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
+  const std::int64_t validation = data.validation.size();
   return {.name = data.name,
           .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name,
-                              data.train.size(), data.validation.size(), data.validation_is, data.train.classes),
+                              data.train.size(), validation, data.validation_is, data.train.classes),
           .validation_is = data.validation_is,
           .hash = hash_of_images(data),
           .images = {.channels = data.train.channels,
                      .height = data.train.height,
                      .width = data.train.width,
-                     .classes = data.train.classes}};
+                     .classes = data.train.classes},
+          .validation_images = eval_images > 0 ? std::min(eval_images, validation) : validation};
 }
 
 }  // namespace
@@ -91,6 +94,6 @@ Setup::Setup(const StudyOptions& o)
       normalization(normalization_of(data.train, o.normalization)),
       machine(machine_of(o)),
       arithmetic(without_threads(machine.device)),
-      facts(facts_of(data)) {}
+      facts(facts_of(data, o.eval_images)) {}
 
 }  // namespace plumb::lab

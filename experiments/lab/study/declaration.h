@@ -134,6 +134,7 @@ struct StudyDeclaration {
   std::function<void(Trial&)> body = {};
   std::vector<Output> outputs = {};
   std::vector<Claim> claims = {};
+  std::vector<double> loss_levels = {};  // the levels of Study::steps_to()
   std::vector<Published> published = {};
   std::vector<Reference> references = {};
   Judging judging = {};

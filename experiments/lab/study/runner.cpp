@@ -125,8 +125,8 @@ int run_study(const StudyDeclaration& study) {
   plan.check_for(setup.data.train);
   announce(study, setup.data.train, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return TrialEnvironment{options,     setup.data,       setup.normalization, folder,
-                            code_hash(), setup.arithmetic, study.by_point,      progress};
+    return TrialEnvironment{options,        setup.data, setup.normalization, folder, code_hash(), setup.arithmetic,
+                            study.by_point, progress,   study.loss_levels};
   };
   if (options.mode() == Mode::dry_run) {
     StudyFolder::check_beforehand(study.cli, options);
@@ -153,8 +153,11 @@ int run_study(const StudyDeclaration& study) {
   DataFacts facts = setup.facts;
   const bool plain_glyphs = options.data == "glyphs" && options.train_images == 0 && options.validation_split == 0;
   facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);
-  StudyFolder folder(study.cli, options,
-                     {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study)});
+  std::vector<std::string> claims;
+  for (const Claim& claim : study.claims) claims.push_back(claim.text);
+  StudyFolder folder(
+      study.cli, options,
+      {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study), .claims = claims});
   Ledger ledger(folder / Ledger::file_name);
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
   Sweep sweep(plan, setup.facts, ledger, codes_of(options, ledger, folder), Sweep::Takes::finished);

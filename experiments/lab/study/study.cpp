@@ -8,6 +8,7 @@
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/runner.h"
+#include "experiments/lab/train/loss_levels.h"
 
 namespace plumb::lab {
 namespace {
@@ -85,6 +86,14 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
   axis.declared = std::visit([&](auto& values) { return &d_.cli.option(option, &values, help); }, axis.values);
   axis.declared->scope(Scope::study);
   return axis;
+}
+
+std::string Study::steps_to(double loss) {
+  plumb::check(std::isfinite(loss) && loss > 0,
+               "[study] expected a finite training loss above 0 in steps_to(), got {}; name a level that trials reach",
+               loss);
+  if (std::ranges::find(d_.loss_levels, loss) == d_.loss_levels.end()) d_.loss_levels.push_back(loss);
+  return steps_to_name(loss);
 }
 
 void Study::output(Output output) {

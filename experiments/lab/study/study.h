@@ -71,6 +71,14 @@ class Study {
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) {
     d_.claims.push_back({text, source, comparison});
   }
+  // Makes every trial measure the steps to a training loss, and returns the name of this value, "steps_to_0.1" for a
+  // `loss` of 0.1. The value is the number of steps after which the mean training loss over the last 20 steps was first
+  // below `loss`. A trial that never gets below `loss` measures its number of steps, which then means "at least". A
+  // trial that does not end ok measures nothing, and counts as not trained. The losses come from lab::train(),
+  // Trial::check_divergence(), or a logged "loss". Throws Error if `loss` is not finite and above 0.
+  //   study.claim("LayerScale is faster to a loss of 0.1", "CaiT",
+  //               lab::lower(study.steps_to(0.1), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", 24}}));
+  std::string steps_to(double loss);
   // Adds a reference level of a value, such as the optimum of a task. Charts and the table "Known levels" show the
   // level. Studies on labelled images always have the levels of chance and of a linear model on the pixels.
   void reference(const std::string& value, double level, const std::string& name) {

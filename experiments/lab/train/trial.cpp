@@ -122,7 +122,7 @@ void Trial::took(const TakenStep& step) { run_.took(step); }
 bool Trial::has_diverged() const { return run_.record.status == Status::diverged; }
 
 bool Trial::check_divergence(const Gradients& step, const std::function<Tensor()>& loss) {
-  if (!run_.watch.observe(run_.step, step.loss(), step.norm())) return false;
+  if (!run_.observe(run_.step, step.loss(), step.norm())) return false;
   mark_diverged(run_.step, run_.watch.reason(loss));
   return true;
 }

@@ -40,11 +40,11 @@ void check_tracked(const TrialState& run) {
 
 void check_name(const Point& point, const std::string& name) {
   check(!name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" &&
-            name != "status" && name != "steps" && name != "seconds" &&
+            name != "status" && name != "steps" && name != "seconds" && !name.starts_with(steps_to_prefix) &&
             name.find_first_of(",\"\n") == std::string::npos,
-        "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, "
-        "quote and line end, got \"{}\"",
-        fmt::join(point.entries() | std::views::keys, ", "), name);
+        "[log] expected a name other than {}, step, steps, seconds, status, diverged_at, divergence and {}..., without "
+        "comma, quote and line end, got \"{}\"",
+        fmt::join(point.entries() | std::views::keys, ", "), steps_to_prefix, name);
 }
 
 TrialState::TrialState(const TrialEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
@@ -53,7 +53,8 @@ TrialState::TrialState(const TrialEnvironment& environment, const Point& point, 
       key(std::move(key_)),
       place(place_),
       record{.point = point},
-      watch(log_classes(environment.data), options.loss_limit) {}
+      watch(log_classes(environment.data), options.loss_limit),
+      levels(environment.loss_levels) {}
 
 std::filesystem::path TrialState::checkpoint_file() const {
   return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
@@ -69,7 +70,8 @@ TrialCheckpoint TrialState::state() const {
                     .machine = env.machine,
                     .step = record.steps,
                     .record = record,
-                    .recent = watch.recent()};
+                    .recent = watch.recent(),
+                    .reached = levels.reached()};
   add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
   add_part(c.tensors, "optimizer", optimizer->state());
   if (ema) add_part(c.tensors, "ema", ema->state());
@@ -135,6 +137,7 @@ void TrialState::restore() {
   record = from->record;
   record.status = Status::ok;
   watch.set_recent(from->recent);
+  levels.set_reached(from->reached);
   restored_ = true;
   if (env.progress) env.progress->goes_on(place, record.steps);
 }
@@ -186,6 +189,12 @@ void TrialState::after_step() {
     save_checkpoint();
 }
 
+bool TrialState::observe(std::int64_t of_step, double loss, double gradient_norm) {
+  const bool diverged = watch.observe(of_step, loss, gradient_norm);
+  levels.see(of_step, watch);
+  return diverged;
+}
+
 void TrialState::took(const TakenStep& taken) {
   pending_.push_back(taken);
   settle(most_pending);
@@ -209,7 +218,7 @@ void TrialState::settle(std::size_t most_left) {
     const TakenStep taken = std::move(pending_.front());
     pending_.pop_front();
     const double loss = taken.reading.loss(), norm = taken.reading.norm();
-    const bool bad = watch.observe(taken.step, loss, norm);
+    const bool bad = observe(taken.step, loss, norm);
     if (taken.traced || bad)
       trace(taken.step, {{"loss", loss}, {"lr_now", taken.rate}, {"grad_norm", norm}});
     else
@@ -238,7 +247,7 @@ void TrialState::trace(std::int64_t of_step, const Values& values) {
   for (const auto& [name, value] : values) {
     check_name(record.point, name);
     set_value(logged.values, name, value);
-    if (name == "loss") last_loss = value, watch.see(of_step, value);
+    if (name == "loss") last_loss = value, watch.see(of_step, value), levels.see(of_step, watch);
     if (name == "lr" || name == "lr_now") last_rate = value;
   }
   if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
@@ -336,6 +345,8 @@ void TrialState::call(const std::function<void()>& body) {
   } catch (const std::exception& e) {  // the failure of one trial must not end the sweep
     ended_as(Status::failed, e.what());
   }
+  if (record.status == Status::ok && !watch.recent().empty())
+    for (const auto& [name, value] : levels.values(record.steps)) set_value(record.values, name, value);
   if (record.status == Status::diverged) {
     at(static_cast<std::int64_t>(value_of(record.values, diverged_at))).ended = record.reason;
   }

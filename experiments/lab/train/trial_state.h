@@ -13,6 +13,7 @@
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
+#include "experiments/lab/train/loss_levels.h"
 #include "experiments/lab/train/training_step.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
@@ -35,7 +36,8 @@ struct TrialEnvironment {
   std::filesystem::path folder;
   std::string code, machine;
   const OptionsByPoint& by_point;
-  Progress* progress;  // null: progress is not shown
+  Progress* progress;                    // null: progress is not shown
+  std::vector<double> loss_levels = {};  // the levels of Study::steps_to()
 };
 
 // An exception that ends the body of a trial between two steps.
@@ -54,6 +56,7 @@ class TrialState {
   const std::size_t place;     // index of the trial in the progress
   Record record;
   DivergenceWatch watch;
+  LossLevels levels;
 
   // Limits and starting point of the loop of the body, for --replay and --dry-run.
   std::int64_t stop_before = -1;                                    // the body ends before this step
@@ -84,6 +87,8 @@ class TrialState {
   double fastest_step = std::numeric_limits<double>::infinity();  // time of the fastest step in seconds
   std::int64_t parameters = 0;                                    // number of parameters of the tracked model
 
+  // Gives the loss and the gradient norm of a step to `watch` and `levels`. Returns whether the training has diverged.
+  bool observe(std::int64_t of_step, double loss, double gradient_norm);
   // took() queues a step whose numbers may not have arrived from the device. settle() processes all steps whose numbers
   // have arrived. If more than `most_left` steps are left in the queue, settle() waits for the oldest steps.
   void took(const TakenStep& taken);

@@ -40,6 +40,7 @@ Columns documented() {
 // studies have.
 std::string general(const std::string& name) {
   if (name == "gate" || name == "size") return "<axis>";
+  if (name.starts_with("steps_to_")) return "steps_to_<loss>";
   return name == "own" ? "<value>" : name;
 }
 
@@ -84,6 +85,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     s.axis<int>("--depths", {1, 2}, "Depths");
     s.axis<double>("--lrs", {1e-3, 3e-3}, "Rates");
     s.judging().control = "pre";
+    s.steps_to(2.5);
     s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}).at({{"depth", 1}}));
     s.file("layers.csv", layers_csv);
     s.section([](const StudyResults& r) {
@@ -140,4 +142,31 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     CHECK(names == said.at(file));
   }
   CHECK(said.size() == columns.size());
+}
+
+TEST_CASE("run.json has the claims and the seeds of a study, and the number of images of an evaluation") {
+  const TemporaryFolder folder;
+  const auto study = [](int argc, const char* const* argv) {
+    Study s("planned", "Planned.");
+    s.claim("a planned claim", "a test", below("train_loss", 100, {{"seed", 3}}));
+    return s.run(argc, argv, [](Trial& trial) {
+      nn::ViT model(trial.vit({.depth = 1}));
+      trial.train(model);
+    });
+  };
+  const auto run_with = [&](const std::string& eval_images) {
+    const Ended e = call(folder.path(), study,
+                         {"--dim", "8", "--batch", "4", "--steps", "1", "--seeds", "3..4", "--eval-images", eval_images,
+                          "--no-progress", "--out", eval_images});
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    std::ifstream file(folder / (eval_images + "/run.json"));
+    return nlohmann::json::parse(file);
+  };
+  const auto few = run_with("20"), all = run_with("0"), many = run_with("1000000");
+  CHECK(few["claims"] == std::vector<std::string>{"a planned claim"});
+  CHECK(few["looks"] == std::vector<std::vector<std::int64_t>>{{3, 4}});
+  CHECK(few["data_facts"]["validation_images"] == 20);
+  CHECK(all["data_facts"]["validation_images"] > 20);
+  CHECK(many["data_facts"]["validation_images"] == all["data_facts"]["validation_images"]);
 }

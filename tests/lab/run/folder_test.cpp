@@ -12,7 +12,9 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/figure_files.h"
+#include "experiments/lab/run/stored_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
@@ -34,14 +36,18 @@ struct Study {
     arguments.insert(arguments.begin(), "build/study");
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
   }
+  std::vector<std::string> claims = {"a is better than b"};
   StudyFolder open(const std::string& code = "c0de") const {
     return StudyFolder(cli, options,
                        {.machine = {.device = "a device", .threads = 2},
-                        .data = {.text = "some data"},
+                        .data = {.text = "some data", .validation_images = 123},
                         .code = code,
-                        .outputs = {"layers.csv"}});
+                        .outputs = {"layers.csv"},
+                        .claims = claims});
   }
 };
+
+using Looks = std::vector<std::vector<std::int64_t>>;
 
 void put(const fs::path& path, const std::string& content = "x") { std::ofstream(path) << content; }
 
@@ -99,6 +105,64 @@ TEST_CASE("a missing folder is created and run.json describes the study", "[expe
   CHECK(run["started"] == "1970-01-02T00:00:00Z");
   CHECK(run["settings"]["steps"] == 7);
   CHECK_FALSE(run["settings"].contains("out"));
+  CHECK(run["data_facts"]["validation_images"] == 123);
+  CHECK(run["claims"] == std::vector<std::string>{"a is better than b"});
+  CHECK(run["looks"] == Looks{{0}});
+}
+
+TEST_CASE("resuming keeps the claims of the call that made the folder", "[experiments]") {
+  const FinishedRun run;
+  Study resumed({"--out", run.out.c_str(), "--resume", "--seeds=0..3"});
+  resumed.claims = {"a is better than b", "added later"};
+  CHECK(resumed.open("beef").description().claims == std::vector<std::string>{"a is better than b"});
+  CHECK(described(run.out).claims == std::vector<std::string>{"a is better than b"});
+  // Without claims the folder says that there were none.
+  Study anew({"--out", run.out.c_str(), "--overwrite"});
+  anew.claims.clear();
+  anew.open();
+  CHECK(described(run.out).claims == std::vector<std::string>());
+}
+
+TEST_CASE("a look begins when seeds are added after a trial has finished", "[experiments]") {
+  const FinishedRun run;
+  const auto looks = [&](const char* option, const char* seeds) {
+    const StudyFolder folder = Study({"--out", run.out.c_str(), option, seeds}).open();
+    CHECK(described(run.out).looks == folder.description().looks);
+    return folder.description().looks;
+  };
+  const auto put_trial = [&](Status status, std::int64_t seed) {
+    Ledger(run.file("ledger.jsonl"))
+        .append({.key = "k", .code = "c0de", .record = {.point = {{"seed", seed}}, .status = status}});
+  };
+  CHECK(looks("--overwrite", "--seeds=0..2") == Looks{{0, 1, 2}});
+  CHECK(looks("--resume", "--seeds=2..3") == Looks{{0, 1, 2, 3}});  // no result was there
+  put_trial(Status::failed, 0);
+  CHECK(looks("--resume", "--seeds=4") == Looks{{0, 1, 2, 3, 4}});  // a failure is no result
+  put_trial(Status::diverged, 1);
+  CHECK(looks("--resume", "--seeds=0..4") == Looks{{0, 1, 2, 3, 4}});
+  CHECK(looks("--resume", "--seeds=1") == Looks{{0, 1, 2, 3, 4}});
+  const Looks two{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 7, 8}};
+  CHECK(looks("--resume", "--seeds=7..8") == two);
+  CHECK(looks("--resume", "--seeds=7..8") == two);
+  CHECK(looks("--resume", "--seeds=0..4") == two);
+  CHECK(looks("--overwrite", "--seeds=5") == Looks{{5}});
+}
+
+TEST_CASE("a folder of an older version says nothing about claims and looks, also after it is resumed",
+          "[experiments]") {
+  const FinishedRun run;
+  auto old = nlohmann::ordered_json::parse(read_file(run.file("run.json")));
+  old.erase("claims"), old.erase("looks"), old["data_facts"].erase("validation_images");
+  put(run.file("run.json"), old.dump());
+  const StudyDescription before = described(run.out);
+  CHECK_FALSE(before.claims.has_value());
+  CHECK(before.looks.empty());
+  CHECK(before.facts.data.validation_images == 0);
+  Study({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
+  const StudyDescription after = described(run.out);
+  CHECK_FALSE(after.claims.has_value());
+  CHECK(after.looks.empty());
+  CHECK(after.facts.data.validation_images == 123);
 }
 
 TEST_CASE("the start time is now without SOURCE_DATE_EPOCH and a wrong epoch is an error", "[experiments]") {

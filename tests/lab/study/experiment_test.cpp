@@ -192,7 +192,8 @@ TEST_CASE("a seed diverges at most once and only through mark_diverged") {
   CHECK_THAT(error([](Run& r) {
                r.log({{"diverged_at", 1}});
              }),
-             contains("expected a name other than seed, step, steps, seconds, status, diverged_at and divergence"));
+             contains("expected a name other than seed, step, steps, seconds, status, diverged_at, divergence and "
+                      "steps_to_..."));
   CHECK_THAT(error([](Run& r) {
                r.mark_diverged(1, "a");
                r.mark_diverged(2, "b");

@@ -15,6 +15,7 @@
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/study/experiment.h"
 #include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/train/train.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
 #include "tests/lab/study/epsilon_study.h"
@@ -360,4 +361,160 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
   CHECK_THAT(good.err, !contains("model card"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() ==
         "layerscale:init=0.1");
+}
+
+namespace {
+
+// The number of steps after which the mean of the last 20 losses was first below `level`. If the mean was never below
+// the level, the result is the number of losses.
+double steps_below(const std::vector<double>& losses, double level) {
+  for (std::size_t end = 20; end <= losses.size(); ++end) {
+    double sum = 0;
+    for (std::size_t i = end - 20; i < end; ++i) sum += losses[i];
+    if (sum / 20 < level) return static_cast<double>(end);
+  }
+  return static_cast<double>(losses.size());
+}
+
+// A study that measures steps_to() of three levels. The body is Trial::train, lab::train or a custom loop.
+struct LevelStudy {
+  enum class Loop { trial_train, train, check_divergence } loop = Loop::trial_train;
+  std::int64_t stop_at = -1;
+  double level = 1.75;
+
+  int operator()(int argc, const char* const* argv) const {
+    Study study("levels", "Levels.");
+    study.axis<std::string>("--gates", {"pre"}, "Gates");
+    study.claim("a loss of 1.75 is reached", "a test", below(study.steps_to(level), 60, {{"gate", "pre"}}));
+    CHECK(study.steps_to(1e-9) == "steps_to_1e-09");
+    CHECK(study.steps_to(50) == "steps_to_50");
+    CHECK(study.steps_to(50) == "steps_to_50");  // the second call adds no second column
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit({.depth = 1}));
+      const AroundStep interrupt = [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+        if (step == stop_at) interrupted_by(SIGINT);
+        return nullptr;
+      };
+      if (loop == Loop::trial_train) return trial.train(model, interrupt);
+      nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+      trial.track(model, optimizer);
+      if (loop == Loop::train) {
+        ImageTask task(trial, model, trial.normalization());
+        lab::train(trial, task, optimizer, nullptr, interrupt, 1);
+        return;
+      }
+      for (const Batch& batch : trial.batches()) {
+        const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+        const Gradients g = backward(loss());
+        if (trial.check_divergence(g, loss)) return;
+        optimizer.step(g);
+        trial.trace({{"loss", g.loss()}});
+        interrupt(optimizer.steps_taken() - 1);
+      }
+    });
+  }
+};
+
+const Words sixty{"--dim", "8", "--batch", "16", "--steps", "60", "--no-progress", "--out"};
+
+Record only_record(const TemporaryFolder& folder, const std::string& run) {
+  const Ledger ledger(folder / (run + "/ledger.jsonl"));
+  REQUIRE(ledger.entries().size() == 1);
+  return ledger.entries().front().record;
+}
+
+}  // namespace
+
+TEST_CASE("a trial measures the steps to the levels of the study and to no other level") {
+  const TemporaryFolder folder;
+  LevelStudy study;
+  study.loop = GENERATE(LevelStudy::Loop::train, LevelStudy::Loop::check_divergence);
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Ended e = call(folder.path(), main, with(sixty, {"a"}));
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  const Record record = only_record(folder, "a");
+  std::vector<double> losses;
+  for (const StepValues& step : record.metrics) losses.push_back(value_of(step.values, "loss"));
+  REQUIRE(losses.size() == 60);
+  const double expected = steps_below(losses, study.level);
+  REQUIRE(expected > 20);  // otherwise the test would not distinguish the level 1.75 from a level of 50
+  REQUIRE(expected < 60);
+  CHECK(record.value("steps_to_1.75") == expected);
+  CHECK(record.value("steps_to_1e-09") == 60);  // never reached
+  CHECK(record.value("steps_to_50") == 20);     // the first step at which the mean is defined
+  CHECK_THAT(file(folder, "a/results.csv"), contains("steps_to_1.75,steps_to_1e-09,steps_to_50\n"));
+  EpsilonStudy other;
+  REQUIRE(call(folder.path(), [&](int argc, const char* const* argv) { return other(argc, argv); },
+               {"--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "b"})
+              .status == 0);
+  CHECK_THAT(file(folder, "b/results.csv"), !contains("steps_to"));
+}
+
+TEST_CASE("an interrupted trial that is resumed measures the same steps to a level") {
+  const TemporaryFolder folder;
+  LevelStudy study;
+  study.loop = GENERATE(LevelStudy::Loop::trial_train, LevelStudy::Loop::train, LevelStudy::Loop::check_divergence);
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Words words = with(sixty, {"whole"});
+  const Words rate = study.loop == LevelStudy::Loop::trial_train ? Words{"--lr", "1e-2"} : Words{};
+  REQUIRE(call(folder.path(), main, with(words, rate)).status == 0);
+  const auto reached = static_cast<std::int64_t>(only_record(folder, "whole").value("steps_to_1.75"));
+  REQUIRE(reached > 20);
+  REQUIRE(reached < 55);
+  for (const std::int64_t at : {std::int64_t{10}, reached - 2, reached + 3}) {
+    const std::string out = "at" + std::to_string(at);
+    study.stop_at = at;
+    REQUIRE(call(folder.path(), main, with(with(sixty, {out}), rate)).status == 130);
+    study.stop_at = -1;
+    const Ended resumed = call(folder.path(), main, with(with(sixty, {out, "--resume"}), rate));
+    INFO(resumed.err);
+    REQUIRE(resumed.status == 0);
+    CHECK_THAT(resumed.err, !contains("from the beginning"));
+    CHECK(timeless(file(folder, out + "/results.csv")) == timeless(file(folder, "whole/results.csv")));
+  }
+}
+
+TEST_CASE("a trial that diverges or fails measures no steps to a level") {
+  const TemporaryFolder folder;
+  bool fails = GENERATE(false, true);
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("levels", "Levels.", {.network = false, .optimization = false});
+    study.steps_to(2);
+    return study.run(argc, argv, [&](Trial& trial) {
+      for (const std::int64_t step : trial.each_step()) {
+        if (step == 25 && fails) throw Error("for a test");
+        trial.log({{"loss", step == 25 ? unknown : 1}});
+      }
+    });
+  };
+  CHECK(call(folder.path(), main, {"--steps", "30", "--no-progress", "--out", "a"}).status == (fails ? 1 : 0));
+  const Record record = only_record(folder, "a");
+  CHECK(record.status == (fails ? Status::failed : Status::diverged));
+  CHECK(std::isnan(record.value("steps_to_2")));
+  CHECK_THAT(file(folder, "a/results.csv"), !contains("steps_to"));
+}
+
+TEST_CASE("a study refuses levels of a loss that no mean loss can have") {
+  for (const double level : {0.0, -1.0, std::numeric_limits<double>::infinity(), unknown}) {
+    Study study("levels", "Levels.");
+    CHECK(error_of([&] { study.steps_to(level); }) ==
+          fmt::format("[study] expected a finite training loss above 0 in steps_to(), got {}; name a level that trials "
+                      "reach",
+                      level));
+  }
+}
+
+TEST_CASE("a claim on the steps to a level needs a body that reports losses") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("silent", "Silent.", {.network = false, .optimization = false});
+    study.claim("fast", "a test", below(study.steps_to(2), 10, {{"seed", 0}}));
+    return study.run(argc, argv, [&](Trial& trial) {
+      for ([[maybe_unused]] const std::int64_t step : trial.each_step()) trial.log({{"other", 1}});
+    });
+  };
+  const Ended e = call(folder.path(), main, {"--steps", "30", "--no-progress", "--out", "a"});
+  CHECK(e.status == 1);
+  CHECK_THAT(e.err, contains("expected a value that trials measure, got steps_to_2"));
 }
