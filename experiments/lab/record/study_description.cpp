@@ -25,13 +25,13 @@ std::optional<std::vector<std::string>> claims_from(const Json& run) {
 
 }  // namespace
 
-void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool finished) {
+void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
   if (looks.empty()) return;
   std::vector<std::int64_t> all = looks.back();
   for (const std::int64_t seed : seeds)
     if (std::ranges::find(all, seed) == all.end()) all.push_back(seed);
   if (all.size() == looks.back().size()) return;
-  if (finished) looks.emplace_back();
+  if (seen) looks.emplace_back();
   looks.back() = std::move(all);
 }
 

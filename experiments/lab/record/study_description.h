@@ -63,14 +63,14 @@ struct StudyDescription {
   // The texts of the claims that the study had when its folder was made. A claim with another text was added later.
   // std::nullopt: the folder does not say, because an older version wrote run.json.
   std::optional<std::vector<std::string>> claims = {};
-  // The seeds of each look at the results, in order. A look begins when --resume adds seeds after a trial has finished,
-  // and has all seeds of the looks before it. Empty: unknown, because an older version wrote run.json.
+  // The seeds of each look at the results, in order. A look begins when --resume adds seeds after a judged trial has
+  // finished, and has all seeds of the looks before it. Empty: unknown, because an older version wrote run.json.
   std::vector<std::vector<std::int64_t>> looks = {};
 
-  // Adds the seeds that no look has. If `finished` is true, a trial of the folder has finished, so the seeds begin a
-  // new look; otherwise the seeds belong to the last look. Without new seeds or without looks the function has no
+  // Adds the seeds that no look has. If `seen` is true, results of the last look may have been seen, so the seeds begin
+  // a new look; otherwise the seeds belong to the last look. Without new seeds or without looks the function has no
   // effect.
-  void add_seeds(const std::vector<std::int64_t>& seeds, bool finished);
+  void add_seeds(const std::vector<std::int64_t>& seeds, bool seen);
 
   std::string text() const;  // the JSON text of run.json
   // Reads the text of run.json. Throws UsageError if `text` is not the text of a run.json or has an older layout; the

@@ -19,6 +19,7 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/files.h"
 
@@ -69,9 +70,12 @@ StudyDescription describe(const Cli& cli, const StudyOptions& options, const Stu
   return run;
 }
 
-bool has_finished_trial(const fs::path& ledger) {
+// Whether a trial that is judged has finished. The trials of a search for learning rates are not judged.
+bool has_result(const fs::path& ledger) {
   const Ledger all(ledger);
-  return std::ranges::any_of(all.entries(), [](const LedgerEntry& e) { return is_finished(e.record.status); });
+  return std::ranges::any_of(all.entries(), [](const LedgerEntry& e) {
+    return is_finished(e.record.status) && !e.record.point.find(search_steps);
+  });
 }
 
 StudyDescription described(const fs::path& folder) {
@@ -163,7 +167,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
       description_.started = former.started, description_.accepted_code = former.accepted_code;
       description_.claims = former.claims, description_.looks = former.looks;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
-      description_.add_seeds(options.seeds, has_finished_trial(path_ / Ledger::file_name));
+      description_.add_seeds(options.seeds, has_result(path_ / Ledger::file_name));
     }
     if (!options.accept_code.empty() &&
         std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())

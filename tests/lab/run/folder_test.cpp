@@ -130,15 +130,15 @@ TEST_CASE("a look begins when seeds are added after a trial has finished", "[exp
     CHECK(described(run.out).looks == folder.description().looks);
     return folder.description().looks;
   };
-  const auto put_trial = [&](Status status, std::int64_t seed) {
-    Ledger(run.file("ledger.jsonl"))
-        .append({.key = "k", .code = "c0de", .record = {.point = {{"seed", seed}}, .status = status}});
+  const auto put_trial = [&](Status status, const Point& point) {
+    Ledger(run.file("ledger.jsonl")).append({.key = "k", .code = "c0de", .record = {.point = point, .status = status}});
   };
   CHECK(looks("--overwrite", "--seeds=0..2") == Looks{{0, 1, 2}});
   CHECK(looks("--resume", "--seeds=2..3") == Looks{{0, 1, 2, 3}});  // no result was there
-  put_trial(Status::failed, 0);
-  CHECK(looks("--resume", "--seeds=4") == Looks{{0, 1, 2, 3, 4}});  // a failure is no result
-  put_trial(Status::diverged, 1);
+  put_trial(Status::failed, {{"seed", 0}});
+  put_trial(Status::ok, {{"search_steps", 2}, {"seed", 0}});
+  CHECK(looks("--resume", "--seeds=4") == Looks{{0, 1, 2, 3, 4}});  // neither a failure nor a search
+  put_trial(Status::diverged, {{"seed", 1}});
   CHECK(looks("--resume", "--seeds=0..4") == Looks{{0, 1, 2, 3, 4}});
   CHECK(looks("--resume", "--seeds=1") == Looks{{0, 1, 2, 3, 4}});
   const Looks two{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 7, 8}};

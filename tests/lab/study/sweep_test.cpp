@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/record/study_description.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/interrupt.h"
@@ -46,6 +47,33 @@ TEST_CASE("a resumed study may have further values and seeds and runs only missi
   const Ended other = call(folder.path(), main, with(tiny, {"--weight-decay", "0.1", "--resume"}));
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("weight_decay is 0.05 there and 0.1 here"));
+}
+
+TEST_CASE("a resumed study counts its looks, and a claim that was added later is post hoc") {
+  const TemporaryFolder folder;
+  bool adds_claim = false;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("looks", "Looks.", {.network = false, .optimization = false});
+    study.axis<std::string>("--methods", {"a", "b"}, "Methods");
+    study.claim("planned", "a test", lower("size", {{"method", "a"}}, {{"method", "b"}}));
+    if (adds_claim) study.claim("added", "a test", higher("size", {{"method", "a"}}, {{"method", "b"}}));
+    return study.run(argc, argv, [&](Trial& trial) {
+      trial.measure({{"size", trial.point().get<std::string>("method") == "a" ? 1 : 2 + 0.1 * trial.seed()}});
+    });
+  };
+  const Words words{"--no-progress", "--out", "a", "--seeds"};
+  REQUIRE(call(folder.path(), main, with(words, {"0..2"})).status == 0);
+  CHECK_THAT(file(folder, "a/report.html"), !contains("This is look"));
+  adds_claim = true;
+  REQUIRE(call(folder.path(), main, with(words, {"0..3", "--resume"})).status == 0);
+  CHECK_THAT(file(folder, "a/report.html"), contains("This is look 2: seeds were added after 1 earlier look"));
+  const auto run = StudyDescription::parse(file(folder, "a/run.json"), "a");
+  CHECK(run.looks == std::vector<std::vector<std::int64_t>>{{0, 1, 2}, {0, 1, 2, 3}});
+  CHECK(run.claims == std::vector<std::string>{"planned"});
+  const std::string claims = file(folder, "a/claims.csv");
+  CHECK_THAT(claims.substr(claims.find("\nplanned,"), claims.find("\nadded,") - claims.find("\nplanned,")),
+             contains(",no,") && !contains(",yes,"));
+  CHECK_THAT(claims.substr(claims.find("\nadded,")), contains(",yes,"));
 }
 
 TEST_CASE("parallel jobs, shards and other numbers of threads give the same bytes except for times") {
