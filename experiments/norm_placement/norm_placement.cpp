@@ -57,7 +57,7 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
       });
   study.cli().example("--preset quick");
   study.cli().example(
-      "--gates pre,post,deepnorm --depths 48 --warmups 0,30 --lrs 3e-4,1e-3,3e-3 --best-lr --seeds 0..5");
+      "--gates pre,post,deepnorm --depths 48 --warmups 0,30 --seeds 0..5");
   study.cli().derive([&] {
     const std::int64_t longest = std::ranges::max(warmup.values());
     study.judging().control = fmt::format("pre warmup {}", longest);

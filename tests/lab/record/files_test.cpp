@@ -56,7 +56,7 @@ void read_csv(Columns& columns, const std::string& file, const fs::path& path) {
 // axes of the study. Comparisons and maps have depth and learning rate as separate columns.
 void read_folder(Columns& columns, const fs::path& folder, bool depth_and_rate_are_axes) {
   Columns found;
-  for (const char* name : {"results.csv", "claims.csv", "comparisons.csv", "layers.csv"})
+  for (const char* name : {"results.csv", "claims.csv", "comparisons.csv", "rates.csv", "layers.csv"})
     if (fs::exists(folder / name)) read_csv(found, name, folder / name);
   std::error_code no_figures;
   for (const auto& entry : fs::directory_iterator(folder / "figures", no_figures))
@@ -120,6 +120,14 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
   };
   REQUIRE(call(folder.path(), loop, {"--no-progress", "--out", "b"}).status == 0);
   read_folder(columns, folder / "b", false);
+  // A study in which each method trains at its own learning rate.
+  const auto own_rates = [](int argc, const char* const* argv) {
+    Study s("own", "Own rates.", {.network = false});
+    s.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
+    return s.run(argc, argv, [](Trial& trial) { trial.measure({{"train_loss", trial.point().get<double>("lr")}}); });
+  };
+  REQUIRE(call(folder.path(), own_rates, {"--no-progress", "--seeds", "0..3", "--out", "c"}).status == 0);
+  read_folder(columns, folder / "c", true);
   for (auto& [file, names] : columns)
     if (names.erase("steps") && file == "metrics.jsonl") names.insert("<axis>");
   columns["results.csv"].insert("steps");  // a column in the first study, but an axis in the second study
