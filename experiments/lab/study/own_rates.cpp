@@ -378,8 +378,7 @@ std::string plan_of_search(const StudyDeclaration& study, const std::vector<Poin
   for (const Point& cell : cells) lengths.insert(study.by_point.study(cell).steps);
   return fmt::format(
       "search: about {} trials of {} for each of {} combinations, of which the first {} are listed; then {} trials{} "
-      "at "
-      "the chosen rates\n",
+      "at the chosen rates\n",
       usual_trials, half_in_words(study, cells), cells.size(), next_rates(search->start, {}).size(),
       cells.size() * other_seeds(study, *search).size(),
       lengths.size() == 1 ? fmt::format(" of {} steps", *lengths.begin()) : "");
@@ -405,14 +404,13 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
 
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {
   const std::string rule =
-      "Of the rates that were tried, the rate with the lowest training loss was chosen. A loss is \"none\" if the "
-      "trial "
-      "diverged or was stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.";
+      "The tried rate with the lowest training loss was chosen. A loss is \"none\" if the trial diverged or was "
+      "stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.";
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates))
     return rates_section(
-        rates, "chosen before: " + chosen->file,
-        fmt::format("The trials of a search in {} (seed{} {}) chose these rates before this study; all "
-                    "seeds of this study are judged. {}",
+        rates, "taken from " + chosen->file,
+        fmt::format("A search in {} (seed{} {}) chose these rates before this study, so all seeds of this study are "
+                    "judged. {}",
                     chosen->file, chosen->seeds.size() > 1 ? "s" : "", fmt::join(chosen->seeds, ", "), rule));
   const auto* search = std::get_if<RateSearch>(&study.rates);
   if (!search) return {};

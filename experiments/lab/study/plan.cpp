@@ -48,11 +48,13 @@ std::vector<Point> Plan::combinations() const {
 }
 
 std::vector<Point> Plan::cells() const {
-  if (!study_.axis("lr")) return combinations();
   std::vector<Point> cells;
-  for (const Point& point : combinations())
-    if (Point cell = point.without("lr"); std::ranges::find(cells, cell) == cells.end())
-      cells.push_back(std::move(cell));
+  for (const Point& point : combinations()) {
+    Point cell;
+    for (const AxisData& axis : study_.axes)
+      if (const AxisValue* value = point.find(axis.name); value && axis.name != "lr") cell.set(axis.name, *value);
+    if (std::ranges::find(cells, cell) == cells.end()) cells.push_back(std::move(cell));
+  }
   return cells;
 }
 

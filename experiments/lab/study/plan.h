@@ -20,7 +20,7 @@ class Plan {
   // combination has its own learning rate (own_rates.h), the points have no "lr". Throws UsageError if there is no
   // combination.
   std::vector<Point> grid() const;
-  // The combinations of grid() without the axis "lr".
+  // The combinations of grid() without the axis "lr", with their values in the order of the columns.
   std::vector<Point> cells() const;
   // Whether trials are named in rounds, from the results of earlier rounds: the study has searched axes, or each
   // combination has its own learning rate.

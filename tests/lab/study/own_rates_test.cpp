@@ -301,7 +301,7 @@ TEST_CASE("--rates-from trains at the rates that an earlier study chose") {
     CHECK(study.bodies == 6);
     CHECK(timeless(file(folder, "f/results.csv")) == csv);
     CHECK(file(folder, "f/rates.csv") == file(folder, "a/rates.csv"));
-    CHECK_THAT(file(folder, "f/results.md"), contains("chosen before: " + from) && contains("(seed 0)"));
+    CHECK_THAT(file(folder, "f/results.md"), contains("Learning rates, taken from " + from) && contains("(seed 0)"));
   }
   // The folder has copies of the trials that chose, so it can be shown and resumed without the file.
   std::filesystem::remove_all(folder / "kept.jsonl");
@@ -314,6 +314,34 @@ TEST_CASE("--rates-from trains at the rates that an earlier study chose") {
   // One seed is enough.
   REQUIRE(run_in(folder, study, {"--no-progress", "--seeds", "7", "--out", "one", "--rates-from", "a"}).status == 0);
   CHECK_THAT(timeless(file(folder, "one/results.csv")), contains("\na,0.012,7,ok,"));
+}
+
+TEST_CASE("--rates-from writes the axes in the same order as the search") {
+  const TemporaryFolder folder;
+  const auto outcome = [&](const Words& words) {
+    return call(
+        folder.path(),
+        [](int argc, const char* const* argv) {
+          Study study("order", "Which kind?", {.network = false});
+          const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
+          study.axis<std::int64_t>("--depths", {2, 4}, "Depths").slowest();
+          study.options().steps = 9;
+          study.judging().control = "a";
+          return study.run(argc, argv, [&](Trial& trial) {
+            const double rate = trial.point().get<double>("lr");
+            trial.measure({{"train_loss", valley(trial[kind] == "a" ? 0.012 : 0.001)(rate)}});
+          });
+        },
+        words);
+  };
+  REQUIRE(outcome(with(four, {"a"})).status == 0);
+  const Ended e = outcome({"--no-progress", "--seeds", "4", "--out", "f", "--rates-from", "a"});
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  CHECK_THAT(file(folder, "a/rates.csv"), contains("kind,depth,lr,train_loss,chosen\n"));
+  CHECK(file(folder, "f/rates.csv") == file(folder, "a/rates.csv"));
+  CHECK_THAT(outcome({"--depths", "8", "--seeds", "4", "--out", "x", "--rates-from", "a"}).err,
+             contains("no search chose the learning rate of a depth 8; leave these values out"));
 }
 
 TEST_CASE("--rates-from says what the file lacks") {
