@@ -271,7 +271,7 @@ TEST_CASE("without a search all trials train at the rates of the call") {
   }
 }
 
-TEST_CASE("--dry-run lists the known trials of a search and counts the others") {
+TEST_CASE("the option --dry-run lists the known trials of a search and counts the others") {
   const TemporaryFolder folder;
   ValleyStudy study;
   const Ended e = run_in(folder, study, {"--seeds", "0..3", "--dry-run"});
@@ -286,7 +286,7 @@ TEST_CASE("--dry-run lists the known trials of a search and counts the others") 
              contains("\n6 trials of 9 steps") && !contains("search"));
 }
 
-TEST_CASE("--rates-from trains at the rates that an earlier study chose") {
+TEST_CASE("the option --rates-from trains at the rates that an earlier study chose") {
   const TemporaryFolder folder;
   ValleyStudy study;
   REQUIRE(run_in(folder, study, with(four, {"a"})).status == 0);
@@ -316,7 +316,7 @@ TEST_CASE("--rates-from trains at the rates that an earlier study chose") {
   CHECK_THAT(timeless(file(folder, "one/results.csv")), contains("\na,0.012,7,ok,"));
 }
 
-TEST_CASE("--rates-from writes the axes in the same order as the search") {
+TEST_CASE("the option --rates-from writes the axes in the same order as the search") {
   const TemporaryFolder folder;
   const auto outcome = [&](const Words& words) {
     return call(
@@ -344,7 +344,7 @@ TEST_CASE("--rates-from writes the axes in the same order as the search") {
              contains("no search chose the learning rate of a depth 8; leave these values out"));
 }
 
-TEST_CASE("--rates-from says what the file lacks") {
+TEST_CASE("the option --rates-from says what the file lacks") {
   const TemporaryFolder folder;
   ValleyStudy study;
   const auto refused = [&](const Words& words) {
