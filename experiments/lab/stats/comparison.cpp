@@ -18,6 +18,7 @@ constexpr std::int64_t fewest_pairs = 3, fewest_alone = 6, most_needed = 1000;
 constexpr std::int64_t borrows_from = 4;  // the least number of series in a section whose variances are borrowed
 constexpr double most_degrees = 5;          // times the degrees of freedom of the pair
 constexpr double unequal = 0.08, unequal_alone = 0.2;  // levels of the F test
+constexpr double overwhelming = 8;  // standard deviations of a series; a larger difference needs no equal variances
 constexpr double of_losses = 0.5;   // part of the level at which losses are judged
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -82,6 +83,12 @@ double equal_variances(const Pair& pair) {
   if (a == b) return 1;
   if (std::min(a, b) == 0) return 0;
   return std::min(1.0, 2 * fisher_f_tail(std::max(a / b, b / a), degrees, degrees));
+}
+
+// Whether the two series vary too differently for their mean difference.
+bool is_doubtful(const Pair& pair, double level) {
+  const double larger = std::sqrt(std::max(pair.first.variance(), pair.second.variance()));
+  return equal_variances(pair) < level && std::abs(pair.difference.mean) < overwhelming * larger;
 }
 
 // The statistics of a mean difference with up to three variances: alone, moderated and pooled.
@@ -161,7 +168,7 @@ Losses losses_of(const Contrast& c, const Pair& pair, double level) {
   d.doubt = c.margin > 0 && (!pair.all_trained() || d.trained < fewest_alone) ? Doubt::not_all
             : small && d.trained < fewest_alone                               ? Doubt::few_pairs
             : small && sign_test(pair.lower, pair.higher) > 0.05              ? Doubt::signs
-            : !c.constant && equal_variances(pair) < (small ? unequal_alone : unequal) ? Doubt::spread
+            : !c.constant && is_doubtful(pair, small ? unequal_alone : unequal) ? Doubt::spread
             : std::abs(d.mean + c.margin) < c.resolution                               ? Doubt::resolution
                                                                                        : Doubt::none;
   if (d.doubt == Doubt::none) l.p = p;

@@ -103,7 +103,8 @@ struct Contrast {
 // of all pairs of the section (Smyth 2004) if the moderated variance is larger. The second is the mean of the larger
 // half of the variances of all pairs. The degrees of freedom are at most five times those of the pair. The pair alone
 // must also be significant at `level`, without the correction. If the variances of the two series differ (F test at
-// 8 %), nothing is decided, because a mean of few values with rare outliers has an unknown error.
+// 8 %), and the difference is less than eight standard deviations of the more variable series, nothing is decided,
+// because a mean of few values with rare outliers has an unknown error.
 //
 // In a section of fewer than four series there is little to borrow: six seeds are needed, the exact sign test must be
 // significant at 5 %, and the F test refuses at 20 %. A margin above 0 also needs six seeds, and both series must have
