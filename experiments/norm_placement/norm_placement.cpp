@@ -56,8 +56,7 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
         lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
       });
   study.cli().example("--preset quick");
-  study.cli().example(
-      "--gates pre,post,deepnorm --depths 48 --warmups 0,30 --seeds 0..5");
+  study.cli().example("--gates pre,post,deepnorm --depths 48 --warmups 0,30 --seeds 0..5");
   study.cli().derive([&] {
     const std::int64_t longest = std::ranges::max(warmup.values());
     study.judging().control = fmt::format("pre warmup {}", longest);

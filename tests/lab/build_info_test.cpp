@@ -29,11 +29,11 @@ bool is_pretrained_weights(const std::string& file) { return file.starts_with(la
 
 TEST_CASE("the code hash covers the files that decide the numbers of a trial, and no file that only judges or shows") {
   const std::vector<std::string> files = hashed_files();
-  for (const char* file : {"core/backend.h", "core/kernels.def", "autograd/ops/gelu.cpp", "nn/gates/layerscale.cpp",
-                           "backends/cpu/gelu_simd.cpp", "experiments/lab/train/train.cpp",
-                           "experiments/lab/data/loader.cpp", "experiments/lab/options/optimizer_options.cpp",
-                           "experiments/lab/signals/probe.cpp", "experiments/lab/study/pretrained_weights.cpp",
-                           "experiments/depth_stability/depth_stability.cpp"}) {
+  for (const char* file :
+       {"core/backend.h", "core/kernels.def", "autograd/ops/gelu.cpp", "nn/gates/layerscale.cpp",
+        "backends/cpu/gelu_simd.cpp", "experiments/lab/train/train.cpp", "experiments/lab/data/loader.cpp",
+        "experiments/lab/options/optimizer_options.cpp", "experiments/lab/signals/probe.cpp",
+        "experiments/lab/study/pretrained_weights.cpp", "experiments/depth_stability/depth_stability.cpp"}) {
     REQUIRE(fs::exists(fs::path(PLUMB_SOURCE_DIR) / file));
     if (std::ranges::find(files, file) == files.end()) FAIL_CHECK(file << " is not covered");
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
@@ -26,6 +27,18 @@ struct FileSet {
 };
 
 ImageSet read_idx_pair(const Paths& paths) { return read_idx(paths[0], paths[1]); }
+
+// A data set that the library generates.
+struct GeneratedSet {
+  std::string name;
+  ImageData (*make)();
+};
+
+const std::vector<GeneratedSet>& generated_sets() {
+  static const std::vector<GeneratedSet> sets{
+      {"glyphs", [] { return glyphs(); }}, {"glyphs-clutter", glyphs_clutter}, {"glyphs-few", glyphs_few}};
+  return sets;
+}
 
 const std::vector<FileSet>& file_sets() {
   static const std::vector<std::string> train{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
@@ -87,7 +100,8 @@ ImageSet read_part(const FileSet& set, const std::string& folder, const std::vec
 
 const std::vector<std::string>& data_set_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> list{"glyphs"};
+    std::vector<std::string> list;
+    for (const GeneratedSet& set : generated_sets()) list.push_back(set.name);
     for (const FileSet& set : file_sets()) list.push_back(set.name);
     list.emplace_back("image-folder");
     return list;
@@ -95,10 +109,13 @@ const std::vector<std::string>& data_set_names() {
   return names;
 }
 
-bool mirrors_keep_class(const std::string& name) { return name != "glyphs" && name != "mnist"; }
+bool mirrors_keep_class(const std::string& name) {
+  return name != "mnist" && std::ranges::find(generated_sets(), name, &GeneratedSet::name) == generated_sets().end();
+}
 
 ImageData open_data(const std::string& name, const std::string& dir, const FolderOptions& of_image_folder) {
-  if (name == "glyphs") return glyphs();
+  for (const GeneratedSet& set : generated_sets())
+    if (set.name == name) return set.make();
   if (name == "image-folder") {
     if (dir.empty())
       throw UsageError(

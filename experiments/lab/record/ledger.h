@@ -31,7 +31,7 @@ class Ledger {
   // later. Damaged lines are ignored, but stay in the file. Throws Error if the file cannot be read.
   explicit Ledger(std::filesystem::path file);
 
-  const std::filesystem::path& path() const { return file_; }  // the path of the file
+  const std::filesystem::path& path() const { return file_; }           // the path of the file
   const std::vector<LedgerEntry>& entries() const { return entries_; }  // in the order in which they were appended
   // One message for each damaged line, such as "runs/a/ledger.jsonl, line 7: ...".
   const std::vector<std::string>& damaged() const { return damaged_; }

@@ -22,7 +22,8 @@ std::string name_of(const Condition& condition) {
 std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
 std::int64_t untrained(const Standing& s) { return s.seeds - s.trained; }
 
-// A sort key. A method with a seed that did not train ranks below all methods without one. A method without a loss ranks last.
+// A sort key. A method with a seed that did not train ranks below all methods without one. A method without a loss
+// ranks last.
 std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) {
   return {s.loss.n == 0, untrained(s), s.loss.n == 0 ? 0 : s.loss.mean};
 }

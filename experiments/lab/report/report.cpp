@@ -114,16 +114,16 @@ Report render_report(const ReportInput& input) {
   for (const Section& own : input.sections) html += section(own, gallery);
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
-    html +=
-        section("Against " + how.control,
-                "Differences of training losses, seed by seed: both trials have the same data, batches and random "
-                "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
-                "any wrong verdict there is at most about 5 %. A verdict on losses concerns the seeds at which both "
-                "methods trained. The exact paired test decides whether a method trains less often, and needs six "
-                "seeds at which only one of the two trained. The column n to decide estimates the number of seeds that would "
-                "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
-                "all pairs.",
-                scroll_region("Against " + how.control, comparisons));
+    html += section(
+        "Against " + how.control,
+        "Differences of training losses, seed by seed: both trials have the same data, batches and random "
+        "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
+        "any wrong verdict there is at most about 5 %. A verdict on losses concerns the seeds at which both "
+        "methods trained. The exact paired test decides whether a method trains less often, and needs six "
+        "seeds at which only one of the two trained. The column n to decide estimates the number of seeds that would "
+        "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
+        "all pairs.",
+        scroll_region("Against " + how.control, comparisons));
   const bool repeated =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";

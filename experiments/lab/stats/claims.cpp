@@ -263,8 +263,9 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
                   "post_hoc", "level", "trained_first", "trained_second"});
   for (const JudgedClaim& claim : claims)
     for (const ClaimResult& result :
-         claim.results.empty() ? std::vector{ClaimResult{.difference = {.mean = unknown, .low = unknown, .high = unknown}}}
-                               : claim.results) {
+         claim.results.empty()
+             ? std::vector{ClaimResult{.difference = {.mean = unknown, .low = unknown, .high = unknown}}}
+             : claim.results) {
       const Difference& d = result.difference;
       const double sign = result.higher ? -1 : 1;
       const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(result.judged) : d.n;

@@ -80,20 +80,20 @@ struct ClaimResult {
 struct JudgedClaim {
   std::string text = {}, source = {};
   Verdict verdict = Verdict::undecided;
-  bool post_hoc = false;  // whether the claim was added after the study folder was made
+  bool post_hoc = false;                  // whether the claim was added after the study folder was made
   std::vector<ClaimResult> results = {};  // one for each place; empty if no trial is at the points of the claim
   std::string verdict_words() const;      // the verdict as shown: "depends on lr", "agree (post hoc)"
   std::string why() const;                // the reason in words, for each place
 };
 // Judges the claims of a study as one family (judge_family() in comparison.h). The section of a pair has all series at
-// the same depth and learning rate. The losses of trials that did not train (which_trained) are left out, whatever value
-// the claim is about. The verdict is "agree" or "disagree" if the order of the two sides is decided, or if the losses
-// are undecided and one side trains less often.
+// the same depth and learning rate. The losses of trials that did not train (which_trained) are left out, whatever
+// value the claim is about. The verdict is "agree" or "disagree" if the order of the two sides is decided, or if the
+// losses are undecided and one side trains less often.
 //
-// A margin above 0 is too wide if it is more than four times the standard deviation of the difference between two trials
-// at `b` with different seeds: a placebo, which compares the control with itself under other draws, could not miss such
-// a margin. The claim is then undecided. A difference of accuracies decides nothing if it is below two images of an
-// evaluation (Judging::validation_images).
+// A margin above 0 is too wide if it is more than four times the standard deviation of the difference between two
+// trials at `b` with different seeds: a placebo, which compares the control with itself under other draws, could not
+// miss such a margin. The claim is then undecided. A difference of accuracies decides nothing if it is below two images
+// of an evaluation (Judging::validation_images).
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialResult>& trials,
                                       const Judging& how);
 
@@ -101,10 +101,10 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
 // that can be expected, the looks, and the learning rate if all trials have the same. Empty without claims.
 std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how);
 
-// The text of claims.csv. A claim has a row for each place. `verdict` is the verdict at the place, and `overall` that of
-// the claim. A row claims that the difference and its interval are below the margin (above the margin if a higher value
-// is claimed). The margin is 0.1 for "not higher by 0.1" and -0.05 for "lower by at least 0.05". A margin of 0 is an
-// empty cell.
+// The text of claims.csv. A claim has a row for each place. `verdict` is the verdict at the place, and `overall` that
+// of the claim. A row claims that the difference and its interval are below the margin (above the margin if a higher
+// value is claimed). The margin is 0.1 for "not higher by 0.1" and -0.05 for "lower by at least 0.05". A margin of 0 is
+// an empty cell.
 std::string claims_csv(const std::vector<JudgedClaim>& claims);
 
 }  // namespace plumb::lab

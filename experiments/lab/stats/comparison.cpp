@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t fewest_pairs = 3, fewest_alone = 6, most_needed = 1000;
 constexpr std::int64_t borrows_from = 4;  // the least number of series in a section whose variances are borrowed
-constexpr double most_degrees = 5;          // times the degrees of freedom of the pair
+constexpr double most_degrees = 5;        // times the degrees of freedom of the pair
 constexpr double unequal = 0.08, unequal_alone = 0.2;  // levels of the F test
 constexpr double overwhelming = 8;  // standard deviations of a series; a larger difference needs no equal variances
 constexpr double of_losses = 0.5;   // part of the level at which losses are judged
@@ -69,7 +69,7 @@ Pair pair_of(const Outcomes& a, const Outcomes& b, double margin = 0) {
     pair.only_first += first && !second, pair.only_second += second && !first;
     if (!first || !second) continue;
     const double difference = a[i] - b[i] - margin;
-    pair.lower += difference < 0, pair.higher += difference > 0;
+    pair.lower += difference<0, pair.higher += difference> 0;
     pair.difference.add(difference), pair.first.add(a[i]), pair.second.add(b[i]);
   }
   return pair;
@@ -112,9 +112,9 @@ Evidence evidence_of(const Pair& pair, const Variances& section) {
   Evidence e{};
   e.add(own, n, d);
   if (section.series < borrows_from) return e;
-  const double moderated = std::max(own, std::isinf(section.degrees) ? section.variance
-                                                                     : (section.degrees * section.variance + d * own) /
-                                                                           (section.degrees + d));
+  const double moderated = std::max(own, std::isinf(section.degrees)
+                                             ? section.variance
+                                             : (section.degrees * section.variance + d * own) / (section.degrees + d));
   e.add(moderated, n, std::min({section.degrees + d, section.pooled_degrees, most_degrees * d}));
   e.add(std::max(section.pooled_variance, section.smallest), n, std::min(section.pooled_degrees, most_degrees * d));
   return e;
@@ -165,12 +165,12 @@ Losses losses_of(const Contrast& c, const Pair& pair, double level) {
   double p = e.count == 1 ? p_alone : 0;
   for (int i = 1; i < e.count; ++i) p = std::max(p, e.p(d.mean, i));
   if (p > of_losses * level || p_alone > level) return l;
-  d.doubt = c.margin > 0 && (!pair.all_trained() || d.trained < fewest_alone) ? Doubt::not_all
-            : small && d.trained < fewest_alone                               ? Doubt::few_pairs
-            : small && sign_test(pair.lower, pair.higher) > 0.05              ? Doubt::signs
+  d.doubt = c.margin > 0 && (!pair.all_trained() || d.trained < fewest_alone)   ? Doubt::not_all
+            : small && d.trained < fewest_alone                                 ? Doubt::few_pairs
+            : small && sign_test(pair.lower, pair.higher) > 0.05                ? Doubt::signs
             : !c.constant && is_doubtful(pair, small ? unequal_alone : unequal) ? Doubt::spread
-            : std::abs(d.mean + c.margin) < c.resolution                               ? Doubt::resolution
-                                                                                       : Doubt::none;
+            : std::abs(d.mean + c.margin) < c.resolution                        ? Doubt::resolution
+                                                                                : Doubt::none;
   if (d.doubt == Doubt::none) l.p = p;
   return l;
 }
@@ -285,8 +285,7 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series,
                                 const std::vector<std::pair<std::size_t, std::size_t>>& family, double level) {
   const Variances section(series);
   std::vector<Contrast> contrasts;
-  for (const auto& [a, b] : family)
-    contrasts.push_back({.first = series[a], .second = series[b], .section = section});
+  for (const auto& [a, b] : family) contrasts.push_back({.first = series[a], .second = series[b], .section = section});
   return judge_family(contrasts, level);
 }
 
@@ -306,7 +305,8 @@ std::int64_t pairs_needed(const Difference& d) {
   if (!may || !decides(most_needed)) return 0;
   // The answer lies between `low` and `high`. For a sign test the answer is approximate, because shares of pairs are
   // rounded.
-  std::int64_t low = by_losses ? std::max(d.trained, d.fewest - 1) : std::max(d.n, fewest_alone - 1), high = most_needed;
+  std::int64_t low = by_losses ? std::max(d.trained, d.fewest - 1) : std::max(d.n, fewest_alone - 1),
+               high = most_needed;
   while (high - low > 1) (decides((low + high) / 2) ? high : low) = (low + high) / 2;
   return high;
 }

@@ -2,8 +2,8 @@
 // setting. The same seed gives both trials the same data and the same random draws.
 //
 // A pair of series is judged twice. The verdict on the losses concerns the seeds at which both series trained. The
-// verdict on training says whether one series trains less often. docs/statistics.md explains the rule, and has the rates
-// of wrong verdicts and the power in simulated studies.
+// verdict on training says whether one series trains less often. docs/statistics.md explains the rule, and has the
+// rates of wrong verdicts and the power in simulated studies.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ struct Difference {
   Order order = Order::undecided;
   Training training = Training::undecided;
   Doubt doubt = Doubt::none;
-  std::int64_t n = 0;        // number of seeds at which both series have an outcome
-  std::int64_t trained = 0;  // number of these seeds at which both series trained
+  std::int64_t n = 0;                                  // number of seeds at which both series have an outcome
+  std::int64_t trained = 0;                            // number of these seeds at which both series trained
   std::int64_t trained_first = 0, trained_second = 0;  // number of the n seeds at which this series trained
   double mean = 0;  // mean difference over the seeds at which both series trained; NaN if there is no such seed
   // The interval of the mean. The interval is infinite for fewer than three pairs, which decide nothing.
@@ -66,8 +66,8 @@ struct Difference {
 // are those of `d`. If fewer than two seeds trained with both series, the number assumes that the true shares of seeds
 // that trained are those of `d`, and concerns the verdict on training. The number is 0 if it is unknown or above 1000.
 std::int64_t pairs_needed(const Difference& d);
-// The difference in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 5 pairs; 5 of 5 and 5 of 5 seeds trained, up to
-// 45 % may still fail".
+// The difference in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 5 pairs; 5 of 5 and 5 of 5 seeds trained, up
+// to 45 % may still fail".
 std::string describe(const Difference& d);
 // The reason of a doubt in words; empty for Doubt::none.
 std::string to_string(Difference::Doubt doubt);
@@ -99,19 +99,20 @@ struct Contrast {
 //
 // Losses: a t statistic of the mean difference over the seeds at which both series trained, with Holm's correction over
 // the family (Holm 1979), at half of `level`. In a section of four or more series, the test must be significant with
-// each of two variances. The first is the variance of the pair's differences, or the variance moderated by the variances
-// of all pairs of the section (Smyth 2004) if the moderated variance is larger. The second is the mean of the larger
-// half of the variances of all pairs. The degrees of freedom are at most five times those of the pair. The pair alone
-// must also be significant at `level`, without the correction. If the variances of the two series differ (F test at
-// 8 %), and the difference is less than eight standard deviations of the more variable series, nothing is decided,
+// each of two variances. The first is the variance of the pair's differences, or the variance moderated by the
+// variances of all pairs of the section (Smyth 2004) if the moderated variance is larger. The second is the mean of the
+// larger half of the variances of all pairs. The degrees of freedom are at most five times those of the pair. The pair
+// alone must also be significant at `level`, without the correction. If the variances of the two series differ (F test
+// at 8 %), and the difference is less than eight standard deviations of the more variable series, nothing is decided,
 // because a mean of few values with rare outliers has an unknown error.
 //
 // In a section of fewer than four series there is little to borrow: six seeds are needed, the exact sign test must be
 // significant at 5 %, and the F test refuses at 20 %. A margin above 0 also needs six seeds, and both series must have
 // trained at all of them.
 //
-// Training: the exact paired test over the seeds at which only one of the two series trained (McNemar 1947), with Holm's
-// correction at `level`. A pair with fewer than six such seeds cannot be decided, and does not count in the family.
+// Training: the exact paired test over the seeds at which only one of the two series trained (McNemar 1947), with
+// Holm's correction at `level`. A pair with fewer than six such seeds cannot be decided, and does not count in the
+// family.
 //
 // If the losses are decided, the interval does not contain 0. The interval has the level at which Holm's procedure
 // judged the contrast. Throws Error if two series of a contrast differ in length.

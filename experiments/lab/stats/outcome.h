@@ -26,9 +26,9 @@ struct TrialResult {
   // A measured value, "steps" or "seconds". Empty if the trial did not measure the value, or if the value is not
   // finite.
   std::optional<double> value(std::string_view name) const;
-  // The value for comparisons of methods (comparison.h). The outcome is infinite if the trial diverged or was stopped as
-  // hopeless, even if the trial has measured a value. The outcome is `unknown` if the trial failed or if the value is
-  // not finite.
+  // The value for comparisons of methods (comparison.h). The outcome is infinite if the trial diverged or was stopped
+  // as hopeless, even if the trial has measured a value. The outcome is `unknown` if the trial failed or if the value
+  // is not finite.
   double outcome(std::string_view name) const;
   std::optional<std::int64_t> diverged_at() const;  // step of the divergence; empty without one
 };

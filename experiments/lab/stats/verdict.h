@@ -31,7 +31,7 @@ struct Judging {
   bool off = false;
   std::vector<Reference> references = {};  // reference levels of values
   std::optional<double> rate = {};         // the learning rate of all trials, if no axis has learning rates
-  std::int64_t look = 1;  // how often the seeds were judged, this time included (level_of_look)
+  std::int64_t look = 1;                   // how often the seeds were judged, this time included (level_of_look)
   // The texts of the claims that were stated when the study folder was made; no value if the folder does not say.
   std::optional<std::vector<std::string>> planned_claims = {};
   std::int64_t validation_images = 0;  // number of images of an evaluation; 0: unknown
@@ -75,9 +75,8 @@ struct Condition {
   std::vector<JudgedPair> pairs = {};            // all pairs of tested methods; judged as one family
 };
 
-// The verdict of a claim on two methods under one condition. Claims are a family of their own (claims.h). The verdict of
-// the claim replaces the verdict on this pair in the families of the
-// condition.
+// The verdict of a claim on two methods under one condition. Claims are a family of their own (claims.h). The verdict
+// of the claim replaces the verdict on this pair in the families of the condition.
 struct ClaimedPair {
   std::string first, second;
   std::int64_t depth = 0;

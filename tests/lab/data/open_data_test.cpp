@@ -21,13 +21,17 @@ void write_idx_set(const fs::path& dir, std::uint8_t first_label, bool packed) {
 
 }  // namespace
 
-TEST_CASE("The data sets are listed and glyphs needs no folder") {
-  CHECK(data_set_names() ==
-        std::vector<std::string>{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100", "image-folder"});
+TEST_CASE("The data sets are listed and the generated ones need no folder") {
+  CHECK(data_set_names() == std::vector<std::string>{"glyphs", "glyphs-clutter", "glyphs-few", "fashion-mnist", "mnist",
+                                                     "cifar-10", "cifar-100", "image-folder"});
   const ImageData data = open_data("glyphs", "");
   CHECK(data.name == "glyphs");
   CHECK(data.train.size() == 12'800);
   CHECK(data.validation.size() == 2'000);
+  CHECK(open_data("glyphs-few", "").name == "glyphs-few");
+  CHECK(open_data("glyphs-clutter", "").name == "glyphs-clutter");
+  for (const char* name : {"glyphs", "glyphs-clutter", "glyphs-few", "mnist"}) CHECK_FALSE(mirrors_keep_class(name));
+  CHECK(mirrors_keep_class("cifar-100"));
 }
 
 TEST_CASE("An unknown data set causes a UsageError with the nearest name") {

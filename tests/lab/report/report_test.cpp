@@ -237,9 +237,8 @@ TEST_CASE("reports of five hundred trials and of a study in which all trials div
   const std::string sad = render(input_of(all_dead)).html;
   CHECK(first_unbalanced(sad) == "");
   CHECK(count(sad, "nan") == count(sad, "Provenance"));
-  CHECK_THAT(
-      sad,
-      contains("At depth 5 and lr 0.001, no method trained: gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 and 19 more diverged."));
+  CHECK_THAT(sad, contains("At depth 5 and lr 0.001, no method trained: gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 "
+                           "and 19 more diverged."));
   CHECK_THAT(sad, contains("5 of 5 diverged at step 3; median survival 3 steps, n = 5 (no interval below 6)<"));
 }
 

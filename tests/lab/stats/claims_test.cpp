@@ -15,7 +15,8 @@ TrialResult trial(double epsilon, std::int64_t depth, std::int64_t seed, double 
       .point = {{"depth", depth}, {"epsilon", epsilon}, {"seed", seed}}, .status = status, .values = {{"loss", loss}}};
 }
 
-const Comparison any_depth = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}), comparison = any_depth.at({{"depth", 6}});
+const Comparison any_depth = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}),
+                 comparison = any_depth.at({{"depth", 6}});
 
 // The only claim of a study.
 JudgedClaim claim_of(const Comparison& c, const std::vector<TrialResult>& trials, const Judging& how = {}) {
@@ -83,7 +84,8 @@ TEST_CASE("one pair decides no claim and failures decide only at six seeds") {
   std::vector<TrialResult> some = apart(-0.1, 7);
   some[1].status = Status::diverged;
   CHECK(judge(comparison, some).verdict == Verdict::agree);
-  CHECK_THAT(judge(comparison, some).why(), contains("where both train") && contains("6 of 7 and 7 of 7 seeds trained"));
+  CHECK_THAT(judge(comparison, some).why(),
+             contains("where both train") && contains("6 of 7 and 7 of 7 seeds trained"));
 }
 
 TEST_CASE("trials near chance count as failures for every value of a claim") {
@@ -93,7 +95,8 @@ TEST_CASE("trials near chance count as failures for every value of a claim") {
       trials.push_back(trial(epsilon, 6, seed, 0.5));
       trials.back().values = {{"train_loss", epsilon > 0 || seed > 0 ? 0.5 : 2.3}, {"val_accuracy", 0.9}};
     }
-  const ClaimResult found = judge(higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials, {.classes = 10});
+  const ClaimResult found =
+      judge(higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials, {.classes = 10});
   CHECK((found.difference.trained_first == 7 && found.difference.trained_second == 6 && found.difference.trained == 6));
 }
 
@@ -146,8 +149,9 @@ TEST_CASE("the claims of a study are one family and borrow their variance from t
   CHECK(std::ranges::min(four, {}, [](const JudgedClaim& c) { return c.results[0].judged.level; })
             .results[0]
             .judged.level == Approx(0.025 / 4));
-  CHECK_THAT(about_claims(four, {}), contains("4 comparisons of claims are one family. If nothing differs, the chance of "
-                                              "any wrong verdict is at most about 5 %"));
+  CHECK_THAT(about_claims(four, {}),
+             contains("4 comparisons of claims are one family. If nothing differs, the chance of "
+                      "any wrong verdict is at most about 5 %"));
   CHECK_THAT(about_claims(four, {.rate = 0.001, .look = 2}),
              contains("at most about 1.25 %") && contains("This is look 2: seeds were added after 1 earlier look,") &&
                  contains("All trials have the learning rate 0.001."));
@@ -238,7 +242,8 @@ TEST_CASE("a difference of accuracies below two images decides nothing") {
   const Comparison better = higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   CHECK(judge(better, trials).verdict == Verdict::agree);
   CHECK(judge(better, trials, {.validation_images = 10000}).verdict == Verdict::undecided);
-  CHECK_THAT(judge(better, trials, {.validation_images = 10000}).why(), contains("below the resolution of the measure"));
+  CHECK_THAT(judge(better, trials, {.validation_images = 10000}).why(),
+             contains("below the resolution of the measure"));
 }
 
 TEST_CASE("a claim of at least an amount needs the whole interval beyond the amount") {

@@ -48,7 +48,8 @@ TEST_CASE("differences of pairs have an interval and an order") {
   // Two pairs decide nothing, even if their differences are almost equal.
   const Difference two = first_of({{1, 2}, {2, 3.0001}});
   CHECK((two.order == Order::undecided && std::isinf(two.low) && pairs_needed(two) == 6));
-  const std::vector<Outcomes> six{{1, 2, 3, 4, 3, 2}, {2, 4, 6, 6, 5, 4}};  // the differences are -1, -2, -3, -2, -2, -2
+  const std::vector<Outcomes> six{{1, 2, 3, 4, 3, 2},
+                                  {2, 4, 6, 6, 5, 4}};  // the differences are -1, -2, -3, -2, -2, -2
   CHECK(first_of(six).order == Order::lower);
   CHECK(compare(six, {{1, 0}}).at(0).order == Order::higher);
   // A part that both trials of a seed share does not widen the interval.
@@ -92,8 +93,9 @@ TEST_CASE("in a section of four methods three seeds can decide, and each refusal
 }
 
 TEST_CASE("a difference in words") {
-  CHECK(describe(first_of({{1, 2, 3}, {2, 4, 6}})) ==
-        "lower by 2, 97.5 % interval -1.58 to 5.58, 3 pairs; 3 of 3 and 3 of 3 seeds trained, up to 63 % may still fail");
+  CHECK(
+      describe(first_of({{1, 2, 3}, {2, 4, 6}})) ==
+      "lower by 2, 97.5 % interval -1.58 to 5.58, 3 pairs; 3 of 3 and 3 of 3 seeds trained, up to 63 % may still fail");
   CHECK(describe(first_of({{1}, {2}})) ==
         "lower by 1 in one pair; 1 of 1 and 1 of 1 seeds trained, up to 95 % may still fail");
   CHECK(describe(first_of({{missing}, {2}})) == "no pairs");

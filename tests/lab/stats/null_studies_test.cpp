@@ -38,9 +38,11 @@ double normal(Generator& g) { return std::normal_distribution<double>()(g); }
 double uniform(Generator& g, double low, double high) { return std::uniform_real_distribution<double>(low, high)(g); }
 bool chance(Generator& g, double p) { return std::bernoulli_distribution(p)(g); }
 double gamma(Generator& g, double shape) {  // mean 0, deviation 1
-  return (std::gamma_distribution<double>(shape)(g)-shape) / std::sqrt(shape);
+  return (std::gamma_distribution<double>(shape)(g) - shape) / std::sqrt(shape);
 }
-double log_uniform(Generator& g, double low, double high) { return std::exp(uniform(g, std::log(low), std::log(high))); }
+double log_uniform(Generator& g, double low, double high) {
+  return std::exp(uniform(g, std::log(low), std::log(high)));
+}
 
 // A family of studies whose methods have equal means. `draw` fills one method; `shared` has a value for each seed.
 struct Noise {
@@ -90,7 +92,7 @@ const Noise null_families[] = {
     {"exponential delays, size 0.3 to 3 by method", none,
      [](Generator& g, std::size_t, const Outcomes&, Outcomes& out) {
        const double size = log_uniform(g, 0.3, 3);
-       for (double& y : out) y = size * (std::exponential_distribution<double>()(g)-1);
+       for (double& y : out) y = size * (std::exponential_distribution<double>()(g) - 1);
      }},
     {"Laplace, size by seed", [](Generator& g) { return log_uniform(g, 0.1, 10); },
      [](Generator& g, std::size_t, const Outcomes& shared, Outcomes& out) {
@@ -201,7 +203,8 @@ TEST_CASE("at the edge of a margin at most 7 of 100 studies say as good as", "[s
 
 // Four seeds are planned. The user adds three seeds after each look, until a verdict is decided or there are ten seeds.
 TEST_CASE("in resumed null studies at most 7 of 100 are ever decided", "[statistics]") {
-  std::string table = "| noise | claim, 4 methods | control, 4 | claim, 8 | control, 8 |\n| --- | ---: | ---: | ---: | ---: |\n";
+  std::string table =
+      "| noise | claim, 4 methods | control, 4 | claim, 8 | control, 8 |\n| --- | ---: | ---: | ---: | ---: |\n";
   for (const Noise& noise : null_families) {
     table += fmt::format("| {} |", noise.name);
     for (const std::size_t methods : {4u, 8u})
@@ -213,7 +216,8 @@ TEST_CASE("in resumed null studies at most 7 of 100 are ever decided", "[statist
           bool decided = false;
           for (std::size_t seeds = 4, look = 1; seeds <= 10 && !decided; seeds += 3, ++look) {
             Study so_far;
-            for (const Outcomes& s : all) so_far.emplace_back(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(seeds));
+            for (const Outcomes& s : all)
+              so_far.emplace_back(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(seeds));
             decided = any_decided(compare(judged(so_far), pairs, level_of_look(static_cast<std::int64_t>(look))));
           }
           found += decided;
@@ -228,8 +232,7 @@ TEST_CASE("in resumed null studies at most 7 of 100 are ever decided", "[statist
 }
 
 TEST_CASE("a method that is better is found at least as often as the floors say", "[statistics]") {
-  std::string table =
-      "| difference | family | 3 / 4 / 6 seeds | 10 seeds |\n| ---: | --- | ---: | ---: |\n";
+  std::string table = "| difference | family | 3 / 4 / 6 seeds | 10 seeds |\n| ---: | --- | ---: | ---: |\n";
   const auto share_of = [](const Family& family, std::size_t seeds, double difference) {
     Generator g(4);
     int found = 0;
@@ -265,10 +268,10 @@ TEST_CASE("a method that is better is found at least as often as the floors say"
 // One method fails one seed in five, and otherwise ends lower, so that the means over all seeds are equal.
 TEST_CASE("a method that fails one seed in five is found where both train and by how often it trains", "[statistics]") {
   const Noise seldom{"one in five", none, [](Generator& g, std::size_t method, const Outcomes&, Outcomes& out) {
-                       for (double& y : out)
-                         y = (method != 1 ? 0.7 : chance(g, 0.2) ? 2.3 : 0.3) + 0.02 * normal(g);
+                       for (double& y : out) y = (method != 1 ? 0.7 : chance(g, 0.2) ? 2.3 : 0.3) + 0.02 * normal(g);
                      }};
-  std::string table = "| methods | seeds | lower where both train | trains less often |\n| ---: | ---: | ---: | ---: |\n";
+  std::string table =
+      "| methods | seeds | lower where both train | trains less often |\n| ---: | ---: | ---: | ---: |\n";
   for (const std::size_t methods : {4u, 8u})
     for (const std::size_t seeds : {3u, 4u, 6u, 10u, 40u, 60u}) {
       Generator g(5);
@@ -280,8 +283,8 @@ TEST_CASE("a method that fails one seed in five is found where both train and by
                  std::any_of(found.begin() + 1, found.end(), is_decided);
       }
       table += fmt::format("| {} | {} | {} | {} |\n", methods, seeds, percent(lower), percent(seldom_trains));
-      INFO(methods << " methods, " << seeds << " seeds: lower " << percent(lower) << ", seldom " << percent(seldom_trains)
-                   << ", wrong " << percent(wrong));
+      INFO(methods << " methods, " << seeds << " seeds: lower " << percent(lower) << ", seldom "
+                   << percent(seldom_trains) << ", wrong " << percent(wrong));
       CHECK(wrong <= most_false * studies);
       if (!whole) continue;
       if (seeds == 6) CHECK(lower >= 0.8 * studies);

@@ -205,8 +205,10 @@ TEST_CASE("the verdict in words") {
   trials.push_back(trial("c", 6, 0, 0.6));
   CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
   CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}) ==
-        "At depth 6 and lr 0.001, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to rank by.");
-  CHECK(verdict_of({trial("a", 6, 0, 0.5)}) == "At depth 6 and lr 0.001, a trained, to a training loss of 0.500 (n = 1).");
+        "At depth 6 and lr 0.001, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to "
+        "rank by.");
+  CHECK(verdict_of({trial("a", 6, 0, 0.5)}) ==
+        "At depth 6 and lr 0.001, a trained, to a training loss of 0.500 (n = 1).");
   CHECK(verdict_of({dead("a", 6, 0, 3), trial("b", 6, 0, 2.29)}) ==
         "At depth 6 and lr 0.001, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
   TrialResult failed = dead("a", 6, 0, 3);
@@ -217,15 +219,18 @@ TEST_CASE("the verdict in words") {
                       "did not train at depth 6 "
                       "either, so nothing follows about depth. Against pre: e is lower; b and f train less often."));
   CHECK_THAT(verdict_of(two_depths(), {.classes = 10, .control = "a"}), !contains("Against"));
-  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), trial("a", 48, 0, 2.3)}),
-             contains("At depth 48 and lr 0.001, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller "
-                      "depth."));
+  CHECK_THAT(
+      verdict_of({trial("a", 6, 0, 0.5), trial("a", 48, 0, 2.3)}),
+      contains(
+          "At depth 48 and lr 0.001, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller "
+          "depth."));
   CHECK_THAT(verdict_of(hopeless_and_failed()),
              contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: "));
   // A method that lost a seed ranks below a method that lost none.
   CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)}),
              contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
-  CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) == "At depth 6 and lr 0.001, a trained, to a training loss of 5.000 (n = 1).");
+  CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) ==
+        "At depth 6 and lr 0.001, a trained, to a training loss of 5.000 (n = 1).");
   CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.classes = 10, .own_rates = true}),
              contains("a trained, to a training loss of 0.400 (n = 1) at lr 0.001"));
 }
@@ -252,9 +257,9 @@ TEST_CASE("comparisons.csv has a row for each pair in both families") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}, {"y", 2.0}})
-      trials.push_back(
-          trial(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0) +
-                               (seed == 1 && *gate == 'y' ? 0.01 : 0)));
+      trials.push_back(trial(gate, 6, seed,
+                             base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0) +
+                                 (seed == 1 && *gate == 'y' ? 0.01 : 0)));
   const std::string csv = comparisons_csv(conditions(trials, {.classes = 20, .control = "pre"}));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 3 + 6);
   CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,undecided,-1.00") && contains(",3,3,3,3,,3,,\n") &&

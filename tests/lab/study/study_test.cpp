@@ -35,8 +35,9 @@ TEST_CASE("a study in one file has axes, files, a table, claims and the order of
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
   CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
   CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
-  CHECK_THAT(e.out, contains("depth  epsilon") && contains("±") &&
-                        contains("eps > 0 trains better than 0 (CaiT, table 1)\n  undecided: no seed trained with both"));
+  CHECK_THAT(e.out,
+             contains("depth  epsilon") && contains("±") &&
+                 contains("eps > 0 trains better than 0 (CaiT, table 1)\n  undecided: no seed trained with both"));
   CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") &&
                                                 contains("eps &gt; 0 trains better") && contains("<svg") &&
                                                 contains("<th>epsilon</th>"));
