@@ -72,7 +72,8 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.judging().control = "token";
-  study.cli().preset("quick", "four designs on glyphs, one seed; two minutes on two cores", [&] {
+  study.cli().preset("quick", "four designs on glyphs-clutter, one seed; a minute on two cores", [&] {
+    study.options().data = "glyphs-clutter";
     design.set({"token", "insert-10", "12:2", "mean"});
     study.network().patch = 8;
   });

@@ -39,7 +39,8 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   const auto warmup = study.axis<std::int64_t>("--warmups", {0, 60}, "Numbers of warm-up steps").at_least(0);
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
-  study.cli().preset("quick", "four placements at depth 12, one seed; two minutes on two cores", [&] {
+  study.cli().preset("quick", "four placements at depth 12 on glyphs-clutter, one seed; two minutes on two cores", [&] {
+    study.options().data = "glyphs-clutter";
     gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
   });
   study.cli().preset(

@@ -30,13 +30,14 @@ Plot plot_of(const StudyResults& results, const Curve& curve);
 DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
                 const std::function<std::string(const Point&)>& name = {});
 
-// A published result that is shown next to the results of this study.
+// A published result about trials at `where`, for a list of its own.
 struct Published {
   Point where;
   // Example: "val_accuracy", "82.9 % top-1 on ImageNet", "Touvron et al. 2021, table 1".
   std::string value, figure, source;
 };
-// A table of published results with the means of the corresponding trials.
+// A list of the published results about trials of this study. The list has no values of these trials, because the
+// published values are for other data.
 Section published_section(const StudyResults& results, const std::vector<Published>& published);
 
 }  // namespace plumb::lab

@@ -8,6 +8,7 @@
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/page.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/report/saturation.h"
 #include "experiments/lab/stats/groups.h"
 
 namespace plumb::lab {
@@ -108,6 +109,8 @@ Report render_report(const ReportInput& input) {
       input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims, how);
   if (!how.off && has_training_losses(input.trials)) html += verdict_html(judged, how);
+  if (const std::string saturated = saturation(input.trials); !saturated.empty())
+    html += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(saturated));
   std::set<std::string> names;
   for (const TrialResult& a : input.trials) names.insert(a.method);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/report/saturation.h"
 
 namespace plumb::lab {
 namespace {
@@ -86,6 +87,7 @@ std::string findings_text(const StudyResults& r, bool colour) {
   for (const JudgedClaim& c : r.claims)
     text += fmt::format("\n{} ({})\n  {}: {}\n", c.text, c.source, c.verdict_words(), c.why());
   if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
+  if (const std::string saturated = saturation(r.trials); !saturated.empty()) text += "\n" + saturated + "\n";
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
   return text;
@@ -107,6 +109,7 @@ std::string results_markdown(const StudyResults& r) {
   const std::vector<Condition>& judged = r.conditions;
   if (!judged.empty()) text += "\n";
   for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
+  if (const std::string saturated = saturation(r.trials); !saturated.empty()) text += "\n" + saturated + "\n";
   return text;
 }
 

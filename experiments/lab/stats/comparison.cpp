@@ -348,7 +348,7 @@ std::string describe(const Difference& d) {
   if (d.training != Difference::Training::undecided)
     text += d.training == Difference::Training::less_often ? "; trains less often" : "; trains more often";
   text += fmt::format("; {} of {} and {} of {} seeds trained", d.trained_first, d.n, d.trained_second, d.n);
-  if (d.all_trained()) text += fmt::format(", up to {:.0f} % may still fail", 100 * may_fail(d.n, d.n));
+  if (d.all_trained() && d.n >= fewest_pairs) text += fmt::format(", up to {:.0f} % may still fail", 100 * may_fail(d.n, d.n));
   if (d.doubt != Difference::Doubt::none) text += "; undecided: " + to_string(d.doubt);
   return text;
 }

@@ -84,8 +84,7 @@ class Study {
   void reference(const std::string& value, double level, const std::string& name) {
     d_.references.push_back({value, level, name});
   }
-  // Adds a published result, which is shown next to the results of the trials at `where`. `source` names the
-  // publication.
+  // Adds a published result about trials at `where` to the list of published results. `source` names the publication.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }

@@ -585,7 +585,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
   CHECK_THAT(e.out, contains("How <many>\ntrials\n    15\n") &&
                         contains("0.1 ends above 20 (arithmetic)\n  disagree: a: disagree, lower by 18") &&
                         contains("; compared with 20; b: disagree") && contains("Published results") &&
-                        contains("rate 0.3  score 4.000, mean over 2 points") && contains("9 of 10") &&
+                        contains("rate 0.3  score  9 of 10    A. Author 1999") &&
                         !contains("nobody has this"));
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&
                                                 contains("<td class=\"num\">15</td>") && contains("score by rate") &&

@@ -1,0 +1,36 @@
+// The tasks of the quick presets can rank methods: the kept ledgers of docs/results/presets are above chance and not
+// saturated.
+#include <filesystem>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/record/ledger.h"
+#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/report/saturation.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+namespace fs = std::filesystem;
+
+TEST_CASE("the tasks of the quick presets are above chance and not solved") {
+  int presets = 0;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(std::string(PLUMB_SOURCE_DIR) + "/docs/results/presets"))
+    if (entry.path().extension() == ".jsonl") {
+      INFO(entry.path());
+      ++presets;
+      const Ledger ledger(entry.path());
+      CHECK(ledger.damaged().empty());
+      const fs::path file = fs::path(entry.path()).replace_extension(".json");
+      const auto classes =
+          static_cast<double>(StudyDescription::parse(read_file(file), file.string()).facts.data.images.classes);
+      std::vector<TrialResult> trials;
+      for (const LedgerEntry& e : ledger.entries())
+        trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
+      REQUIRE(trials.size() >= 3);
+      CHECK(saturation(trials) == "");
+      // All arms, the control among them, are well above chance.
+      for (const TrialResult& t : trials) CHECK(t.value("val_accuracy").value_or(0) > 2 / classes);
+    }
+  CHECK(presets >= 4);
+}
