@@ -17,9 +17,9 @@ namespace {
 constexpr std::int64_t fewest_pairs = 3, fewest_alone = 6, most_needed = 1000;
 constexpr std::int64_t borrows_from = 4;  // the least number of series in a section whose variances are borrowed
 constexpr double most_degrees = 5;        // times the degrees of freedom of the pair
-constexpr double unequal = 0.08, unequal_alone = 0.2;  // levels of the F test
-constexpr double overwhelming = 8;  // standard deviations of a series; a larger difference needs no equal variances
-constexpr double of_losses = 0.5;   // part of the level at which losses are judged
+constexpr double unequal = 0.085, unequal_alone = 0.2;  // levels of the F test
+constexpr double beyond_doubt = 10;                     // see is_doubtful()
+constexpr double of_losses = 0.5;                       // part of the level at which losses are judged
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The probability that |T| is above |t|.
@@ -55,6 +55,7 @@ struct Moments {
 
 struct Pair {
   Moments difference, first, second;  // over the seeds at which both series trained
+  Moments log_first, log_second;      // of the logarithms of outcomes above 0
   std::int64_t n = 0, lower = 0, higher = 0, only_first = 0, only_second = 0, trained_first = 0, trained_second = 0;
   bool all_trained() const { return difference.n == n; }
 };
@@ -71,6 +72,8 @@ Pair pair_of(const Outcomes& a, const Outcomes& b, double margin = 0) {
     const double difference = a[i] - b[i] - margin;
     pair.lower += difference<0, pair.higher += difference> 0;
     pair.difference.add(difference), pair.first.add(a[i]), pair.second.add(b[i]);
+    if (a[i] > 0) pair.log_first.add(std::log(a[i]));
+    if (b[i] > 0) pair.log_second.add(std::log(b[i]));
   }
   return pair;
 }
@@ -85,10 +88,19 @@ double equal_variances(const Pair& pair) {
   return std::min(1.0, 2 * fisher_f_tail(std::max(a / b, b / a), degrees, degrees));
 }
 
-// Whether the two series vary too differently for their mean difference.
+// Whether a difference of means could come from rare outliers that these seeds do not have. Only series that vary by
+// different amounts are doubtful. The difference is beyond doubt if it is eight standard deviations of the more
+// variable series, or, for six or more losses above 0, if the mean logarithms differ by ten times s^2 / 2, where s is
+// the larger standard deviation of the logarithms: s^2 / 2 is the logarithm of the ratio between mean and median of
+// lognormal losses.
 bool is_doubtful(const Pair& pair, double level) {
-  const double larger = std::sqrt(std::max(pair.first.variance(), pair.second.variance()));
-  return equal_variances(pair) < level && std::abs(pair.difference.mean) < overwhelming * larger;
+  if (equal_variances(pair) >= level) return false;
+  if (std::abs(pair.difference.mean) >=
+      beyond_doubt * std::sqrt(std::max(pair.first.variance(), pair.second.variance())))
+    return false;
+  const Moments &first = pair.log_first, &second = pair.log_second;
+  return pair.difference.n < fewest_alone || first.n < pair.difference.n || second.n < pair.difference.n ||
+         std::abs(first.mean - second.mean) < beyond_doubt * 0.5 * std::max(first.variance(), second.variance());
 }
 
 // The statistics of a mean difference with up to three variances: alone, moderated and pooled.
@@ -348,7 +360,8 @@ std::string describe(const Difference& d) {
   if (d.training != Difference::Training::undecided)
     text += d.training == Difference::Training::less_often ? "; trains less often" : "; trains more often";
   text += fmt::format("; {} of {} and {} of {} seeds trained", d.trained_first, d.n, d.trained_second, d.n);
-  if (d.all_trained() && d.n >= fewest_pairs) text += fmt::format(", up to {:.0f} % may still fail", 100 * may_fail(d.n, d.n));
+  if (d.all_trained() && d.n >= fewest_pairs)
+    text += fmt::format(", up to {:.0f} % may still fail", 100 * may_fail(d.n, d.n));
   if (d.doubt != Difference::Doubt::none) text += "; undecided: " + to_string(d.doubt);
   return text;
 }

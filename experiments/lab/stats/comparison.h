@@ -103,8 +103,9 @@ struct Contrast {
 // variances of all pairs of the section (Smyth 2004) if the moderated variance is larger. The second is the mean of the
 // larger half of the variances of all pairs. The degrees of freedom are at most five times those of the pair. The pair
 // alone must also be significant at `level`, without the correction. If the variances of the two series differ (F test
-// at 8 %), and the difference is less than eight standard deviations of the more variable series, nothing is decided,
-// because a mean of few values with rare outliers has an unknown error.
+// at 8.5 %), nothing is decided, because a mean of few values with rare outliers has an unknown error. Exceptions are
+// differences of ten standard deviations of the more variable series, and, for six or more outcomes above 0, logarithms
+// that differ by ten times s^2 / 2, where s is the larger standard deviation of the logarithms.
 //
 // In a section of fewer than four series there is little to borrow: six seeds are needed, the exact sign test must be
 // significant at 5 %, and the F test refuses at 20 %. A margin above 0 also needs six seeds, and both series must have

@@ -74,9 +74,13 @@ TEST_CASE("in a section of four methods three seeds can decide, and each refusal
   const Difference alone = first_of({a, b});
   CHECK((alone.order == Order::undecided && alone.doubt == Doubt::few_pairs));
   // The losses of one method vary much more than those of the other.
-  const Difference spread = first_of({{1, 1, 1, 1.001, 1.001, 1}, {2, 3, 4, 5, 4, 6}});
+  const Difference spread = first_of({{1, 1, 1, 1.001, 1.001, 1}, {-2, -3, -4, -5, -4, -6}});
   CHECK((spread.order == Order::undecided && spread.doubt == Doubt::spread));
   CHECK_THAT(describe(spread), contains("; undecided: the two spreads differ too much to trust a mean"));
+  // Losses above 0 whose ratio is far larger than outliers explain, and differences of ten deviations, are decided.
+  CHECK(first_of({{0.016, 0.015, 0.014, 0.014, 0.015, 0.015}, {0.64, 0.59, 0.5, 0.72, 0.63, 0.23}}).order ==
+        Order::lower);
+  CHECK(first_of({{1, 1, 1, 1.001, 1.001, 1}, {-20, -21, -22, -23, -22, -24}}).order == Order::higher);
   // One of seven differences has the other sign, which the sign test of two series alone does not accept.
   const Difference signs = first_of({{0, 0.5, 0, 0.5, 0, 0.5, 0.3}, {1, 1.4, 1.1, 1.6, 1, 1.5, 0.2}});
   CHECK((signs.order == Order::undecided && signs.doubt == Doubt::signs));
@@ -96,8 +100,7 @@ TEST_CASE("a difference in words") {
   CHECK(
       describe(first_of({{1, 2, 3}, {2, 4, 6}})) ==
       "lower by 2, 97.5 % interval -1.58 to 5.58, 3 pairs; 3 of 3 and 3 of 3 seeds trained, up to 63 % may still fail");
-  CHECK(describe(first_of({{1}, {2}})) ==
-        "lower by 1 in one pair; 1 of 1 and 1 of 1 seeds trained");
+  CHECK(describe(first_of({{1}, {2}})) == "lower by 1 in one pair; 1 of 1 and 1 of 1 seeds trained");
   CHECK(describe(first_of({{missing}, {2}})) == "no pairs");
   CHECK_THAT(describe(first_of({{1, 1, 1, 1, 1, 1}, {inf, inf, inf, inf, inf, inf}})),
              contains("no seed trained with both; trains more often; 6 of 6 and 0 of 6 seeds trained"));
