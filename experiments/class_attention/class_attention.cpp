@@ -51,7 +51,6 @@ Design parse(const std::string& text, std::int64_t depth) {
 int plumb::lab::class_attention(int argc, const char* const* argv) {
   lab::Study study("class_attention",
                    "Where should the class token enter: at the start, later, or in a separate stage?");
-  lab::set_deit_weights(study);
   const auto design =
       study.axis<std::string>("--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
                               "Designs to compare. token: a class token from the start; insert-B: inserted before "

@@ -122,7 +122,6 @@ int depth_stability(int argc, const char* const* argv) {
     depth.set(depths);
     study.options().seeds = seeds, study.options().steps = steps;
     study.network().recipe = lab::RecipeKind::paper;
-    set_deit_weights(study);
     lr.set({1e-3});
     claim_cait_table1(study);
   };

@@ -61,7 +61,6 @@ std::string name_of(const lab::Point& p) {
 int plumb::lab::drop_key(int argc, const char* const* argv) {
   lab::Study study("drop_key",
                    "Does it help to drop keys before the softmax? In which form, at which rate, and at which depth?");
-  lab::set_deit_weights(study);
   const auto form = study
                         .axis<std::string>("--forms", {"plain", "block", "cross", "dropout"},
                                            "DropKey with single keys (plain), squares (block) or stripes (cross) of "

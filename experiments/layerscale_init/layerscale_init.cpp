@@ -45,7 +45,6 @@ lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
 int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   lab::Study study("layerscale_init",
                    "Does the initial value of LayerScale matter? Does it survive Adam's first step?");
-  lab::set_deit_weights(study);
   const auto depth =
       study.axis<int>("--depths", {12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto gate = study

@@ -27,7 +27,6 @@ void register_no_norm() {
 int plumb::lab::norm_placement(int argc, const char* const* argv) {
   [[maybe_unused]] static const bool once = (register_no_norm(), true);
   lab::Study study("norm_placement", "Where should the norm be, and which placements train without a warm-up?");
-  lab::set_deit_weights(study);
   const auto gate = study
                         .axis<std::string>("--gates",
                                            {"pre", "post", "no_norm", "deepnorm", "admin", "sub_ln", "peri_ln",

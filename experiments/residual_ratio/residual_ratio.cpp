@@ -84,7 +84,6 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
 int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   lab::Study study("residual_ratio",
                    "How much does each branch add to the stream, layer by layer? Is it more uniform with LayerScale?");
-  lab::set_deit_weights(study);
   const auto gate =
       study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual methods to compare").one_of_methods("gate");
   const auto depth =

@@ -16,7 +16,6 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   lab::Study study(
       "stochastic_depth",
       "Which rate of stochastic depth is best, and is a uniform rate as good as one that grows with depth?");
-  lab::set_deit_weights(study);
   const auto depth =
       study.axis<int>("--depths", {6, 12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto rate =

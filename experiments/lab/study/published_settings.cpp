@@ -50,8 +50,6 @@ void explain(Study& study, const std::string& option, const std::string& source)
   if (study.cli().has(option)) study.cli().explain(option, source);
 }
 
-void set_deit_weights(Study& study) { study.network().weight_init = WeightInit::recipe_scaled; }
-
 void set_deit_small(Study& study, Methods methods) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224",
                     recipe = "facebookresearch/deit, main.py";

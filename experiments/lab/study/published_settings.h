@@ -21,12 +21,6 @@ void set_deit_small(Study& study, Methods methods);
 // recipe of each method's paper, no augmentation, a twentieth of the epochs, and three seeds.
 void set_deit_small_for_search(Study& study, Methods methods);
 
-// Sets --weight-init to recipe_scaled, for ablations on narrow networks. Recipes with DeiT's initial weights then scale
-// these weights from the width of DeiT-S to the width of the network. At width 64, DeiT's deviation of 0.02 makes the
-// branches very small. A comparison then mostly shows how fast a method outgrows small branches (docs/results.md,
-// cait_table1).
-void set_deit_weights(Study& study);
-
 // Sets the source of an option's value, for values that a preset has set. The call has no effect if the study does not
 // have the option.
 void explain(Study& study, const std::string& option, const std::string& source);
