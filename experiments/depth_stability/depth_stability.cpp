@@ -61,8 +61,8 @@ void claim_cait_table1(Study& study) {
                     lower_at("layerscale", other));
     for (const char* other : {"t_fixup_ln", "fixup_ln"})
       if (d <= 18)
-        study.claim(fmt::format("depth {}: {} is as good as LayerScale, within 0.1", d, other), cait,
-                    not_higher("train_loss", {{"gate", other}}, {{"gate", "layerscale"}}, 0.1).at({{"depth", d}}));
+        study.claim(fmt::format("depth {}: {} is as good as LayerScale, within a loss of 0.05", d, other), cait,
+                    not_higher("train_loss", {{"gate", other}}, {{"gate", "layerscale"}}, 0.05).at({{"depth", d}}));
     for (const auto& [plain, with_norm] :
          {std::pair("rezero", "rezero_ln"), {"t_fixup", "t_fixup_ln"}, {"fixup", "fixup_ln"}})
       study.claim(fmt::format("depth {}: {} trains better with norm, warm-up and DeiT's weights", d, plain),
@@ -112,7 +112,8 @@ int depth_stability(int argc, const char* const* argv) {
              "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")
       .scope(Scope::call);
   cli.listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
-  cli.preset("quick", "six methods at depths 6 and 48, one seed; minutes on two cores", [&] {
+  cli.preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores", [&] {
+    study.options().data = "glyphs-clutter";
     gate.set({"post", "pre", "rezero", "skipinit", "fixup", "layerscale"});
     depth.set({6, 48});
     study.options().seeds = {0};
@@ -120,20 +121,23 @@ int depth_stability(int argc, const char* const* argv) {
   const auto cait_table1 = [&](std::vector<std::int64_t> depths, std::int64_t steps, std::vector<std::int64_t> seeds) {
     gate.set({"pre", "rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale", "rezero", "t_fixup", "fixup"});
     depth.set(depths);
+    study.options().data = "glyphs-clutter";
     study.options().seeds = seeds, study.options().steps = steps;
     study.network().recipe = lab::RecipeKind::paper;
     lr.set({1e-3});
     claim_cait_table1(study);
   };
   cli.preset("cait-table1-quick",
-             "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36, one seed; "
-             "three minutes",
+             "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36 on "
+             "glyphs-clutter, one seed; three minutes",
              [=] {
                cait_table1({12, 36}, 200, {0});
              });
   cli.preset("cait-table1-cpu",
-             "CaiT's table 1 at depths 12, 18, 24 and 36, 400 steps, four seeds; up to an hour on two cores", [=] {
-               cait_table1({12, 18, 24, 36}, 400, {0, 1, 2, 3});
+             "CaiT's table 1 at depth 24 on glyphs-clutter, 400 steps, each method at its own rate, seven seeds; half "
+             "an hour on two cores",
+             [=] {
+               cait_table1({24}, 400, {0, 1, 2, 3, 4, 5, 6});
              });
   cli.preset(
       "cait-table1", "CaiT's table 1 with DeiT-S on ImageNet, as published, one seed; needs --image-folder and GPUs",

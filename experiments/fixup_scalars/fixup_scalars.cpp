@@ -53,12 +53,15 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   study.judging().control = "whole";
   study.network().recipe = lab::RecipeKind::paper;
   for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece sets its recipe");
-  study.cli().preset("quick", "five pieces at depth 12, one seed; two minutes on two cores", [&] {
+  study.cli().preset("quick", "five pieces at depth 12 on glyphs-clutter, one seed; two minutes on two cores", [&] {
+    study.options().data = "glyphs-clutter";
     depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
   });
-  study.cli().preset("cpu", "depths 12 and 36, four seeds; an hour on two cores", [&] {
-    study.options().seeds = {0, 1, 2, 3};
-  });
+  study.cli().preset(
+      "cpu", "depth 12 on glyphs-clutter, each piece at its own rate, seven seeds; half an hour on two cores", [&] {
+        study.options().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+        depth.set({12});
+      });
   study.cli().preset(
       "paper", "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });

@@ -44,8 +44,11 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   });
   study.cli().preset(
       "cpu",
-      "nine placements at depths 12 and 36, six seeds (enough for verdicts from divergence); an hour on two cores",
-      [&] { study.options().seeds = {0, 1, 2, 3, 4, 5}; });
+      "nine placements at depth 24 on glyphs-clutter, each at its own rate, seven seeds; forty minutes on two cores",
+      [&] {
+        study.options().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+        depth.set({24});
+      });
   study.cli().preset(
       "paper", "DeiT-S's size on ImageNet (no source compares all placements); needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [gate] { return gate.values(); });

@@ -43,12 +43,13 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
     study.options().steps = 300;
   });
   study.cli().preset("cpu",
-                     "depths 6, 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, three "
-                     "seeds; forty minutes on two cores; needs --data-dir",
+                     "depths 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
+                     "combination at its own rate, nine seeds; two hours on two cores; needs --data-dir",
                      [&] {
                        study.options().data = "cifar-100", study.options().train_images = 5000;
-                       study.options().seeds = {0, 1, 2};
-                       study.options().steps = 1500, study.options().warmup = 100;
+                       study.options().seeds = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+                       depth.set({12, 24}), rate.set({0, 0.1, 0.2});
+                       study.options().steps = 1000, study.options().warmup = 100;
                      });
   study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
                      [&] {
@@ -66,11 +67,11 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.cli().example("--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2");
   for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1, 0.2, 0.25}) {
-      study.claim(
-          fmt::format("depth {}, rate {:g}: uniform is as good as linear, within one point", d, p),
-          "Touvron et al. 2021, CaiT: no benefit of linear",
-          lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}}, {{"drop_path_schedule", "linear"}}, 0.01)
-              .at({{"depth", d}, {"drop_path", p}}));
+      study.claim(fmt::format("depth {}, rate {:g}: uniform is as good as linear, within a quarter of a point", d, p),
+                  "Touvron et al. 2021, CaiT: no benefit of linear",
+                  lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}},
+                                 {{"drop_path_schedule", "linear"}}, 0.0025)
+                      .at({{"depth", d}, {"drop_path", p}}));
       study.claim(fmt::format("depth {}: a uniform rate of {:g} is better than none", d, p),
                   "Huang et al. 2016, of rates tuned by depth",
                   lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}})
@@ -80,11 +81,12 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1})
       study.claim(
-          fmt::format("depth {}: uniform {:g} is as good as linear to {:g}, which drops as much, within one point", d,
-                      p, 2 * p),
+          fmt::format(
+              "depth {}: uniform {:g} is as good as linear to {:g}, which drops as much, within a quarter of a point",
+              d, p, 2 * p),
           "ours",
           lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}, {"drop_path", p}},
-                         {{"drop_path_schedule", "linear"}, {"drop_path", 2 * p}}, 0.01)
+                         {{"drop_path_schedule", "linear"}, {"drop_path", 2 * p}}, 0.0025)
               .at({{"depth", d}}));
   study.published({{"depth", 24}, {"drop_path", 0.2}, {"drop_path_schedule", "uniform"}}, "val_accuracy",
                   "81.0 % top-1 on ImageNet, the best rate (without LayerScale)",
