@@ -53,15 +53,17 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   study.judging().control = "whole";
   study.network().recipe = lab::RecipeKind::paper;
   for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece sets its recipe");
-  study.cli().preset("quick", "five pieces at depth 12 on glyphs-clutter, one seed; two minutes on two cores", [&] {
-    study.options().data = "glyphs-clutter";
+  study.cli().preset("quick", "five pieces at depth 12, 300 steps, one seed; two minutes on two cores", [&] {
+    study.options().steps = 300;
     depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
   });
-  study.cli().preset(
-      "cpu", "depth 12 on glyphs-clutter, each piece at its own rate, seven seeds; half an hour on two cores", [&] {
-        study.options().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
-        depth.set({12});
-      });
+  study.cli().preset("cpu",
+                     "depth 12 on Fashion-MNIST, each piece at its own rate, seven seeds; half an hour on two cores; "
+                     "needs --data-dir",
+                     [&] {
+                       study.options().data = "fashion-mnist", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+                       depth.set({12});
+                     });
   study.cli().preset(
       "paper", "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
         lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });

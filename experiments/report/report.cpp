@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -10,6 +12,7 @@
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/stored_run.h"
+#include "experiments/report/questions.h"
 
 namespace plumb::lab {
 namespace {
@@ -47,8 +50,25 @@ std::string provenance(const StudyDescription& run, const Ledger& ledger) {
       run.version, run.commit, run.started.substr(0, 10));
 }
 
-// The tables of a kept ledger, as Markdown. The program of the study writes the tables into a temporary folder.
-std::string markdown_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
+// The tables of a kept ledger, as Markdown, and a chart: the overview, a ranking, or the chart of a search.
+struct TablesAndChart {
+  std::string markdown, svg;
+};
+
+// The chart that stands for a study. `figures` is the folder of its charts.
+std::string chart_of(const fs::path& figures) {
+  std::vector<fs::path> found;
+  if (fs::exists(figures))
+    for (const auto& entry : fs::directory_iterator(figures)) found.push_back(entry.path());
+  std::ranges::sort(found);
+  for (const char* name : {"overview", "ranking", "share-by-depth", "edges"})
+    for (const fs::path& file : found)
+      if (file.extension() == ".svg" && file.filename().string().starts_with(name)) return read_file(file);
+  return "";
+}
+
+// The program of the study writes the tables into a temporary folder.
+TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
   check(::mkdtemp(pattern.data()), "cannot create a folder like {}: {}", pattern, std::strerror(errno));
   const fs::path folder = pattern;
@@ -62,9 +82,23 @@ std::string markdown_of(const fs::path& ledger, const StudyDescription& run, con
   fs::copy_file(description_of(ledger), folder / "run.json");
   check(run_program(folder, run, words, Tables::not_printed) == 0, "{}: its program failed, so there are no tables",
         ledger.string());
-  const fs::path found = fs::path(ledger).replace_extension(".md");
-  return fmt::format("## {}\n\n{}{}{}", ledger.stem().string(), provenance(run, Ledger(ledger)),
-                     read_file(folder / "results.md"), fs::exists(found) ? "\n" + read_file(found) : "");
+  return {read_file(folder / "results.md"), chart_of(folder / "figures")};
+}
+
+// The text below the tables of a kept ledger NAME.jsonl: the content of NAME.notes.md, if there is such a file.
+std::string notes_of(const fs::path& ledger) {
+  const fs::path notes = fs::path(ledger).replace_extension(".notes.md");
+  return fs::exists(notes) ? "\n" + read_file(notes) : "";
+}
+
+// Writes the page of a kept ledger, NAME.md and NAME.svg beside NAME.jsonl.
+void write_page(const fs::path& ledger, const StudyDescription& run, const TablesAndChart& tables) {
+  const std::string name = ledger.stem().string();
+  if (!tables.svg.empty()) write_file_atomically(fs::path(ledger).replace_extension(".svg"), tables.svg);
+  write_file_atomically(fs::path(ledger).replace_extension(".md"),
+                        fmt::format("# {}\n\n{}{}{}{}", name, provenance(run, Ledger(ledger)),
+                                    tables.svg.empty() ? "" : fmt::format("![{0}]({0}.svg)\n\n", name), tables.markdown,
+                                    notes_of(ledger)));
 }
 
 }  // namespace
@@ -77,8 +111,9 @@ int plumb::lab::report(int argc, const char* const* argv) {
     Cli cli(
         "report",
         "Writes the tables and reports of studies again, from their ledgers. Kept ledgers make a Markdown document: "
-        "each NAME.jsonl becomes a section, which ends with the text of NAME.md; the text of a FILE.md is inserted "
-        "at its position among the arguments.");
+        "each NAME.jsonl becomes a section, which ends with the text of NAME.notes.md. With a FILE.md among the "
+        "arguments, the document is its text, with verdicts in its tables of questions, and each NAME.jsonl gets a "
+        "page NAME.md and a chart NAME.svg beside it.");
     cli.words("DIR..", &folders);
     cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").value_name("FILE");
     cli.option("--keep", &kept,
@@ -88,7 +123,8 @@ int plumb::lab::report(int argc, const char* const* argv) {
     declare_accept_code(cli, accept_code);
     cli.example("runs/whole --markdown table.md");
     cli.example("runs/layerscale_init --keep docs/results");
-    cli.example("docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");
+    cli.example("docs/results/archive/*.jsonl --markdown archive.md");
+    cli.example("docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
     std::vector<std::optional<StudyDescription>> runs;  // an empty entry is a Markdown file
@@ -99,20 +135,36 @@ int plumb::lab::report(int argc, const char* const* argv) {
       usage_check(!(text || is_kept(folder)) || kept.empty(), "--keep expects run folders, got {}", folder);
       runs.push_back(text ? std::nullopt : std::optional(described(folder)));
     }
-    std::string markdown;
+    const bool pages = std::ranges::any_of(runs, [](const auto& run) { return !run; });
+    std::string markdown, questions;
+    std::map<std::string, std::string> answers;  // the tables of each ledger of a document with pages
+    fs::path folder_of_pages;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const fs::path folder = folders[i];
-      if (i > 0) markdown += "\n";
       if (!runs[i]) {
-        markdown += read_file(folder);
-      } else if (is_kept(folder)) {
-        markdown += markdown_of(folder, *runs[i], rebuild_words(accept_code));
+        questions += (questions.empty() ? "" : "\n") + read_file(folder);
+        continue;
+      }
+      if (!markdown.empty()) markdown += "\n";
+      if (is_kept(folder)) {
+        const TablesAndChart tables = tables_of(folder, *runs[i], rebuild_words(accept_code));
+        if (pages) {
+          write_page(folder, *runs[i], tables);
+          answers[folder.stem().string()] = tables.markdown, folder_of_pages = folder.parent_path();
+        } else {
+          markdown += fmt::format("## {}\n\n{}{}{}", folder.stem().string(), provenance(*runs[i], Ledger(folder)),
+                                  tables.markdown, notes_of(folder));
+        }
       } else {
         if (const int status = run_program(folder, *runs[i], rebuild_words(accept_code)); status != 0) return status;
         if (!kept.empty()) keep(folder, *runs[i], kept);
         if (runs.size() > 1) markdown += fmt::format("## {}\n\n", folder.string());
         markdown += read_file(folder / "results.md");
       }
+    }
+    if (pages) {
+      const fs::path from = fs::absolute(fs::path(markdown_file)).parent_path();
+      markdown = with_verdicts(questions, answers, fs::relative(fs::absolute(folder_of_pages), from).string());
     }
     if (!markdown_file.empty()) write_file_atomically(markdown_file, markdown);
     return 0;

@@ -42,7 +42,7 @@ Method methods::act_norm() {
           .norm = Norm::pre,
           .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
           .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
-          .use = "A counterpart of LayerScale whose scale is set from data.",
+          .use = "A counterpart of LayerScale whose scale and shift are set from data, for 4D parameters per block.",
           .pitfalls =
               "Before calibrate(), `act_norm` equals pre-norm. The result depends on the first batch. Every branch "
               "adds a variance of 1 from the first step on.",

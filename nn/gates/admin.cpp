@@ -59,7 +59,9 @@ double admin_omega(std::int64_t blocks) {
 
 Method methods::admin() {
   Method m = method("admin", "LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)",
-                    "Post-norm whose skip gets more weight with depth. The closed form needs no data.",
+                    "Post-norm whose skip gets more weight with depth, for 2D parameters per block; the closed form "
+                    "needs no data. The README of admin-torch, the authors' package, reports 27.84, 28.91 and 29.65 "
+                    "BLEU at 6, 18 and 100 layers (WMT14, English to German).",
                     "R counts branches, not blocks. omega is a learned vector that multiplies the skip; weight decay "
                     "does not apply to omega.");
   m.build = gate_per_branch<AdminGate>;
@@ -68,7 +70,8 @@ Method methods::admin() {
 
 Method methods::admin_profile() {
   Method m = method("admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch",
-                    "Admin as in its paper: omega is measured branch by branch.",
+                    "Admin as in its paper: one pass over a batch sets omega, branch by branch. The method costs 2D "
+                    "parameters per block.",
                     "Before calibrate(), `admin_profile` equals `admin`. The profile depends on the seed and the data: "
                     "use the same seed and data for profile and training.");
   m.build = gate_per_branch<ProfiledAdminGate>;

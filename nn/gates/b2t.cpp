@@ -37,8 +37,10 @@ Method methods::b2t() {
                     .source = "Takase et al. 2022: the recipe of post-norm, Vaswani et al. 2017"},
           .formula = "m = LN(x + f1(x)), y = LN(m + f2(m) + x)",
           .source = "Takase et al. 2022, B2T connection: serving stability and performance in deep transformers",
-          .use = "Post-norm with a connection around the first of the two norms of a block.",
-          .pitfalls = "The method needs warm-up, as post-norm does.",
+          .use =
+              "Post-norm in which the input of a block also reaches the second norm directly. On this path, the skip "
+              "passes one norm per block instead of two. The method adds no parameters.",
+          .pitfalls = "The paper keeps the warm-up of post-norm.",
           .build = [](const GateContext&) {
             BlockGates gates;
             gates.attn = &gates.add("gate1", std::make_unique<FromBottom>());

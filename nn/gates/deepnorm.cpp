@@ -30,7 +30,10 @@ Method methods::deepnorm(std::optional<double> alpha) {
            .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
            .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
            .counts = "N blocks",
-           .use = "Post-norm for deep networks: 1,000 layers in its paper, with warm-up.",
+           .use =
+               "Post-norm for deep networks, with warm-up and without additional parameters. The abstract of the "
+               "paper reports a transformer of 1,000 layers (quoted from a secondary text). For vision, the authors "
+               "report that sub_ln works better (microsoft/torchscale, issue 14).",
            .pitfalls =
                "N counts blocks; counting branches instead changes alpha by 19 %. Some published comparisons used an "
                "inverted factor or a fixed alpha.",

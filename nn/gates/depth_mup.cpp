@@ -60,7 +60,10 @@ Method methods::branch_scale(std::optional<double> multiplier) {
                 .formula = "x + m f(LN(x)), m = N^-1/2",
                 .source = "constant multiplier, no single paper",
                 .counts = "N blocks",
-                .use = "A constant multiplier for every branch, without depth_mup's rules for learning rate and eps.",
+                .use =
+                    "A constant multiplier for every branch, without depth_mup's rules for learning rate and eps. "
+                    "With the standard multiplier, all branches together add as much mean square at initialisation "
+                    "as two branches of pre-norm, at any depth.",
                 .pitfalls = "The multiplier is constant, not learned: a branch can only grow through its weights.",
                 .constants = {{.name = "multiplier", .meaning = "m, factor of every branch; by depth: N^-1/2"}},
                 .build =
@@ -73,14 +76,17 @@ Method methods::branch_scale(std::optional<double> multiplier) {
 Method methods::depth_mup(double base_depth) {
   return depth_scaled("depth_mup", base_depth, 0.5, "x + m f(LN(x)), m = (N/Nb)^-1/2, lr and eps x (N/Nb)^-1/2",
                       "Yang et al. 2023, Tensor programs VI",
-                      "The learning rate that was tuned at the base depth can be used at all depths.");
+                      "To tune the learning rate at a small base depth and use it in deeper networks: the multiplier "
+                      "and the factors of the learning rate and eps are designed for this purpose. At the base "
+                      "depth, the method equals pre-norm.");
 }
 
 Method methods::complete_p(double base_depth) {
   return depth_scaled(
       "complete_p", base_depth, 1, "x + m f(LN(x)), m = (N/Nb)^-1, eps x (N/Nb)^-1",
       "Dey et al. 2025, Don't be lazy: CompleteP enables compute-efficient deep transformers",
-      "Like depth_mup, but the multiplier of the branches is smaller and the learning rate does not fall with depth.");
+      "Like depth_mup, but the learning rate does not fall with depth, and beyond the base depth the multiplier of "
+      "the branches is smaller.");
 }
 
 }  // namespace plumb::nn

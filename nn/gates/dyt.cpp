@@ -14,7 +14,9 @@ Method methods::dyt() {
       .growth = Growth::geometric,  // holds until tanh saturates: small signals keep their size
       .formula = "x + f(w tanh(a x) + b), a = 0.5, for all norms",
       .source = "Zhu et al. 2025, Transformers without normalization",
-      .use = "Pre-norm without statistics over channels.",
+      .use =
+          "Pre-norm without statistics over channels. The authors' README reports on ImageNet 82.5 % top-1 with "
+          "ViT-B and 83.6 % with ViT-L; LayerNorm has 82.3 and 83.1 %.",
       .pitfalls =
           "tanh saturates if the stream is large. The learned scalar a decides at which size, and nothing bounds a.",
       .build = gate_per_branch<ScaleGate>,

@@ -29,8 +29,10 @@ Method methods::gpt2_init() {
           .source = "Radford et al. 2019, Language models are unsupervised multitask learners",
           .counts = "L = 2N branches",
           .use =
-              "The cheapest change to pre-norm: at initialisation, all branches together add as much to the stream as "
-              "a single branch of pre-norm.",
+              "A change of the initial weights only: at initialisation, all branches together add as much mean "
+              "square to the stream as a single branch of pre-norm. With rates tuned for each method, the authors of "
+              "ProRes (arXiv 2603.05369) report for language models on C4 a perplexity close to that of pre-norm: "
+              "14.63 against 14.67 at 130M parameters, 10.30 against 10.32 at 1.3B.",
           .pitfalls = "Do not combine `gpt2_init` with LayerNorm-Scaling or a depth multiplier.",
           .build = gate_per_branch<Gpt2Gate>};
 }

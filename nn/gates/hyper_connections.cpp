@@ -55,7 +55,11 @@ Method methods::hyper_connections(std::int64_t streams) {
                 .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
                 .source = "Zhu et al. 2024, Hyper-connections",
                 .counts = "l: index of the branch",
-                .use = "Training can choose between sequential and parallel branches.",
+                .use =
+                    "Training can choose between sequential and parallel branches, because every branch learns how "
+                    "it reads and writes n copies of the stream. The README of wdlctc/hyper-connection-factory "
+                    "reports for the static form, as here, a validation loss below that of pre-norm: by 0.036 at "
+                    "38.5M parameters and by 0.008 at 85M.",
                 .pitfalls =
                     "The stream takes n times the memory. The final norm is necessary, because this norm removes the "
                     "factor n of the sum.",

@@ -33,7 +33,11 @@ Method methods::layernorm_scaling() {
           .formula = "x + f(LN(x) / sqrt(l)), l = 1..N",
           .source = "Sun et al. 2025, The curse of depth in large language models",
           .counts = "l: index of the block from 1",
-          .use = "Pre-norm whose late blocks keep their influence: the stream grows like the logarithm of the depth.",
+          .use =
+              "Pre-norm in which the mean square of the stream grows, at initialisation, like the logarithm of the "
+              "depth instead of linearly. Sun et al. report for language models of 1B parameters a perplexity of "
+              "15.71 against 17.02 of pre-norm (quoted from a secondary text). With rates tuned for each method, the "
+              "authors of ProRes (arXiv 2603.05369) report 9.93 against 10.32 at 1.3B (C4).",
           .pitfalls = "Do not combine `layernorm_scaling` with scaled last layers (gpt2_init).",
           .build = gate_per_branch<ScaledNormGate>};
 }

@@ -40,11 +40,15 @@ Method methods::layerscale(std::optional<double> init) {
       .formula = "x + g * f(LN(x)), g [D] = eps by depth",
       .source = "Touvron et al. 2021, Going deeper with image transformers",
       .counts = "N blocks (eps)",
-      .use = "The default for deep vision transformers: it trains at depths at which pre-norm fails.",
+      .use =
+          "For deep vision transformers, at a cost of 2D parameters per block. Touvron et al. (CaiT, table 1) report "
+          "for DeiT on ImageNet that LayerScale is better at 24 and 36 blocks than pre-norm and the other methods of "
+          "the table. In language models, Sun et al. 2025 report a higher perplexity than that of pre-norm at 130M "
+          "parameters: 27.93 against 26.73 (quoted from a secondary text).",
       .pitfalls =
           "Keep gates and stream in fp32: in bf16, x + 1e-6 f is rounded to x. With Adam, the first step moves every "
-          "gamma by about the learning rate, whatever the initial value of gamma is. Therefore eps matters only if the "
-          "learning rate warms up from almost 0.",
+          "gamma by about the learning rate, whatever the initial value of gamma is. Therefore, if eps is far below "
+          "the learning rate, the first step erases eps, unless the learning rate warms up from almost 0.",
       .constants = {{.name = "init",
                      .affects = Affects::start,
                      .meaning =

@@ -45,7 +45,10 @@ Method methods::normformer() {
           .norm = Norm::pre,
           .formula = "x + LN(f1(LN(x))), w * x + W LN(f2'(LN(x))), head scales c",
           .source = "Shleifer et al. 2021, NormFormer: improved transformer pretraining with extra normalization",
-          .use = "Pre-norm with more norms. Its authors want faster pretraining of language models.",
+          .use =
+              "Pre-norm with two more norms in each block, and scales of the heads and of one skip. The abstract of "
+              "the paper reports that a language model of 1.3B parameters reaches the same perplexity 24 % faster, "
+              "with 0.4 % more parameters (quoted from a secondary text).",
           .pitfalls = "The head scales act before W_o. w multiplies the skip, not the branch.",
           .build = [](const GateContext& c) {
             return gates_with_norms<AttentionGate, MlpGate>(c, "attn_norm", "mlp_norm", c.hidden, c);

@@ -13,11 +13,14 @@ Method methods::post() {
                     .source = "Vaswani et al. 2017: Glorot uniform, warm-up in 4,000 of 100,000 steps"},
           .formula = "LN(x + f(x))",
           .source = "Vaswani et al. 2017, Attention is all you need",
-          .use = "The baseline for shallow networks, with warm-up.",
+          .use =
+              "The block of the original transformer, which was trained with a warm-up of 4,000 steps, and the "
+              "baseline for the other post-norm methods. Touvron et al. (CaiT) report that DeiT does not converge "
+              "well with post-norm.",
           .pitfalls =
-              "Early layers lose their gradient: the input Jacobian goes to 0 with depth. In our trials of 300 steps "
-              "without "
-              "warm-up, it trains at 6 blocks and hardly trains at 48.",
+              "Early layers lose their gradient: the input Jacobian goes to 0 with depth. In the notebook of "
+              "ReZero's authors (width 16, at initialisation), the mean squared singular value of this Jacobian is "
+              "0.810 at 12 blocks and 0.000 at 128.",
           .build = gate_per_branch<ScaleGate>};
 }
 

@@ -27,7 +27,8 @@ Method methods::residual_dual() {
       .formula = "x = LN(x + f(x)), r = r + f(x), out x + LN(r)",
       .source = "Xie et al. 2023, ResiDual: transformer with dual residual connections",
       .use =
-          "Post-norm and pre-norm at once: the stream x is post-norm, the stream r sums all branches as pre-norm does.",
+          "Post-norm and pre-norm at once: the stream x is post-norm, the stream r sums all branches as pre-norm "
+          "does. The method adds no parameters, but carries a second stream.",
       .pitfalls = "The final norm applies only to the second stream, r.",
       .build = gate_per_branch<DualGate>,
       .open =

@@ -23,8 +23,9 @@ Method method(const char* name, Norm norm, const char* formula, const char* use)
           .use = use,
           .pitfalls =
               "Do not combine ReZero with a last layer whose initial value is 0: neither the gate nor the last layer "
-              "would get a gradient. With embeddings drawn from N(0, 0.02), training gives NaN; the authors advise "
-              "U(+-1/D). In one trial with 32 layers, the alphas of layers 20 and later stayed near 0.",
+              "would get a gradient. Issues of the authors' repository (majumderb/rezero) report NaN with embeddings "
+              "drawn from N(0, 0.02), where the authors advise U(+-1/D), and a network of 32 layers in which the "
+              "alphas of layers 20 and later stayed near 0.",
           .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
 }
 
@@ -32,7 +33,9 @@ Method method(const char* name, Norm norm, const char* formula, const char* use)
 
 Method methods::rezero() {
   Method m = method("rezero", Norm::none, "x + a f(x), a = 0, one per block",
-                    "Deep networks without any norm in the blocks. The paper uses no warm-up.");
+                    "Networks without norms in the blocks, for one scalar per block. The authors report training "
+                    "with 128 layers, and use no warm-up. Touvron et al. (CaiT) report that this form does not "
+                    "converge with DeiT's recipe.");
   m.build = [](const GateContext&) {
     BlockGates gates;
     gates.attn = gates.mlp = &gates.add("gate", std::make_unique<AlphaGate>(0));
@@ -43,12 +46,15 @@ Method methods::rezero() {
 
 Method methods::rezero_separate() {
   return method("rezero_separate", Norm::none, "x + a f(x), a = 0, one per branch",
-                "ReZero with one scalar per branch, as in the comparison of the CaiT paper, but without norm.");
+                "ReZero with one scalar per branch, as in the comparison of the CaiT paper, but without norm. With "
+                "`--recipe shared`, a comparison with rezero_ln shows the effect of the norms.");
 }
 
 Method methods::rezero_ln() {
   Method m = method("rezero_ln", Norm::pre, "x + a f(LN(x)), a = 0, one per branch",
-                    "To reproduce the ReZero column of table 1 in the CaiT paper, which adds norm and warm-up.");
+                    "To reproduce the ReZero column of table 1 in the CaiT paper, which adds norm and warm-up. "
+                    "Touvron et al. report for DeiT on ImageNet that gates with the initial value eps (scalar_gate) "
+                    "are better than gates that start at 0.");
   m.paper = cait_recipe();
   return m;
 }

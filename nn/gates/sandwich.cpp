@@ -32,7 +32,11 @@ Method methods::sandwich() {
           .formula = "x + LN(f(LN(x))), o, fc2 x (2N)^-1/2",
           .source = "Ding et al. 2021, CogView: mastering text-to-image generation via transformers",
           .counts = "L = 2N branches",
-          .use = "Every branch adds a term of the same size, whatever the size of the branch's weights is.",
+          .use =
+              "The gain of the second norm sets the size of the term that a branch adds, whatever the size of the "
+              "branch's weights is. With rates tuned for each method, the authors of ProRes (arXiv 2603.05369) "
+              "report for language models on C4 a lower perplexity than that of pre-norm: 14.55 against 14.67 at "
+              "130M parameters, 10.16 against 10.32 at 1.3B.",
           .pitfalls =
               "The factor of the last layers has no effect in the forward pass, because a norm follows. The exception "
               "is a tiny output, for which eps matters.",
@@ -44,7 +48,10 @@ Method methods::peri_ln() {
           .norm = Norm::pre,
           .formula = "x + LN(f(LN(x)))",
           .source = "Kim et al. 2025, Peri-LN: revisiting layer normalization in the transformer architecture",
-          .use = "Like sandwich, but without scaling the last layers.",
+          .use =
+              "Like sandwich, but without scaling the last layers. Kim et al. report a higher average over "
+              "benchmarks than that of pre-norm for language models: 51.57 against 49.69 at 400M parameters, 58.56 "
+              "against 56.69 at 3.2B (quoted from a secondary text).",
           .pitfalls =
               "At initialisation, each branch adds a mean square of 1, however small the weights of the branch are. A "
               "pre-norm branch whose weights have std 0.02 adds much less.",

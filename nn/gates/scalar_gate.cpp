@@ -14,8 +14,8 @@ Method methods::scalar_gate(std::optional<double> init) {
       .source = "Touvron et al. 2021, Going deeper with image transformers",
       .counts = "N blocks (eps)",
       .use =
-          "A comparison with layerscale shows the cost of one number per branch instead of one number per channel. In "
-          "the CaiT paper, the initial value eps is better than 0.",
+          "A comparison with layerscale shows the effect of one number per branch instead of one number per channel. "
+          "Touvron et al. (CaiT, table 1) report for DeiT on ImageNet that the initial value eps is better than 0.",
       .pitfalls = "With Adam, the first step moves a by about the learning rate, whatever eps is.",
       .constants = {{.name = "init",
                      .affects = Affects::start,

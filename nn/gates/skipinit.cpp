@@ -18,8 +18,9 @@ Method methods::skipinit() {
       .formula = "x + a f(x), a = 0, head = 0",
       .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",
       .use =
-          "Residual networks without norm. A comparison with rezero_separate shows the effect of a head with initial "
-          "value 0.",
+          "Residual networks without norm, for one scalar per branch. De and Smith propose the method for residual "
+          "CNNs and train 1,000 layers (quoted from a secondary text). At equal initial weights, the only difference "
+          "from rezero_separate is the head with initial value 0, which `--recipe shared` leaves out.",
       .pitfalls = "Step 1 changes only the head, step 2 also the gates, step 3 also all other weights.",
       .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
 }

@@ -36,7 +36,9 @@ Method methods::sub_ln() {
           .formula = "x + W LN(f'(LN(x))), v, o, fc1, fc2 x sqrt(ln 2N)",
           .source = "Wang et al. 2022, Foundation transformers (Magneto)",
           .counts = "N blocks",
-          .use = "Pre-norm with four norms in each block. The authors propose the method for both language and vision.",
+          .use =
+              "Pre-norm with four norms in each block. For vision, the authors report that it works better than "
+              "deepnorm (microsoft/torchscale, issue 14).",
           .pitfalls = "The factor grows with depth. For a single block, ln 2N < 1.",
           .build = [](const GateContext& c) {
             return gates_with_norms<SubLnGate, SubLnGate>(c, "attn_norm", "mlp_norm", c.hidden,

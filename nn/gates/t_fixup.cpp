@@ -50,7 +50,8 @@ Method methods::t_fixup() {
   return method("t_fixup", Norm::none,
                 {.base = Base::xavier, .source = "Huang et al. 2020: Glorot uniform, no warm-up"}, Growth::geometric,
                 "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
-                "A test of initialisation alone: the method has no norm, no gate and no warm-up.",
+                "A test of initialisation alone: the method has no norm, no gate and no warm-up. Its authors test it "
+                "on translation. Touvron et al. (CaiT) report that it does not converge with DeiT's recipe.",
                 " If the weights grow, nothing bounds the stream and the logits of attention. In this case bf16 is not "
                 "suitable: if the softmax saturates, rounding the operands of products to bf16 changes gradients by as "
                 "much as the size of the gradients (the parity check leaves such cases out).");
@@ -58,7 +59,9 @@ Method methods::t_fixup() {
 
 Method methods::t_fixup_ln() {
   return method("t_fixup_ln", Norm::pre, cait_recipe(), Growth::linear, "x + f(LN(x)), v, o, fc1, fc2 x 0.67 N^-1/4",
-                "To reproduce the T-Fixup column of table 1 in the CaiT paper, which adds norm and warm-up.");
+                "To reproduce the T-Fixup column of table 1 in the CaiT paper, which adds norm and warm-up. Touvron "
+                "et al. report for DeiT on ImageNet that this form competes with LayerScale at 12 to 18 blocks, and "
+                "that LayerScale is better in deeper networks.");
 }
 
 }  // namespace plumb::nn

@@ -50,7 +50,7 @@ Method methods::value_residual() {
           .norm = Norm::pre,
           .formula = "x + f(LN(x)), v_l = c1 v_1 + c2 v_l, c = 0.5",
           .source = "Zhou et al. 2024, Value residual learning",
-          .use = "All blocks can use the values of the first block.",
+          .use = "All blocks can use the values of the first block, for two scalars per block.",
           .pitfalls = "The values of the first block stay in memory for the whole pass.",
           .build = [](const GateContext& c) {
             BlockGates gates;

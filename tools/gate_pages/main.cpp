@@ -143,7 +143,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
 std::string index() {
   std::string text =
       "# Residual methods\n\n`gate_pages` writes one page for each method, from the declarations in the code. "
-      "[methods_at_depth_24.md](../methods_at_depth_24.md) shows how the methods train at 24 blocks.\n\nThe text form "
+      "[Results](../results.md) has what our trials say about the methods.\n\nThe text form "
       "of a method also sets the values of its constants: `--gates "
       "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in "
       "code.\n\nTo write a custom gate: [own_gates.md](../own_gates.md) lists the functions to override.\n\n| method | "

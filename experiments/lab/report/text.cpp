@@ -97,9 +97,9 @@ std::string results_markdown(const StudyResults& r) {
   std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown_values(r).names).markdown();
   if (!r.claims.empty()) {
     TextTable table;
-    for (const char* column : {"claim", "source", "verdict", "why"}) table.column(column, TextTable::Align::left);
+    for (const char* column : {"claim", "source", "measure", "verdict", "why"}) table.column(column, TextTable::Align::left);
     for (const JudgedClaim& c : r.claims)
-      table.row({c.text, c.source, fmt::format("**{}**", c.verdict_words()), c.why()});
+      table.row({c.text, c.source, c.measure, fmt::format("**{}**", c.verdict_words()), c.why()});
     text += "\n" + table.markdown();
     if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
   }

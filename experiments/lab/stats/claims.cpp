@@ -157,7 +157,7 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
   std::vector<JudgedClaim> judged;
   std::vector<Contrast> family;
   for (const auto& [text, source, c] : claims) {
-    JudgedClaim& claim = judged.emplace_back(JudgedClaim{.text = text, .source = source});
+    JudgedClaim& claim = judged.emplace_back(JudgedClaim{.text = text, .source = source, .measure = c.value});
     claim.post_hoc = how.planned_claims && std::ranges::find(*how.planned_claims, text) == how.planned_claims->end();
     const double sign = c.higher ? -1 : 1;
     for (const Point& first : all.points()) {

@@ -78,7 +78,7 @@ struct ClaimResult {
 
 // A claim with its results.
 struct JudgedClaim {
-  std::string text = {}, source = {};
+  std::string text = {}, source = {}, measure = {};  // measure: the value that the claim compares
   Verdict verdict = Verdict::undecided;
   bool post_hoc = false;                  // whether the claim was added after the study folder was made
   std::vector<ClaimResult> results = {};  // one for each place; empty if no trial is at the points of the claim

@@ -1,0 +1,103 @@
+#include "experiments/report/questions.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "experiments/lab/plot/text_table.h"
+
+namespace plumb::lab {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+// The cells of a row of a Markdown table; empty for another line.
+Cells cells_of(const std::string& line) {
+  Cells cells;
+  if (!line.starts_with("| ") || !line.ends_with(" |")) return cells;
+  std::string_view rest = std::string_view(line).substr(2);
+  for (auto end = rest.find(" |"); end != rest.npos; end = rest.find(" |")) {
+    cells.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 3, rest.size()));
+  }
+  return cells;
+}
+
+// The verdicts in the order of the table: as claims have them, and as readers do.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> verdicts{
+    {{"agree", "confirmed"}, {"disagree", "contradicted"}, {"depends", "depends"}, {"undecided", "undecided"}}};
+constexpr std::string_view not_run = "not run under this protocol", not_askable = "cannot be asked at this size";
+
+// A row of the new table. Rows are sorted by rank.
+struct Row {
+  std::size_t rank = 0;
+  Cells cells = {};
+};
+
+Row answered(const std::string& ledger, const Cells& claim, const std::string& flips, const std::string& folder) {
+  // The columns of a table of claims: claim, source, measure, verdict, why.
+  std::string verdict = claim[3];
+  std::erase(verdict, '*');
+  const auto known = std::ranges::find_if(verdicts, [&](const auto& v) { return verdict.starts_with(v.first); });
+  check(known != verdicts.end(), "[report] {}: unknown verdict '{}'", ledger, verdict);
+  verdict = std::string(known->second) + verdict.substr(known->first.size());
+  const auto end = claim[4].find("; ");
+  const bool one_place = known->first != "depends" && end != std::string::npos;
+  return {static_cast<std::size_t>(known - verdicts.begin()),
+          {fmt::format("**{}**", verdict), fmt::format("{} ({})", claim[0], claim[1]), claim[2],
+           one_place ? claim[4].substr(0, end) : claim[4], one_place ? claim[4].substr(end + 2) : "", flips,
+           fmt::format("[{0}]({1}/{0}.md)", ledger, folder)}};
+}
+
+Row row_of(const Cells& question, const std::map<std::string, std::string>& tables, const std::string& folder) {
+  const std::string &ledger = question[0], &text = question[1], &flips = question[2];
+  const auto unanswered = [&](std::size_t rank, std::string_view words) {
+    return Row{rank, {fmt::format("**{}**", words), text, "", "", "", flips, ""}};
+  };
+  if (ledger == "–") return unanswered(verdicts.size() + 1, not_askable);
+  const auto table = tables.find(ledger);
+  if (table == tables.end()) return unanswered(verdicts.size(), not_run);
+  std::istringstream lines(table->second);
+  for (std::string line; std::getline(lines, line);)
+    if (const Cells claim = cells_of(line); claim.size() == 5 && claim[0] == text)
+      return answered(ledger, claim, flips, folder);
+  fail(fmt::format("[report] {} has no claim '{}'; its results.md lists its claims", ledger, text));
+}
+
+}  // namespace
+
+std::string with_verdicts(const std::string& text, const std::map<std::string, std::string>& tables,
+                          const std::string& folder) {
+  const Cells head{"ledger", "claim", "what flips it"};
+  std::string result;
+  std::istringstream lines(text);
+  std::string line;
+  bool more = static_cast<bool>(std::getline(lines, line));
+  while (more) {
+    if (cells_of(line) != head) {
+      result += line + "\n";
+      more = static_cast<bool>(std::getline(lines, line));
+      continue;
+    }
+    std::getline(lines, line);  // the line below the header
+    std::vector<Row> rows;
+    while ((more = static_cast<bool>(std::getline(lines, line)))) {
+      const Cells question = cells_of(line);
+      if (question.size() != head.size()) break;
+      rows.push_back(row_of(question, tables, folder));
+    }
+    std::ranges::stable_sort(rows, {}, &Row::rank);
+    TextTable table;
+    for (const char* column : {"verdict", "question", "measure", "effect", "seeds", "what flips it", "page"})
+      table.column(column, TextTable::Align::left);
+    for (Row& row : rows) table.row(std::move(row.cells));
+    result += table.markdown();
+  }
+  return result;
+}
+
+}  // namespace plumb::lab
