@@ -468,10 +468,10 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
       if (row.at("gate") == gate) return row.at("train_loss");
     return std::string();
   };
-  REQUIRE(run(folder.path(), command + "--out shared").status == 0);
+  REQUIRE(run(folder.path(), command + "--weight-init recipe --out shared").status == 0);
   REQUIRE(run(folder.path(), command + "--weight-init truncated_normal --out same").status == 0);
   REQUIRE(run(folder.path(), command + "--weight-init xavier_packed --out packed").status == 0);
-  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --out paper").status == 0);
+  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe --out paper").status == 0);
   REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init truncated_normal --out paper-shared")
               .status == 0);
   for (const std::string gate : {"pre", "rezero"}) {
@@ -485,9 +485,7 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
   CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
   // recipe_scaled scales a deviation of 0.02 to this width. Other weights of the paper's recipe do not change.
   REQUIRE(run(folder.path(), command + "--weight-init scaled_normal --out scaled").status == 0);
-  REQUIRE(
-      run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe_scaled --out paper-scaled").status ==
-      0);
+  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --out paper-scaled").status == 0);
   CHECK(loss("paper-scaled", "pre") == loss("scaled", "pre"));
   CHECK(loss("scaled", "pre") != loss("shared", "pre"));
   CHECK(loss("paper-scaled", "rezero") == loss("packed", "rezero"));

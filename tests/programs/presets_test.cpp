@@ -1,5 +1,6 @@
 // The tasks of the quick presets can rank methods: the kept ledgers of docs/results/presets are above chance and not
 // saturated.
+#include <algorithm>
 #include <filesystem>
 
 #include "core/atomic_file.h"
@@ -27,10 +28,12 @@ TEST_CASE("the tasks of the quick presets are above chance and not solved") {
       std::vector<TrialResult> trials;
       for (const LedgerEntry& e : ledger.entries())
         trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
-      REQUIRE(trials.size() >= 3);
+      REQUIRE(trials.size() >= 2);
       CHECK(saturation(trials) == "");
-      // All arms, the control among them, are well above chance.
-      for (const TrialResult& t : trials) CHECK(t.value("val_accuracy").value_or(0) > 2 / classes);
+      // Some arms fail at chance: such a task can tell as well. The control and most arms are well above chance.
+      const auto above = [&](const TrialResult& t) { return t.value("val_accuracy").value_or(0) > 2 / classes; };
+      CHECK(above(trials.front()));
+      CHECK(2 * std::ranges::count_if(trials, above) > std::ssize(trials));
     }
-  CHECK(presets >= 4);
+  CHECK(presets >= 8);
 }

@@ -208,7 +208,8 @@ TEST_CASE("a custom loop supports checkpoints and evaluation only after track()"
              contains("{\"seed\":0,\"step\":3,\"loss\":") && contains(",\"val_loss\":"));
 }
 
-TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
+// A study scales the deviation of the initial weights to the width (--weight-init recipe_scaled).
+TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart from the initial weights") {
   const TemporaryFolder folder;
   std::vector<std::map<std::string, std::vector<double>>> parameters;
   std::vector<std::vector<double>> logits;
@@ -223,6 +224,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
                          .classes = trial.data().train.classes,
                          .depth = 2,
                          .gate = "layerscale",
+                         .recipe = nn::Recipe{.base = nn::Base::scaled_normal},
                          .seed = trial.seed()}));
     keep(trial, nn::ViT(trial.vit({.depth = 2, .gate = "layerscale"})));
     CHECK(trial.vit().mlp_ratio == nn::ViTOptions().mlp_ratio);
