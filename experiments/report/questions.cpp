@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <ranges>
+#include <regex>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,25 @@ struct Row {
   Cells cells = {};
 };
 
+// The reason of a verdict as two cells: the effect at each place, and the seeds that trained. A reason is a list of
+// parts with semicolons, such as "lower by 0.2, 95 % interval 0.1 to 0.3, 6 pairs; 6 of 6 and 6 of 6 seeds trained,
+// ...". If a claim has several places, the first part of each begins with the place and its verdict.
+struct Reason {
+  std::string effect, seeds;
+};
+Reason reason_of(std::string_view why) {
+  static const std::regex place(": (agree|disagree|undecided), ");
+  Reason reason;
+  bool first = true;
+  for (const auto part : std::views::split(why, std::string_view("; "))) {
+    const std::string text(part.begin(), part.end());
+    if (first || std::regex_search(text, place)) reason.effect += (first ? "" : "; ") + text;
+    if (reason.seeds.empty() && text.find(" seeds trained") != text.npos) reason.seeds = text;
+    first = false;
+  }
+  return reason;
+}
+
 Row answered(const std::string& ledger, const Cells& claim, const std::string& flips, const std::string& folder) {
   // The columns of a table of claims: claim, source, measure, verdict, why.
   std::string verdict = claim[3];
@@ -45,18 +65,17 @@ Row answered(const std::string& ledger, const Cells& claim, const std::string& f
   const auto known = std::ranges::find_if(verdicts, [&](const auto& v) { return verdict.starts_with(v.first); });
   check(known != verdicts.end(), "[report] {}: unknown verdict '{}'", ledger, verdict);
   verdict = std::string(known->second) + verdict.substr(known->first.size());
-  const auto end = claim[4].find("; ");
-  const bool one_place = known->first != "depends" && end != std::string::npos;
+  const Reason reason = reason_of(claim[4]);
   return {static_cast<std::size_t>(known - verdicts.begin()),
-          {fmt::format("**{}**", verdict), fmt::format("{} ({})", claim[0], claim[1]), claim[2],
-           one_place ? claim[4].substr(0, end) : claim[4], one_place ? claim[4].substr(end + 2) : "", flips,
+          {fmt::format("**{}**", verdict), fmt::format("{} ({})", claim[0], claim[1]),
+           fmt::format("{}: {}", claim[2], reason.effect), reason.seeds, flips,
            fmt::format("[{0}]({1}/{0}.md)", ledger, folder)}};
 }
 
 Row row_of(const Cells& question, const std::map<std::string, std::string>& tables, const std::string& folder) {
   const std::string &ledger = question[0], &text = question[1], &flips = question[2];
   const auto unanswered = [&](std::size_t rank, std::string_view words) {
-    return Row{rank, {fmt::format("**{}**", words), text, "", "", "", flips, ""}};
+    return Row{rank, {fmt::format("**{}**", words), text, "", "", flips, ""}};
   };
   if (ledger == "–") return unanswered(verdicts.size() + 1, not_askable);
   const auto table = tables.find(ledger);
@@ -92,7 +111,7 @@ std::string with_verdicts(const std::string& text, const std::map<std::string, s
     }
     std::ranges::stable_sort(rows, {}, &Row::rank);
     TextTable table;
-    for (const char* column : {"verdict", "question", "measure", "effect", "seeds", "what flips it", "page"})
+    for (const char* column : {"verdict", "question", "effect", "seeds", "what flips it", "page"})
       table.column(column, TextTable::Align::left);
     for (Row& row : rows) table.row(std::move(row.cells));
     result += table.markdown();

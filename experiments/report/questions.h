@@ -12,7 +12,7 @@ namespace plumb::lab {
 //
 // and one row for each question. Column `ledger` has a name from `tables`, which maps the names of kept ledgers to
 // their tables as Markdown (results.md); column `claim` has the text of a claim of that ledger. The new table has the
-// claim with its source, the measure, the verdict, the effect, the seeds, the last column, and a link to the page of
+// claim with its source, the verdict, the effect on the measure, the seeds, the last column, and a link to the page of
 // the ledger, <folder>/<ledger>.md. Its rows are sorted by verdict: confirmed, contradicted, depends on an axis,
 // undecided, then the questions whose ledger does not exist, which are "not run under this protocol", then those with a
 // dash instead of a ledger, which "cannot be asked at this size". Throws Error if a ledger does not have the claim.

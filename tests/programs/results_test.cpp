@@ -52,13 +52,12 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   write(folder / "kept/questions.md", "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | size |\n| a | " +
                                           claim + " | luck |\n\nThe end.\n");
   const std::string answered = document("kept/questions.md kept/a.jsonl");
-  CHECK(
-      answered.starts_with("# Results\n\n| verdict | question | measure | effect | seeds | what flips it | page |\n"));
+  CHECK(answered.starts_with("# Results\n\n| verdict | question | effect | seeds | what flips it | page |\n"));
   CHECK(answered.ends_with("\n\nThe end.\n"));
   const auto at = [&](const std::string& words) { return answered.find(words); };
-  CHECK(at("| **undecided** | " + claim + " (Vaswani et al. 2017; Liu et al. 2020, Admin) | train_loss | ") <
+  CHECK(at("| **undecided** | " + claim + " (Vaswani et al. 2017; Liu et al. 2020, Admin) | train_loss: ") <
         answered.size());
-  CHECK(at("| luck | [a](kept/a.md) |\n| **not run under this protocol** | deeper |  |  |  | time |  |\n") <
+  CHECK(at("| luck | [a](kept/a.md) |\n| **not run under this protocol** | deeper |  |  | time |  |\n") <
         answered.size());
   CHECK(at("| **not run under this protocol** |") < at("| **cannot be asked at this size** | wider |"));
   const std::string page = slurp(folder / "kept/a.md");
