@@ -16,11 +16,12 @@ root=$(cd "$(dirname "$0")" && pwd)
   cmake --build --preset release --target depth_stability
 ) >&2
 
-# Other options may ask for other rates: with --gates, --depths or --lrs, the ledger may lack a rate that is needed.
+# The rates are those of the preset. With other methods, depths, data or training, the program chooses or has its own.
 rates=(--rates-from "$root/docs/results/readme.jsonl")
 for option in "$@"; do
   case "$option" in
-    --gates | --depths | --lrs | --at-lr | --rates-from | --resume | --rebuild | --config | --preset | --help | -h | --version) rates=() ;;
+    --seeds* | --out* | --overwrite | --jobs* | --threads* | --no-progress | --json | --dry-run | --checkpoint-every*) ;;
+    -*) rates=() ;;
   esac
 done
 exec "$root/build/release/bin/depth_stability" --preset quick "${rates[@]}" "$@"

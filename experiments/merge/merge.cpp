@@ -52,8 +52,9 @@ std::string united(const StudyDescription& a, const StudyDescription& b) {
 }
 
 // Unites the claims and the looks of two folders. A claim that one folder does not have was not stated before all
-// trials, so only the claims of both folders stay. The longer list of looks counts. If one folder does not say, the
-// result does not say.
+// trials, so only the claims of both folders stay. The longer list of looks counts, and a folder with other seeds is a
+// look of its own, because its seeds may have been added after a look at the other folder. If one folder does not say,
+// the result does not say.
 void unite_plans(StudyDescription& merged, const StudyDescription& other) {
   if (merged.claims && other.claims)
     std::erase_if(*merged.claims, [&](const std::string& claim) {
@@ -64,7 +65,7 @@ void unite_plans(StudyDescription& merged, const StudyDescription& other) {
   if (merged.looks.empty() || other.looks.empty()) return merged.looks.clear();
   const std::vector<std::int64_t> seeds = merged.looks.back();
   if (other.looks.size() > merged.looks.size()) merged.looks = other.looks;
-  for (const auto& further : {seeds, other.looks.back()}) merged.add_seeds(further, false);
+  for (const auto& further : {seeds, other.looks.back()}) merged.add_seeds(further, true);
 }
 
 // The record as JSON, without times.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <ranges>
-#include <regex>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -19,11 +18,11 @@ using Cells = std::vector<std::string>;
 // The cells of a row of a Markdown table; empty for another line.
 Cells cells_of(const std::string& line) {
   Cells cells;
-  if (!line.starts_with("| ") || !line.ends_with(" |")) return cells;
-  std::string_view rest = std::string_view(line).substr(2);
-  for (auto end = rest.find(" |"); end != rest.npos; end = rest.find(" |")) {
-    cells.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 3, rest.size()));
+  if (!line.starts_with("|") || !line.ends_with("|") || line.size() < 2) return cells;
+  for (const auto part : std::views::split(std::string_view(line).substr(1, line.size() - 2), '|')) {
+    const std::string_view cell(part.begin(), part.end());
+    const auto first = cell.find_first_not_of(' ');
+    cells.emplace_back(first == cell.npos ? "" : cell.substr(first, cell.find_last_not_of(' ') - first + 1));
   }
   return cells;
 }
@@ -46,13 +45,14 @@ struct Reason {
   std::string effect, seeds;
 };
 Reason reason_of(std::string_view why) {
-  static const std::regex place(": (agree|disagree|undecided), ");
   Reason reason;
   bool first = true;
   for (const auto part : std::views::split(why, std::string_view("; "))) {
     const std::string text(part.begin(), part.end());
-    if (first || std::regex_search(text, place)) reason.effect += (first ? "" : "; ") + text;
-    if (reason.seeds.empty() && text.find(" seeds trained") != text.npos) reason.seeds = text;
+    if (text.find(" seeds trained") == text.npos)
+      reason.effect += (first ? "" : "; ") + text;
+    else if (reason.seeds.find(text) == text.npos)
+      reason.seeds += (reason.seeds.empty() ? "" : "; ") + text;
     first = false;
   }
   return reason;
@@ -65,8 +65,12 @@ Row answered(const std::string& ledger, const Cells& claim, const std::string& f
   const auto known = std::ranges::find_if(verdicts, [&](const auto& v) { return verdict.starts_with(v.first); });
   check(known != verdicts.end(), "[report] {}: unknown verdict '{}'", ledger, verdict);
   verdict = std::string(known->second) + verdict.substr(known->first.size());
+  auto rank = static_cast<std::size_t>(known - verdicts.begin());
+  // A claim that was added later is never counted as confirmed.
+  if (claim[3].find("(post hoc)") != std::string::npos)
+    verdict = "post hoc: " + verdict.substr(0, verdict.find(" (post hoc)")), rank = verdicts.size();
   const Reason reason = reason_of(claim[4]);
-  return {static_cast<std::size_t>(known - verdicts.begin()),
+  return {rank,
           {fmt::format("**{}**", verdict), fmt::format("{} ({})", claim[0], claim[1]),
            fmt::format("{}: {}", claim[2], reason.effect), reason.seeds, flips,
            fmt::format("[{0}]({1}/{0}.md)", ledger, folder)}};
@@ -77,9 +81,9 @@ Row row_of(const Cells& question, const std::map<std::string, std::string>& tabl
   const auto unanswered = [&](std::size_t rank, std::string_view words) {
     return Row{rank, {fmt::format("**{}**", words), text, "", "", flips, ""}};
   };
-  if (ledger == "–") return unanswered(verdicts.size() + 1, not_askable);
+  if (ledger == "–") return unanswered(verdicts.size() + 2, not_askable);
   const auto table = tables.find(ledger);
-  if (table == tables.end()) return unanswered(verdicts.size(), not_run);
+  if (table == tables.end()) return unanswered(verdicts.size() + 1, not_run);
   std::istringstream lines(table->second);
   for (std::string line; std::getline(lines, line);)
     if (const Cells claim = cells_of(line); claim.size() == 5 && claim[0] == text)
@@ -106,7 +110,9 @@ std::string with_verdicts(const std::string& text, const std::map<std::string, s
     std::vector<Row> rows;
     while ((more = static_cast<bool>(std::getline(lines, line)))) {
       const Cells question = cells_of(line);
-      if (question.size() != head.size()) break;
+      if (question.empty()) break;
+      check(question.size() == head.size(), "[report] expected the cells ledger, claim and what flips it, got: {}",
+            line);
       rows.push_back(row_of(question, tables, folder));
     }
     std::ranges::stable_sort(rows, {}, &Row::rank);

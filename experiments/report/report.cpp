@@ -101,6 +101,22 @@ void write_page(const fs::path& ledger, const StudyDescription& run, const Table
                                     notes_of(ledger)));
 }
 
+// Throws UsageError unless the arguments of a document with pages are texts, and kept ledgers of one folder.
+void check_document(const std::vector<std::string>& arguments) {
+  std::optional<fs::path> folder;
+  for (const fs::path argument : arguments) {
+    if (argument.extension() == ".md") continue;
+    usage_check(is_kept(argument), "{} is a run folder, which has no page in a document; copy it with --keep first",
+                argument.string());
+    const fs::path parent = fs::absolute(argument).parent_path();
+    usage_check(!folder || *folder == parent,
+                "the ledgers of a document with pages must be in one folder; got {} and {}",
+                folder.value_or("").string(), parent.string());
+    folder = parent;
+  }
+  usage_check(folder.has_value(), "a document with pages needs kept ledgers NAME.jsonl");
+}
+
 }  // namespace
 }  // namespace plumb::lab
 
@@ -136,6 +152,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
       runs.push_back(text ? std::nullopt : std::optional(described(folder)));
     }
     const bool pages = std::ranges::any_of(runs, [](const auto& run) { return !run; });
+    if (pages) check_document(folders);
     std::string markdown, questions;
     std::map<std::string, std::string> answers;  // the tables of each ledger of a document with pages
     fs::path folder_of_pages;

@@ -49,8 +49,8 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   // With a text, each ledger gets a page, and the questions in the text get verdicts.
   const std::string head = "| ledger | claim | what flips it |\n| --- | --- | --- |\n",
                     claim = "depth 12: post-norm trains better with a warm-up than without";
-  write(folder / "kept/questions.md", "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | size |\n| a | " +
-                                          claim + " | luck |\n\nThe end.\n");
+  write(folder / "kept/questions.md",
+        "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | |\n| a | " + claim + " | luck |\n\nThe end.\n");
   const std::string answered = document("kept/questions.md kept/a.jsonl");
   CHECK(answered.starts_with("# Results\n\n| verdict | question | effect | seeds | what flips it | page |\n"));
   CHECK(answered.ends_with("\n\nThe end.\n"));
@@ -65,6 +65,17 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   CHECK_THAT(page, contains("![a](a.svg)") && contains(tables));
   CHECK(page.ends_with("\nLooked into: nothing.\n"));
   CHECK(slurp(folder / "kept/a.svg").starts_with("<svg "));
+  // A claim that run.json does not have was added later.
+  const std::string planned = slurp(folder / "kept/a.json");
+  std::string later = planned;
+  for (auto found = later.find(claim); found != later.npos; found = later.find(claim)) later[found] = 'D';
+  write(folder / "kept/a.json", later);
+  CHECK_THAT(document("kept/questions.md kept/a.jsonl"), contains("| **post hoc: undecided** | " + claim));
+  write(folder / "kept/a.json", planned);
+  write(folder / "kept/questions.md", head + "| a | two cells |\n");
+  const Finished cells = run(folder.path(), program("report") + " kept/questions.md kept/a.jsonl --markdown x.md");
+  CHECK(cells.status == 1);
+  CHECK_THAT(cells.err, contains("expected the cells ledger, claim and what flips it, got: | a | two cells |"));
   write(folder / "kept/questions.md", head + "| a | no such claim | luck |\n");
   const Finished unknown = run(folder.path(), program("report") + " kept/questions.md kept/a.jsonl --markdown x.md");
   CHECK(unknown.status == 1);
@@ -78,6 +89,10 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   refused("kept/a.jsonl", "kept/a.jsonl is part of a document; give --markdown FILE");
   refused("kept/questions.md", "kept/questions.md is part of a document");
   refused("kept/b.jsonl --markdown x.md", "kept/b.jsonl: no such file");
+  refused("kept/questions.md --markdown x.md", "a document with pages needs kept ledgers NAME.jsonl");
+  fs::create_directory(folder / "other");
+  for (const char* ending : {".json", ".jsonl"}) fs::copy(folder / ("kept/a" + std::string(ending)), folder / "other");
+  refused("kept/questions.md kept/a.jsonl other/a.jsonl --markdown x.md", "must be in one folder");
   write(folder / "kept/b.jsonl", "");
   refused("kept/b.jsonl --markdown x.md", "has no description kept/b.json");
   refused("kept/a.jsonl --keep elsewhere --markdown x.md", "--keep expects run folders, got kept/a.jsonl");

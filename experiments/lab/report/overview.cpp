@@ -50,7 +50,7 @@ std::string all_of(const Standing& s, const Condition& condition) {
   if (const std::optional<double> rate = s.rate ? s.rate : condition.rate) text += fmt::format(", lr {}", *rate);
   text += "\ntraining loss " + to_string(s.loss) + fmt::format(", n = {}", s.loss.n);
   if (const std::string words = lost_words(s); !words.empty()) text += "\n" + words;
-  if (s.near_chance) text += "\nnear chance";
+  if (s.none_trained) text += s.near_chance ? "\nnear chance" : "\ndid not train";
   if (s.untested) text += fmt::format(", and did not train at depth {} either", s.shallowest);
   return text;
 }
@@ -58,16 +58,11 @@ std::string all_of(const Standing& s, const Condition& condition) {
 // The note next to a method: its lost seeds, "near chance", or the order of the method against the control.
 std::string beside_control(const Condition& condition, const Standing& s) {
   if (const std::string words = lost_words(s); !words.empty()) return words;
-  if (s.near_chance) return s.untested ? "untested" : "near chance";
+  if (s.none_trained) return s.untested ? "untested" : s.near_chance ? "near chance" : "did not train";
   if (!condition.has_control) return "";
   if (&s == &condition.standings.front()) return "control";
   for (const JudgedPair& pair : condition.against_control)
-    if (&condition.standings[pair.first] == &s && pair.difference.n > 1) {
-      const Difference::Order order = pair.difference.order;
-      return order == Difference::Order::undecided ? "no verdict"
-             : order == Difference::Order::lower   ? "lower"
-                                                   : "higher";
-    }
+    if (&condition.standings[pair.first] == &s && pair.difference.n > 1) return verdict_words(pair.difference);
   return "";
 }
 
@@ -104,7 +99,7 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
       DotRow row{.name = s->method,
                  .note = standing_words(condition, *s),
                  .title = all_of(*s, condition),
-                 .quiet = s->near_chance || s->loss.n == 0};
+                 .quiet = s->none_trained || s->loss.n == 0};
       row.dot.x = s->loss.mean;
       if (s->loss.half_width) row.dot.low = s->loss.low(), row.dot.high = s->loss.high();
       if (row.dot.low < 0 && s->loss.mean >= 0) reaches_below = true;
@@ -156,12 +151,13 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
       if (s == condition.standings.end()) continue;
       cell.value = s->loss.mean;
       cell.title = all_of(*s, condition);
-      cell.crossed = lost(*s) > 0;
+      const std::int64_t bad = s->none_trained ? lost(*s) : untrained(*s);
+      cell.crossed = bad > 0;
       if (s->loss.n > 0) {
         const double size = std::abs(s->loss.mean);
         cell.text =
             size >= 0.1 && size < 100 ? fmt::format("{:.2f}", s->loss.mean) : fmt::format("{:.2g}", s->loss.mean);
-        if (lost(*s) > 0) cell.text += fmt::format(" ✕{}", lost(*s));
+        if (bad > 0) cell.text += fmt::format(" ✕{}", bad);
         cell.strength = high > low ? (high - s->loss.mean) / (high - low) : 1;
       } else {
         cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";
@@ -171,7 +167,7 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
                                           chance_loss(classes))
                             : "mean training loss; a stronger colour is a lower loss";
   if (std::ranges::any_of(map.cells, [](const HeatCell& c) { return c.crossed; }))
-    map.legend += "; ✕n: n seeds diverged or were stopped as hopeless";
+    map.legend += "; ✕n: n seeds did not train, and the mean is over the others";
   return map;
 }
 

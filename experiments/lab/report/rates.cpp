@@ -10,6 +10,8 @@
 namespace plumb::lab {
 namespace {
 
+constexpr double told = 1.02;  // a search whose losses differ by less does not tell which rate is best
+
 std::string loss_text(double loss) { return std::isfinite(loss) ? fmt::format("{:.4g}", loss) : "none"; }
 
 }  // namespace
@@ -32,9 +34,14 @@ Section rates_section(const std::vector<RateChoice>& rates, const std::string& c
     row.push_back(chosen == choice.tried.begin() ? "" : loss_text(std::prev(chosen)->second));
     row.push_back(std::next(chosen) == choice.tried.end() ? "" : loss_text(std::next(chosen)->second));
     row.push_back(std::to_string(choice.tried.size()));
-    row.emplace_back(!std::isfinite(chosen->second) ? "no rate gave a finite loss"
-                     : choice.at_bound              ? "at the bound of the search"
-                                                    : "");
+    double highest = chosen->second;
+    for (const auto& [rate, loss] : choice.tried)
+      if (std::isfinite(loss)) highest = std::max(highest, loss);
+    row.emplace_back(!std::isfinite(chosen->second)     ? "no rate gave a finite loss"
+                     : highest <= told * chosen->second ? "the losses of all rates are within 2 %"
+                     : choice.at_bound                  ? "at the bound of the search"
+                     : choice.passed_over               ? fmt::format("{} is at the edge", *choice.passed_over)
+                                                        : "");
     section.table.row(std::move(row), choice.at_bound ? "31" : "");
   }
   return section;

@@ -64,7 +64,7 @@ std::string first_look(const std::vector<Condition>& judged, const Judging& how,
   std::string caption;
   if (repeated)
     caption =
-        "Dots are means over the seeds that ended ok, bars are 95 % t intervals (wide for few seeds, and cut at the "
+        "Dots are means over the seeds that trained, bars are 95 % t intervals (wide for few seeds, and cut at the "
         "frame), ticks are single seeds. ";
   if (std::ranges::any_of(judged, [](const Condition& p) {
         return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; });
@@ -117,16 +117,19 @@ Report render_report(const ReportInput& input) {
   for (const Section& own : input.sections) html += section(own, gallery);
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
-    html += section(
-        "Against " + how.control,
-        "Differences of training losses, seed by seed: both trials have the same data, batches and random "
-        "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
-        "any wrong verdict there is at most about 5 %. A verdict on losses concerns the seeds at which both "
-        "methods trained. The exact paired test decides whether a method trains less often, and needs six "
-        "seeds at which only one of the two trained. The column n to decide estimates the number of seeds that would "
-        "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
-        "all pairs.",
-        scroll_region("Against " + how.control, comparisons));
+    html +=
+        section("Against " + how.control,
+                "Differences of training losses, seed by seed: both trials have the same data, batches and random "
+                "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
+                "any wrong verdict there is at most about " +
+                    fmt::format("{:.3g}", 100 * level_of_look(how.look)) +
+                    " %. A verdict on losses concerns the seeds at which both "
+                    "methods trained. The exact paired test decides whether a method trains less often, and needs six "
+                    "seeds at which only one of the two trained. The column n to decide estimates the number of seeds "
+                    "that would "
+                    "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
+                    "all pairs.",
+                scroll_region("Against " + how.control, comparisons));
   const bool repeated =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";

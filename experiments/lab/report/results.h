@@ -26,6 +26,8 @@ struct RateChoice {
   // diverged, was stopped as hopeless or had no finite loss.
   std::vector<std::pair<double, double>> tried = {};
   bool at_bound = false;  // whether the chosen rate is the lowest or the highest rate that was tried
+  // The rate with the lowest loss, if it was passed over because the next higher rate failed (own_rates.h).
+  std::optional<double> passed_over = {};
 };
 
 // The results of a study: the records of its ended trials, and all values derived from the records.

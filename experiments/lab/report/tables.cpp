@@ -136,7 +136,7 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
     for (const JudgedPair& pair : condition.against_control) {
       const Difference& d = pair.difference;
       if (d.n < 2) continue;
-      const bool decided = d.order != Difference::Order::undecided;
+      const bool decided = is_decided(d);
       const std::int64_t needed = pairs_needed(d);
       rows += fmt::format(R"(<tr{}{}><td>{}</td>)",
                           &pair == &condition.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
@@ -151,9 +151,7 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
                   : fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean,
                                 d.low, d.high);
       rows += fmt::format(R"(<td>{} of {}, {} of {}</td>)", d.trained_first, d.n, d.trained_second, d.n);
-      std::string words = decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict";
-      if (d.training != Difference::Training::undecided)
-        words += d.training == Difference::Training::less_often ? ", trains less often" : ", trains more often";
+      std::string words = verdict_words(d);
       if (d.doubt != Difference::Doubt::none) words += ": " + to_string(d.doubt);
       rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn", words,
                           decided      ? ""

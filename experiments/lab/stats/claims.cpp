@@ -59,7 +59,7 @@ constexpr double images_resolved = 2;  // differences of fewer images of an eval
 // The trials of a study by series: the trials that differ only in their seeds.
 class Trials {
  public:
-  Trials(const std::vector<TrialResult>& trials, const Judging& how) : trials_(trials), how_(how) {
+  Trials(const std::vector<TrialResult>& trials, const Judging& how) : how_(how) {
     const std::vector<bool> trained = which_trained(trials, how);
     for (const TrialResult& t : trials) seeds_.insert(t.seed());
     for (std::size_t i = 0; i < trials.size(); ++i) {
@@ -123,7 +123,6 @@ class Trials {
     return all;
   }
 
-  const std::vector<TrialResult>& trials_;
   const Judging& how_;
   std::set<std::uint64_t> seeds_;
   std::vector<Series> series_;
@@ -133,6 +132,11 @@ class Trials {
 bool is_too_wide(double margin, const Outcomes& control) {
   const std::optional<double> deviation = summarize(control).deviation;
   return deviation && margin > widest_margin * std::numbers::sqrt2 * *deviation;
+}
+
+// Whether the claim is about how well a network trains: a trial that did not train then speaks against its side.
+bool is_about_training(const Comparison& c) {
+  return !c.constant && (c.value.ends_with("loss") || is_accuracy(c.value) || c.value.starts_with("steps_to"));
 }
 
 Verdict verdict_on(const Difference& d, bool has_margin) {
@@ -155,7 +159,7 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
                                       const Judging& how) {
   const Trials all(trials, how);
   std::vector<JudgedClaim> judged;
-  std::vector<Contrast> family;
+  std::vector<Contrast> planned, later;  // claims that were added later do not change the verdicts on planned claims
   for (const auto& [text, source, c] : claims) {
     JudgedClaim& claim = judged.emplace_back(JudgedClaim{.text = text, .source = source, .measure = c.value});
     claim.post_hoc = how.planned_claims && std::ranges::find(*how.planned_claims, text) == how.planned_claims->end();
@@ -166,7 +170,9 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       for (const auto& [axis, value] : c.b.entries()) second.set(axis, value), at = at.without(axis);
       for (const auto& [axis, value] : c.where.entries()) at = at.without(axis);
       if (!c.constant && !all.has(second)) continue;
-      Contrast contrast{.first = all.outcomes(first, c.value, sign), .margin = c.margin.value_or(0)};
+      Contrast contrast{.first = all.outcomes(first, c.value, sign),
+                        .margin = c.margin.value_or(0),
+                        .training = is_about_training(c)};
       if (c.constant) {
         contrast.second.assign(contrast.first.size(), sign * *c.constant), contrast.constant = true;
       } else {
@@ -176,22 +182,23 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       if (is_accuracy(c.value) && how.validation_images > 0 && !c.margin)
         contrast.resolution = images_resolved / static_cast<double>(how.validation_images);
       claim.results.push_back({.at = at, .higher = c.higher, .margin = c.margin, .constant = c.constant});
-      family.push_back(std::move(contrast));
+      (claim.post_hoc ? later : planned).push_back(std::move(contrast));
     }
   }
-  const std::vector<Difference> differences = judge_family(family, level_of_look(how.look));
-  std::size_t next = 0;
+  const double level = level_of_look(how.look);
+  const std::vector<Difference> of_planned = judge_family(planned, level), of_later = judge_family(later, level);
+  std::size_t next_planned = 0, next_later = 0;
   for (JudgedClaim& claim : judged) {
     for (ClaimResult& result : claim.results) {
-      result.judged = differences[next];
+      const std::size_t at = claim.post_hoc ? next_later++ : next_planned++;
+      result.judged = (claim.post_hoc ? of_later : of_planned)[at];
       const double margin = result.margin.value_or(0);
-      if (margin > 0 && is_too_wide(margin, family[next].second)) {
+      if (margin > 0 && is_too_wide(margin, (claim.post_hoc ? later : planned)[at].second)) {
         result.judged.order = Difference::Order::undecided;
         result.judged.doubt = Difference::Doubt::too_wide;
       }
       result.difference = without_margin(result.judged, margin);
       result.verdict = verdict_on(result.judged, margin > 0);
-      ++next;
     }
     const auto any = [&](Verdict v) {
       return std::ranges::find(claim.results, v, &ClaimResult::verdict) != claim.results.end();
@@ -243,17 +250,21 @@ std::string JudgedClaim::why() const {
 std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how) {
   std::size_t comparisons = 0;
   double expected = 0;
-  for (const JudgedClaim& c : claims)
+  bool later = false;
+  for (const JudgedClaim& c : claims) {
+    later = later || c.post_hoc;
     for (const ClaimResult& r : c.results) ++comparisons, expected += r.judged.level;
+  }
   if (comparisons == 0) return "";
   std::string text = fmt::format(
       "{} comparison{} of claims {} one family. If nothing differs, the chance of any wrong verdict is at most about "
-      "{:.3g} %, and {:.2g} wrong verdicts are expected.",
+      "{:.3g} %, and {:.2g} wrong verdicts on losses are expected.",
       comparisons, comparisons == 1 ? "" : "s", comparisons == 1 ? "is" : "are", 100 * level_of_look(how.look),
       expected);
   if (how.look > 1)
     text += fmt::format(" This is look {}: seeds were added after {} earlier look{}, so the level is lower.", how.look,
                         how.look - 1, how.look == 2 ? "" : "s");
+  if (later) text += " Claims that were added later (post hoc) are a family of their own.";
   if (how.rate) text += fmt::format(" All trials have the learning rate {}.", *how.rate);
   return text;
 }

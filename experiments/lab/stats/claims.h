@@ -85,10 +85,11 @@ struct JudgedClaim {
   std::string verdict_words() const;      // the verdict as shown: "depends on lr", "agree (post hoc)"
   std::string why() const;                // the reason in words, for each place
 };
-// Judges the claims of a study as one family (judge_family() in comparison.h). The section of a pair has all series at
+// Judges the claims of a study as one family, and those that were added later as another (judge_family() in
+// comparison.h). The section of a pair has all series at
 // the same depth and learning rate. The losses of trials that did not train (which_trained) are left out, whatever
-// value the claim is about. The verdict is "agree" or "disagree" if the order of the two sides is decided, or if the
-// losses are undecided and one side trains less often.
+// value the claim is about. The verdict is "agree" or "disagree" if the order of the two sides is decided, or, for a
+// claim about losses, accuracies or steps, if the order is undecided and one side trains less often.
 //
 // A margin above 0 is too wide if it is more than four times the standard deviation of the difference between two
 // trials at `b` with different seeds: a placebo, which compares the control with itself under other draws, could not

@@ -89,7 +89,7 @@ double equal_variances(const Pair& pair) {
 }
 
 // Whether a difference of means could come from rare outliers that these seeds do not have. Only series that vary by
-// different amounts are doubtful. The difference is beyond doubt if it is eight standard deviations of the more
+// different amounts are doubtful. The difference is beyond doubt if it is ten standard deviations of the more
 // variable series, or, for six or more losses above 0, if the mean logarithms differ by ten times s^2 / 2, where s is
 // the larger standard deviation of the logarithms: s^2 / 2 is the logarithm of the ratio between mean and median of
 // lognormal losses.
@@ -161,7 +161,7 @@ struct Losses {
 
 Losses losses_of(const Contrast& c, const Pair& pair, double level) {
   using Doubt = Difference::Doubt;
-  const bool small = c.section.series < borrows_from && !c.constant;
+  const bool small = c.section.series < borrows_from;
   Losses l{.difference = {.n = pair.n,
                           .trained = pair.difference.n,
                           .trained_first = pair.trained_first,
@@ -267,7 +267,7 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family, double
     const Pair pair = pair_of(c.first, c.second, c.margin);
     const std::size_t index = all.size();
     losses.push_back({index, all.emplace_back(losses_of(c, pair, level)).p});
-    if (pair.only_first + pair.only_second >= fewest_alone)
+    if (c.training && pair.only_first + pair.only_second >= fewest_alone)
       training.push_back({index, sign_test(pair.only_first, pair.only_second)});
   }
   holm(training, level, [&](std::size_t index, double, bool decided) {
@@ -291,6 +291,20 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family, double
   std::vector<Difference> differences;
   for (const Losses& l : all) differences.push_back(l.difference);
   return differences;
+}
+
+bool is_decided(const Difference& d) {
+  return d.order != Difference::Order::undecided || d.training != Difference::Training::undecided;
+}
+
+std::string verdict_words(const Difference& d) {
+  std::string words = d.order == Difference::Order::lower    ? "lower"
+                      : d.order == Difference::Order::higher ? "higher"
+                                                             : "";
+  if (d.training != Difference::Training::undecided)
+    words += (words.empty() ? "" : ", ") +
+             std::string(d.training == Difference::Training::less_often ? "trains less often" : "trains more often");
+  return words.empty() ? "no verdict" : words;
 }
 
 std::vector<Difference> compare(const std::vector<Outcomes>& series,
@@ -326,7 +340,7 @@ std::int64_t pairs_needed(const Difference& d) {
 std::string to_string(Difference::Doubt doubt) {
   switch (doubt) {
     case Difference::Doubt::few_pairs:
-      return "fewer than four methods in the section, which need six pairs";
+      return "fewer than four methods trained at all seeds, so six pairs are needed";
     case Difference::Doubt::spread:
       return "the two spreads differ too much to trust a mean";
     case Difference::Doubt::signs:

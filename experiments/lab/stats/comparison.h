@@ -38,9 +38,9 @@ struct Difference {
   // Why the losses are undecided although the interval has no 0.
   enum class Doubt {
     none,
-    few_pairs,   // the section has fewer than four series, and fewer than six seeds trained with both
+    few_pairs,   // fewer than four series of the section trained at all seeds, and fewer than six pairs
     spread,      // the losses of the two series vary by different amounts, as losses with rare outliers do
-    signs,       // the section has fewer than four series, and the sign test does not decide
+    signs,       // fewer than four series of the section trained at all seeds, and the sign test does not decide
     not_all,     // the comparison has a margin, and some trial did not train or fewer than six seeds trained
     resolution,  // the difference is below the resolution of the value
     too_wide     // the margin is too wide for the control to miss it (claims.h)
@@ -78,7 +78,9 @@ struct Variances {
   // Throws Error if the series differ in length.
   explicit Variances(const std::vector<Outcomes>& section);
 
-  std::int64_t series = 0;  // number of series with at least two trained seeds; 0 if no variance is known
+  // The number of series that trained at all of at least two seeds; with six seeds or more, one further series may have
+  // lost seeds. 0 if no variance is known.
+  std::int64_t series = 0;
   // The parameters of Smyth's scaled inverse chi-squared distribution (Smyth 2004, section 6.2). The parameters are
   // unknown if `degrees` is 0.
   double degrees = 0, variance = 0;
@@ -92,6 +94,7 @@ struct Contrast {
   Variances section = {};
   double margin = 0;      // added to `second` before the comparison
   bool constant = false;  // whether `second` is a constant instead of trials
+  bool training = true;   // whether the verdict on training is judged
   double resolution = 0;  // a smaller mean difference decides nothing
 };
 
@@ -107,9 +110,9 @@ struct Contrast {
 // differences of ten standard deviations of the more variable series, and, for six or more outcomes above 0, logarithms
 // that differ by ten times s^2 / 2, where s is the larger standard deviation of the logarithms.
 //
-// In a section of fewer than four series there is little to borrow: six seeds are needed, the exact sign test must be
-// significant at 5 %, and the F test refuses at 20 %. A margin above 0 also needs six seeds, and both series must have
-// trained at all of them.
+// In a section of fewer than four such series, and against a constant, there is little to borrow: six seeds are needed,
+// the exact sign test must be significant at 5 %, and the F test refuses at 20 %. A margin above 0 also needs six
+// seeds, and both series must have trained at all of them.
 //
 // Training: the exact paired test over the seeds at which only one of the two series trained (McNemar 1947), with
 // Holm's correction at `level`. A pair with fewer than six such seeds cannot be decided, and does not count in the
@@ -118,6 +121,11 @@ struct Contrast {
 // If the losses are decided, the interval does not contain 0. The interval has the level at which Holm's procedure
 // judged the contrast. Throws Error if two series of a contrast differ in length.
 std::vector<Difference> judge_family(const std::vector<Contrast>& family, double level = family_level);
+
+// Whether the losses or the training are decided, and the verdict in words: "lower", "lower, trains less often", "no
+// verdict".
+bool is_decided(const Difference& d);
+std::string verdict_words(const Difference& d);
 
 // Judges pairs of series of one section as one family.
 std::vector<Difference> compare(const std::vector<Outcomes>& series,

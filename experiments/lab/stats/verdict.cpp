@@ -71,7 +71,8 @@ void judge_training(std::vector<Standing>& standings, double chance) {
     s.judged = judged[i];
     s.trained = std::ranges::count_if(s.judged, [](double loss) { return std::isfinite(loss); });
     s.loss = summarize(s.trained > 0 ? s.judged : s.losses);
-    s.near_chance = s.trained == 0 && s.loss.n > 0;
+    s.none_trained = s.trained == 0 && s.loss.n > 0;
+    s.near_chance = s.none_trained && s.loss.mean >= near_chance_share * chance;
   }
 }
 
@@ -139,8 +140,7 @@ std::string against_control(const Condition& condition) {
     if (d.order != Order::undecided) (d.order == Order::lower ? lower : higher).push_back(method);
     if (d.training != Training::undecided)
       (d.training == Training::less_often ? less_often : more_often).push_back(method);
-    if (d.order == Order::undecided && d.training == Training::undecided)
-      none.push_back(undecided(condition.standings[first], d));
+    if (!is_decided(d)) none.push_back(undecided(condition.standings[first], d));
   }
   std::vector<std::string> parts;
   const auto add = [&](const std::vector<std::string>& some, const char* one, const char* several) {
@@ -171,7 +171,7 @@ std::string against_best(const Condition& condition, std::size_t best) {
   std::size_t apart = 0;
   for (const auto& [a, b, d] : condition.pairs) {
     if (a != best && b != best) continue;
-    if (d.order == Order::undecided)
+    if (!is_decided(d))
       none.push_back(undecided(condition.standings[a == best ? b : a], d));
     else
       ++apart;
@@ -258,7 +258,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
         if (s.seeds == 0) continue;
         const Shallow& first = shallow.try_emplace({s.method, rate}, Shallow{depth, s.trained > 0}).first->second;
         s.shallowest = first.depth;
-        s.untested = s.near_chance && !first.trained && depth > first.depth;
+        s.untested = s.none_trained && !first.trained && depth > first.depth;
       }
       if (condition.standings.empty()) continue;
       condition.has_control = condition.standings.front().method == how.control;
@@ -280,12 +280,13 @@ std::string sentence(const Condition& condition, const Judging& how) {
     for (const Standing* s : some) all.push_back(s->method);
     return listed(all);
   };
-  std::vector<const Standing*> trained, chance, diverged, stopped, unfinished;
+  std::vector<const Standing*> trained, chance, high, diverged, stopped, unfinished;
   std::map<std::int64_t, std::vector<const Standing*>> untested;  // key: smallest depth with an outcome
   std::vector<std::string> partly;
   for (const Standing& s : condition.standings) {
     (s.untested       ? untested[s.shallowest]
      : s.near_chance  ? chance
+     : s.none_trained ? high
      : s.loss.n > 0   ? trained
      : s.diverged > 0 ? diverged
      : s.stopped > 0  ? stopped
@@ -325,9 +326,11 @@ std::string sentence(const Condition& condition, const Judging& how) {
     const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < condition.depth; });
     rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));
   }
+  if (!high.empty()) rest.push_back(names(high) + " did not train");
   for (const auto& [depth, some] : untested)
     rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so nothing follows about depth",
-                               names(some), at_chance, depth));
+                               names(some),
+                               std::ranges::all_of(some, &Standing::near_chance) ? at_chance : "did not train", depth));
   if (!diverged.empty()) rest.push_back(names(diverged) + " diverged");
   if (!stopped.empty())
     rest.push_back(fmt::format("{} {} stopped as hopeless", names(stopped), stopped.size() == 1 ? "was" : "were"));
@@ -335,7 +338,11 @@ std::string sentence(const Condition& condition, const Judging& how) {
   if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
   for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
   if (condition.standings.size() < 2) return text + ".";
-  return text + "." + against + may_fail_words(condition.standings);
+  text += "." + against + may_fail_words(condition.standings);
+  if (how.look > 1)
+    text +=
+        fmt::format(" This is look {} at the results, judged at {:.3g} %.", how.look, 100 * level_of_look(how.look));
+  return text;
 }
 
 std::string comparisons_csv(const std::vector<Condition>& conditions) {

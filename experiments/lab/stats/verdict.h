@@ -49,7 +49,8 @@ struct Standing {
   Summary loss = {};     // summary of the losses that trained, or of all finite losses if no seed trained
   // Numbers of trials that diverged, that were stopped as hopeless, that trained, and that have an outcome.
   std::int64_t diverged = 0, stopped = 0, trained = 0, seeds = 0;
-  bool near_chance = false;  // whether there are finite losses, but no seed trained
+  bool none_trained = false;  // whether there are finite losses, but no seed trained
+  bool near_chance = false;   // whether, in addition, the mean of these losses is near chance
   // The smallest depth at which the method has outcomes at this learning rate.
   std::int64_t shallowest = 0;
   // Whether the method is near chance at this depth and already did not train at a smaller depth. The result then says

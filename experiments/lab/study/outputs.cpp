@@ -129,7 +129,12 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   r.judging.references = chance_references(data.images.classes);
   if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
-  if (study.parts.optimization && !study.axis("lr") && !study.has_own_rates()) r.judging.rate = study.optimization.lr;
+  if (study.parts.optimization && !study.has_own_rates()) {
+    const AxisData* axis = study.axis("lr");
+    const auto* rates = axis ? axis->values_of<double>() : nullptr;
+    if (!axis) r.judging.rate = study.optimization.lr;
+    if (rates && rates->size() == 1) r.judging.rate = rates->front();
+  }
   for (const Record& record : r.records)
     if (Point method = record.point.without("seed").without("lr").without("depth");
         method.label() == study.judging.control)

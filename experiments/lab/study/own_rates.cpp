@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -79,15 +80,19 @@ std::optional<Json> recorded_settings(const StudyDeclaration& study) {
 // version without searches for rates.
 bool has_fixed_rates(const Json& settings) { return !settings.contains("at_lr") || !settings["at_lr"].empty(); }
 
-// The trials of searches in a ledger, without the values of single steps.
+// The trials of searches in a ledger that count: for each combination, those of the code of its last trial. The values
+// of single steps are left out.
 std::vector<LedgerEntry> searches_in(const fs::path& file) {
   const Ledger ledger(file);
+  std::map<std::string, std::string> codes;  // by combination
   std::vector<LedgerEntry> entries;
   for (const LedgerEntry& e : ledger.entries())
     if (is_of_search(e.record.point) && e.record.status != Status::failed) {
       entries.push_back(e);
       entries.back().record.metrics.clear(), entries.back().record.attachments.clear();
+      codes[cell_of(e.record.point).label()] = e.code;
     }
+  std::erase_if(entries, [&](const LedgerEntry& e) { return e.code != codes[cell_of(e.record.point).label()]; });
   return entries;
 }
 
@@ -111,14 +116,12 @@ RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell,
               "--rates-from {}: several searches chose the learning rate of {} (seeds {}; steps {}); give a file with "
               "one search",
               file, name_of(cell), fmt::join(seeds, ", "), fmt::join(lengths, ", "));
-  // The last trials of a search are half an octave below and above the best of its octaves.
-  const auto near = [](double low, double high) { return high / low < 1.7; };
-  bool over = false;
-  for (auto rate = tried.begin(); rate != tried.end(); ++rate)
-    over = over || (rate != tried.begin() && std::next(rate) != tried.end() &&
-                    near(std::prev(rate)->first, rate->first) && near(rate->first, std::next(rate)->first));
-  usage_check(over, "--rates-from {}: the search for the learning rate of {} is not finished; finish it with --resume",
-              file, name_of(cell));
+  // A search ends with two rates that are half an octave off the grid of its other rates, which are at least three.
+  const auto off_grid = static_cast<std::size_t>(std::ranges::count_if(
+      tried, [&](const auto& t) { return tick_of(tried.begin()->first, t.first) % octave != 0; }));
+  usage_check(std::min(off_grid, tried.size() - off_grid) >= 2,
+              "--rates-from {}: the search for the learning rate of {} is not finished; finish it with --resume", file,
+              name_of(cell));
   return choice_among(tried, cell);
 }
 
@@ -218,11 +221,23 @@ std::vector<double> next_rates(double start, const TriedRates& tried) {
 }
 
 RateChoice choice_among(const TriedRates& tried, const Point& cell) {
-  const double best = best_of(tried);
+  const double best = best_of(tried), lowest = tried.at(best);
+  double highest = lowest;  // of the finite losses
+  for (const auto& [rate, loss] : tried)
+    if (std::isfinite(loss)) highest = std::max(highest, loss);
+  const double half = (lowest + highest) / 2;
+  std::optional<double> chosen;
+  for (auto at = tried.begin(); at != tried.end() && at->first <= best; ++at) {
+    const auto next = std::next(at);
+    const bool at_edge = next != tried.end() && next->second > half;
+    if (at->second <= half && !at_edge && (!chosen || at->second < tried.at(*chosen))) chosen = at->first;
+  }
+  const double rate = chosen.value_or(best);
   return {.cell = cell,
-          .rate = best,
+          .rate = rate,
           .tried = {tried.begin(), tried.end()},
-          .at_bound = best == tried.begin()->first || best == tried.rbegin()->first};
+          .at_bound = rate == tried.begin()->first || rate == tried.rbegin()->first,
+          .passed_over = rate == best ? std::nullopt : std::optional(best)};
 }
 
 bool is_of_search(const Point& trial) { return trial.find(search_steps) != nullptr; }
@@ -272,6 +287,8 @@ void settle_rates(StudyDeclaration& study) {
               "--at-lr expects one learning rate, because {} has no axis of learning rates; got {}", cli.program(),
               fmt::join(study.at_lr, ","));
   if (axis_typed) study.at_lr = *rates;
+  // A typed rate replaces the rate of a configuration file.
+  if (!axis && !recorded && !study.at_lr.empty() && cli.typed("--lr")) study.at_lr = {study.optimization.lr};
   usage_check(study.at_lr.empty() || study.rates_from.empty(),
               "{} and --rates-from both set the learning rates; give only one", at_option);
   const std::vector<Point> cells = Plan(study).cells();
@@ -351,7 +368,7 @@ std::vector<Point> next_trials(const StudyDeclaration& study, const Search& sear
   std::vector<Point> points;
   for (const double rate : next_rates(rule.start, tried))
     points.push_back(trial_of_search(study, rule, search.point, rate));
-  return points.empty() ? judged_trials(other_seeds(study, rule), best_of(tried)) : points;
+  return points.empty() ? judged_trials(other_seeds(study, rule), choice_among(tried, search.point).rate) : points;
 }
 
 std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells) {
@@ -404,7 +421,10 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
 
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {
   const std::string rule =
-      "The tried rate with the lowest training loss was chosen. A loss is \"none\" if the trial diverged or was "
+      "The tried rate with the lowest training loss was chosen, except for a rate whose next higher tried rate ended "
+      "in "
+      "the upper half of the losses, or without a loss: other seeds may fail there. A loss is \"none\" if the trial "
+      "diverged or was "
       "stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.";
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates))
     return rates_section(

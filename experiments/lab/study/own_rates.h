@@ -24,7 +24,10 @@ using TriedRates = std::map<double, double>;
 // path.
 std::vector<double> next_rates(double start, const TriedRates& tried);
 // The choice among the rates that a search has tried: a finite loss is better than none, then the lowest loss, then the
-// lowest rate. `tried` must not be empty.
+// lowest rate. A rate is at the edge if the loss at the next higher tried rate is infinite, or nearer to the highest
+// finite loss than to the lowest: at such a rate, longer trainings and other seeds often fail. If the best rate is at
+// the edge, the best of the lower rates is chosen that are not, and whose losses are nearer to the lowest loss than to
+// the highest; without such a rate, the best rate stays. `tried` must not be empty.
 RateChoice choice_among(const TriedRates& tried, const Point& cell);
 
 // Whether a trial belongs to a search for a learning rate. Such trials are not judged.

@@ -38,8 +38,10 @@ void check_accept_code(const StudyOptions& options, const Ledger& ledger,
 }
 
 // The hashes of the codes whose trials count. Prints notes on stderr about damaged lines of the ledger and about trials
-// of other code.
-std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& ledger, const StudyFolder& folder) {
+// of other code. The trials that chose the rates of --rates-from may be of any code.
+std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& ledger, const StudyFolder& folder) {
+  const StudyOptions& options = study.options;
+  const bool chosen_elsewhere = std::holds_alternative<ChosenRates>(study.rates);
   for (const std::string& line : ledger.damaged())
     note_error(fmt::format(
         "damaged: {}; the line stays, {}\n", line,
@@ -50,7 +52,10 @@ std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& led
   if (!options.accept_code.empty()) codes.push_back(options.accept_code);
   for (const std::string& code : ledger.codes())
     if (std::ranges::find(codes, code) == codes.end()) {
-      const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
+      const auto count = std::ranges::count_if(ledger.entries(), [&](const LedgerEntry& e) {
+        return e.code == code && !(chosen_elsewhere && is_of_search(e.record.point));
+      });
+      if (count == 0) continue;
       note_error(fmt::format(
           "{} of {} computed by other code, {} (this is {}): kept but not used; --accept-code {} uses them\n",
           plural(static_cast<std::size_t>(count), "trial"), ledger.path().string(), code, codes.front(), code));
@@ -103,7 +108,7 @@ int rebuild(const StudyDeclaration& study, const Plan& plan) {
   const StudyFolder folder(study.cli, study.options);
   Ledger ledger(folder / Ledger::file_name);
   check_accept_code(study.options, ledger, [](const LedgerEntry&) { return true; });
-  const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study.options, ledger, folder),
+  const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study, ledger, folder),
                     Sweep::Takes::ended);
   const StudyResults results = write_and_print(study, plan, sweep, folder);
   for (const Record& record : results.records)
@@ -160,7 +165,7 @@ int run_study(const StudyDeclaration& study) {
       {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study), .claims = claims});
   Ledger ledger(folder / Ledger::file_name);
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
-  Sweep sweep(plan, setup.facts, ledger, codes_of(options, ledger, folder), Sweep::Takes::finished);
+  Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder), Sweep::Takes::finished);
   std::unique_ptr<StepProfile> profile;
   if (options.profile) profile = std::make_unique<StepProfile>(folder, options.steps);
   const auto check_measures = [&](const Record& record) {

@@ -266,15 +266,17 @@ TEST_CASE("a claim of at least an amount needs the whole interval beyond the amo
 
 TEST_CASE("a claim compares a value with a constant") {
   std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < 4; ++seed)
+  for (std::int64_t seed = 0; seed < 6; ++seed)
     trials.push_back(trial(0.1, 6, seed, 3.0 + 0.1 * static_cast<double>(seed))),
         trials.push_back(trial(0, 6, seed, 0));
   CHECK(judge(above("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::agree);
   CHECK(judge(below("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::disagree);
-  CHECK(judge(above("loss", 3.1, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
+  CHECK(judge(above("loss", 3.2, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
   CHECK(claim_of(below("loss", 9, {{"epsilon", 0.1}, {"depth", 7}}), trials).results.empty());
   const ClaimResult result = judge(above("loss", 1, {{"epsilon", 0.1}}), trials);
-  CHECK(result.difference.n == 4);
+  CHECK(result.difference.n == 6);
+  trials.resize(10);  // five seeds
+  CHECK(judge(above("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
   CHECK_THAT(result.why(), contains("; compared with 1"));
 }
 

@@ -128,6 +128,17 @@ TEST_CASE("equal losses choose the lower rate and a divergence is worse than any
   CHECK(choice_among({{0.1, 2.0}, {0.2, 1.0}, {0.3, 1.0}}, {}).rate == 0.2);
   CHECK(choice_among({{0.1, infinity}, {0.2, 9.0}, {0.3, infinity}}, {}).rate == 0.2);
   CHECK(choice_among({{0.1, infinity}, {0.2, infinity}}, {}).rate == 0.1);
+  // A rate whose next higher rate fails is passed over: ReZero with 48 blocks, by seed 0 in half of the steps.
+  const RateChoice edge =
+      choice_among({{0.003, 2.353}, {0.00424, 1.932}, {0.006, 1.798}, {0.00849, 1.783}, {0.012, 3.342}}, {});
+  CHECK(edge.rate == 0.006);
+  CHECK(edge.passed_over == 0.00849);
+  CHECK(choice_among({{0.05, 1.5}, {0.1, 1.2}, {0.2, 1.0}, {0.4, infinity}}, {}).rate == 0.1);
+  // No lower rate is nearly as good, or there is none.
+  CHECK(choice_among({{0.1, 3.3}, {0.2, 1.0}, {0.4, infinity}}, {}).rate == 0.2);
+  CHECK(choice_among({{0.1, 0.5}, {0.2, 1.0}}, {}).rate == 0.1);
+  CHECK(choice_among({{0.1, 1.2}, {0.2, 1.0}, {0.4, 1.1}}, {}).rate == 0.2);
+  CHECK(choice_among({{0.1, 1.2}, {0.2, 1.0}, {0.4, 1.1}}, {}).passed_over == std::nullopt);
   // If all rates diverge, the search goes down to its bound.
   const Searched none = searched(0.003, [](double) { return infinity; });
   CHECK(none.tried.size() == 9);
@@ -142,15 +153,21 @@ TEST_CASE("the rates of a search have three significant digits") {
 }
 
 TEST_CASE("rates.csv has all rates that were tried and the table has the neighbours of the chosen rates") {
-  const std::vector<RateChoice> rates{choice_among({{0.1, 2.0}, {0.2, 1.0}, {0.4, infinity}}, {{"kind", "a"}}),
-                                      choice_among({{0.1, 0.5}, {0.2, 1.0}}, {{"kind", "b"}}),
-                                      choice_among({{0.1, infinity}}, {{"kind", "c"}})};
+  const std::vector<RateChoice> rates{
+      choice_among({{0.1, 2.0}, {0.2, 1.0}, {0.4, 1.2}, {0.8, infinity}}, {{"kind", "a"}}),
+      choice_among({{0.1, 0.5}, {0.2, 1.0}}, {{"kind", "b"}}), choice_among({{0.1, infinity}}, {{"kind", "c"}}),
+      choice_among({{0.1, 3.34}, {0.2, 3.33}, {0.4, 3.33}}, {{"kind", "d"}}),
+      choice_among({{0.1, 1.2}, {0.2, 1.1}, {0.4, 1.0}, {0.8, infinity}}, {{"kind", "e"}})};
   CHECK(rates_csv(rates) ==
-        "kind,lr,train_loss,chosen\na,0.1,2,no\na,0.2,1,yes\na,0.4,,no\nb,0.1,0.5,yes\nb,0.2,1,no\nc,0.1,,yes\n");
+        "kind,lr,train_loss,chosen\na,0.1,2,no\na,0.2,1,yes\na,0.4,1.2,no\na,0.8,,no\nb,0.1,0.5,yes\nb,0.2,1,no\nc,0.1,"
+        ",yes\n"
+        "d,0.1,3.34,no\nd,0.2,3.33,yes\nd,0.4,3.33,no\ne,0.1,1.2,no\ne,0.2,1.1,yes\ne,0.4,1,no\ne,0.8,,no\n");
   const std::string table = rates_section(rates, "chosen", "").table.markdown();
-  CHECK_THAT(table, contains("| a | 0.2 | 1 | 2 | none | 3 |  |") &&
+  CHECK_THAT(table, contains("| a | 0.2 | 1 | 2 | 1.2 | 4 |  |") &&
                         contains("| b | 0.1 | 0.5 |  | 1 | 2 | at the bound of the search |") &&
-                        contains("no rate gave a finite loss"));
+                        contains("no rate gave a finite loss") &&
+                        contains("| d | 0.2 | 3.33 | 3.34 | 3.33 | 3 | the losses of all rates are within 2 % |") &&
+                        contains("| e | 0.2 | 1.1 | 1.2 | 1 | 4 | 0.4 is at the edge |"));
   CHECK(rates_section({}, "chosen", "").table.empty());
 }
 
@@ -231,7 +248,7 @@ TEST_CASE("an interrupted search takes the same path when it is resumed") {
   }
 }
 
-TEST_CASE("a shard has all trials of the methods in it and shards merge to the same rates") {
+TEST_CASE("a shard has all trials of the methods in it and chooses the same rates") {
   const TemporaryFolder folder;
   ValleyStudy study;
   REQUIRE(run_in(folder, study, with(four, {"a"})).status == 0);
