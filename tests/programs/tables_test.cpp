@@ -9,7 +9,8 @@
 
 #include "core/atomic_file.h"
 #include "experiments/lab/record/ledger.h"
-#include "experiments/lab/stats/summary.h"
+#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/stats/verdict.h"
 #include "experiments/lab/study/own_rates.h"
 #include "tests/support/catch.h"
 
@@ -54,38 +55,57 @@ std::vector<PageTable> tables_of(const std::string& page) {
 }
 
 // The numbers that a ledger has for a method or another value of an axis: the values of each trial, their means over
-// the seeds, half the widths of the intervals, and the values of the other axes. An accuracy is in percent.
+// the seeds that ended ok and over those that trained, half the widths of the intervals, and the values of the axes. An
+// accuracy is in percent.
 struct Known {
   std::map<std::string, std::vector<double>> by_name = {};
-  std::map<std::string, std::vector<std::string>> failures = {};  // "3 of 5 diverged"
+  std::map<std::string, std::vector<std::string>> counts = {};  // "3 of 5 diverged", "2 of 5 trained"
 };
 
-Known known_numbers(const fs::path& file) {
-  Known known;
-  std::map<std::string, std::map<std::string, std::vector<double>>> groups;
-  std::map<std::string, Point> points;
-  std::map<std::string, std::pair<int, int>> diverged;
-  const Ledger ledger(file);
-  for (const LedgerEntry& e : ledger.entries()) {
-    if (is_of_search(e.record.point)) continue;
-    const Point point = e.record.point.without("seed");
-    points[point.label()] = point;
-    auto& [bad, all] = diverged[point.label()];
-    ++all, bad += e.record.status == Status::diverged;
-    if (e.record.status == Status::ok)
-      for (const auto& [name, value] : e.record.values) groups[point.label()][name].push_back(value);
+void add_numbers(std::vector<double>& numbers, const std::vector<const TrialResult*>& trials) {
+  std::map<std::string, std::vector<double>> values;
+  for (const TrialResult* t : trials)
+    for (const auto& [name, value] : t->values) values[name].push_back((is_accuracy(name) ? 100 : 1) * value);
+  for (const auto& [name, all] : values) {
+    const Summary s = summarize(all);
+    numbers.push_back(s.mean);
+    if (s.half_width) numbers.push_back(*s.half_width);
+    numbers.insert(numbers.end(), all.begin(), all.end());
   }
-  for (const auto& [label, point] : points) {
+}
+
+Known known_numbers(const fs::path& file) {
+  const Ledger ledger(file);
+  const fs::path description = fs::path(file).replace_extension(".json");
+  Judging how;
+  how.classes = StudyDescription::parse(read_file(description), description.string()).facts.data.images.classes;
+  std::vector<TrialResult> trials;
+  for (const LedgerEntry& e : ledger.entries())
+    if (is_of_search(e.record.point))
+      how.own_rates = true;
+    else
+      trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
+  const std::vector<bool> trained = which_trained(trials, how);
+  struct Group {
+    Point point;
+    std::vector<const TrialResult*> ok, trained;
+    int diverged = 0, all = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Point point = trials[i].point.without("seed");
+    Group& group = groups[point.label()];
+    group.point = point;
+    ++group.all, group.diverged += trials[i].status == Status::diverged;
+    if (trials[i].status == Status::ok) group.ok.push_back(&trials[i]);
+    if (trained[i]) group.trained.push_back(&trials[i]);
+  }
+  Known known;
+  for (const auto& [label, group] : groups) {
     std::vector<double> numbers;
-    for (const auto& [name, values] : groups[label]) {
-      const double unit = name == "val_accuracy" ? 100 : 1;
-      const Summary s = summarize(values);
-      numbers.push_back(unit * s.mean);
-      if (s.half_width) numbers.push_back(unit * *s.half_width);
-      for (const double v : values) numbers.push_back(unit * v);
-    }
+    add_numbers(numbers, group.ok), add_numbers(numbers, group.trained);
     std::vector<std::string> names;
-    for (const auto& [axis, value] : point.entries()) {
+    for (const auto& [axis, value] : group.point.entries()) {
       names.push_back(to_string(value));
       try {
         numbers.push_back(std::stod(names.back()));
@@ -95,7 +115,8 @@ Known known_numbers(const fs::path& file) {
     for (const std::string& name : names) {
       auto& all = known.by_name[name];
       all.insert(all.end(), numbers.begin(), numbers.end());
-      known.failures[name].push_back(fmt::format("{} of {} diverged", diverged[label].first, diverged[label].second));
+      known.counts[name].push_back(fmt::format("{} of {} diverged", group.diverged, group.all));
+      known.counts[name].push_back(fmt::format("{} of {} trained", group.trained.size(), group.all));
     }
   }
   return known;
@@ -120,7 +141,7 @@ std::vector<std::string> unknown_numbers(const std::string& row, const Known& kn
   std::vector<std::string> unknown;
   const std::string name = name_in(row, known);
   if (name.empty()) return {"no method of the ledger"};
-  static const std::regex number("[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?"), failed("[0-9]+ of [0-9]+ diverged");
+  static const std::regex number("[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?"), count("[0-9]+ of [0-9]+ (diverged|trained)");
   for (std::sregex_iterator it(row.begin(), row.end(), number), end; it != end; ++it) {
     const std::string text = it->str();
     const auto exponent = text.find('e');
@@ -131,8 +152,8 @@ std::vector<std::string> unknown_numbers(const std::string& row, const Known& kn
     if (std::ranges::none_of(known.by_name.at(name), [&](double v) { return std::abs(v - shown) <= half; }))
       unknown.push_back(text);
   }
-  for (std::sregex_iterator it(row.begin(), row.end(), failed), end; it != end; ++it)
-    if (std::ranges::find(known.failures.at(name), it->str()) == known.failures.at(name).end())
+  for (std::sregex_iterator it(row.begin(), row.end(), count), end; it != end; ++it)
+    if (std::ranges::find(known.counts.at(name), it->str()) == known.counts.at(name).end())
       unknown.push_back(it->str());
   return unknown;
 }
@@ -176,7 +197,7 @@ TEST_CASE("a table without a ledger and a number that no trial has are found") {
   CHECK(tables[1].ledger == "a.jsonl");
   CHECK_FALSE(states_outcomes(tables[2]));
   CHECK(states_outcomes({.lines = {"| gate | fp32 |", "| --- | --- |", "| post | 0.378 ± 0.626 |"}}));
-  const Known known{.by_name = {{"pre", {0.0123, 99.9}}}, .failures = {{"pre", {"1 of 3 diverged"}}}};
+  const Known known{.by_name = {{"pre", {0.0123, 99.9}}}, .counts = {{"pre", {"1 of 3 diverged"}}}};
   const auto unknown = [&](const char* row) { return unknown_numbers(row, known); };
   CHECK(unknown(" pre 0.012 99.9 % 1 of 3 diverged").empty());
   CHECK(unknown(" pre 1.2e-02").empty());

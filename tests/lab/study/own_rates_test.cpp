@@ -380,13 +380,34 @@ TEST_CASE("the option --rates-from says what the file lacks") {
   CHECK_THAT(refused({"--rates-from", "b", "--seeds", "0", "--kinds", "b"}),
              contains("--seeds: seed 0 chose learning rates in b, so it cannot judge"));
   CHECK_THAT(refused({"--rates-from", "b", "--at-lr", "0.1"}), contains("--at-lr and --rates-from both set"));
-  // A search that was interrupted has not chosen.
+  // A search that was interrupted has not chosen: after its first round, and before its last trial.
   std::string ledger = file(folder, "b/ledger.jsonl");
-  std::size_t end = 0;
-  for (int line = 0; line < 3; ++line) end = ledger.find('\n', end) + 1;
-  write_file_atomically(folder / "short.jsonl", ledger.substr(0, end));
-  CHECK_THAT(refused({"--rates-from", "short.jsonl", "--seeds", "5", "--kinds", "b"}),
-             contains("the search for the learning rate of b is not finished; finish it with --resume"));
+  const auto first_lines = [&](int lines) {
+    std::size_t end = 0;
+    for (int line = 0; line < lines; ++line) end = ledger.find('\n', end) + 1;
+    return ledger.substr(0, end);
+  };
+  for (const int lines : {3, 6}) {
+    write_file_atomically(folder / "short.jsonl", first_lines(lines));
+    CHECK_THAT(refused({"--rates-from", "short.jsonl", "--seeds", "5", "--kinds", "b"}),
+               contains("the search for the learning rate of b is not finished; finish it with --resume"));
+  }
+  // Of two codes, the trials of the later one count. Copies of trials of other code are not called unused.
+  std::string other = first_lines(7);
+  const std::string code = other.substr(other.find("\"code\":\"") + 8, 16);
+  for (auto at = other.find(code); at != other.npos; at = other.find(code)) other.replace(at, 16, "0123456789abcdef");
+  write_file_atomically(folder / "both.jsonl", first_lines(7) + other);
+  const Ended taken = run_in(
+      folder, study, {"--no-progress", "--out", "t", "--rates-from", "both.jsonl", "--seeds", "5", "--kinds", "b"});
+  INFO(taken.err);
+  CHECK(taken.status == 0);
+  CHECK_THAT(taken.err, !contains("kept but not used"));
+  CHECK_THAT(timeless(file(folder, "t/results.csv")), contains("b,0.00106,5,ok,"));
+  // A typed rate replaces the fixed rate of a configuration file.
+  REQUIRE(run_in(folder, study, {"--no-progress", "--out", "fixed", "--at-lr", "0.001", "--seeds", "0"}).status == 0);
+  REQUIRE(run_in(folder, study, {"--no-progress", "--out", "typed", "--config", "fixed/run.json", "--lr", "0.006"})
+              .status == 0);
+  CHECK(settings_of(folder, "typed")["at_lr"] == nlohmann::json{0.006});
   // The searches of two seeds are no single choice.
   REQUIRE(run_in(folder, study, {"--no-progress", "--seeds", "4..7", "--out", "c"}).status == 0);
   write_file_atomically(folder / "two.jsonl", ledger + file(folder, "c/ledger.jsonl"));
