@@ -139,9 +139,10 @@ std::string name_in(const std::string& row, const Known& known) {
 // The numbers of a row that the ledger does not have.
 std::vector<std::string> unknown_numbers(const std::string& row, const Known& known) {
   std::vector<std::string> unknown;
+  static const std::regex number("[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?"), count("[0-9]+ of [0-9]+ (diverged|trained)");
+  if (!std::regex_search(row, number) && !std::regex_search(row, count)) return {};
   const std::string name = name_in(row, known);
   if (name.empty()) return {"no method of the ledger"};
-  static const std::regex number("[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?"), count("[0-9]+ of [0-9]+ (diverged|trained)");
   for (std::sregex_iterator it(row.begin(), row.end(), number), end; it != end; ++it) {
     const std::string text = it->str();
     const auto exponent = text.find('e');
@@ -176,7 +177,7 @@ TEST_CASE("every table of training outcomes in the docs has a ledger with its nu
       }
       REQUIRE(fs::exists(source / table.ledger));
       const Known known = known_numbers(source / table.ledger);
-      for (std::size_t i = 1; i < table.lines.size(); ++i) {
+      for (std::size_t i = 0; i < table.lines.size(); ++i) {
         const std::string row = plain(table.lines[i]);
         if (row.find_first_not_of(" -:") == row.npos) continue;
         INFO(row);
