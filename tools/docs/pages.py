@@ -24,7 +24,9 @@ formatter = pygments.formatters.HtmlFormatter(nobackground=True, cssclass='code'
 errors = []
 
 sources = [pathlib.Path(name) for name in ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')]
-sources += sorted(path for path in root.glob('docs/**/*.md') if path.parts[:2] != ('docs', 'results'))
+# The notes of ledgers, and the list of questions, are parts of other pages.
+parts = ('.notes.md', 'questions.md')
+sources += sorted(path for path in root.glob('docs/**/*.md') if not path.name.endswith(parts))
 reference = {}
 for compound in xml.etree.ElementTree.parse(site / 'tags.xml').getroot().iter('compound'):
     if compound.get('kind') == 'file':
