@@ -8,7 +8,7 @@ namespace plumb::lab {
 namespace {
 
 constexpr double widest_share = 0.5;  // of the range of all losses
-constexpr double deviations = 50;     // of the losses of a series on one side of the gap
+constexpr double deviations = 50;     // of the losses around the mean of their series and side, pooled
 
 bool is_candidate(double loss, double chance) { return std::isfinite(loss) && has_trained(loss, chance, {}); }
 

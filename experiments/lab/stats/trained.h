@@ -20,7 +20,8 @@ struct TrainingGap {
 // Finds the gap in the losses of a section: series that were trained under one condition. There is a gap between two
 // neighbouring losses if all of these conditions hold:
 //   - the gap is wider than half of the range of all losses;
-//   - the gap is wider than 50 standard deviations of the losses of a series on one side of the gap;
+//   - the gap is wider than 50 standard deviations of the losses around the mean of their series and side, pooled over
+//     all series;
 //   - a series has losses on both sides, because a gap between two methods does not say that one of them failed;
 //   - the loss above the gap is nearer to `chance` than to the loss below the gap. Infinity: chance is unknown.
 // Losses that are infinite or near chance (near_chance_share) are left out.

@@ -392,7 +392,8 @@ TEST_CASE("the option --rates-from says what the file lacks") {
     CHECK_THAT(refused({"--rates-from", "short.jsonl", "--seeds", "5", "--kinds", "b"}),
                contains("the search for the learning rate of b is not finished; finish it with --resume"));
   }
-  // Of two codes, the trials of the later one count. Copies of trials of other code are not called unused.
+  // If code of two versions searched, the trials of the later version count. No note says that the copied trials are
+  // not used.
   std::string other = first_lines(7);
   const std::string code = other.substr(other.find("\"code\":\"") + 8, 16);
   for (auto at = other.find(code); at != other.npos; at = other.find(code)) other.replace(at, 16, "0123456789abcdef");
