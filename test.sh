@@ -31,7 +31,7 @@ run() { # arguments: TEST_PRESET BUILD_PRESET
 }
 
 tools/install.sh test
-if [ "$preset" = tsan ]; then build tsan backends_tests lab_tests; else build "$preset"; fi
+if [ "$preset" = tsan ]; then build tsan backends_tests lab_tests threads_tests; else build "$preset"; fi
 run "$preset" "$preset"
 if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
 [ -z "$emulated" ] || build "$emulated" "${programs[@]}"

@@ -35,34 +35,33 @@ Tensor outer(const Tensor& a, const Tensor& b);
 // order. A letter stands for one extent (1 does not broadcast) and occurs at most once in each operand. Spaces are
 // ignored. Throws Error for "...". The computation is one matmul(), with permutations before and after.
 Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b);
-// Linear layer: x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N].
-//
-// While a PrecisionScope is set to bf16 (core/precision.h), linear layers of f32 operands round the operands of the
-// product to bf16. The result is f32. With `bf16_result`, the result is bf16, for use by an op that takes bf16: the
-// linear layers here (as x), attention_qkv() and cast(). Outside a bf16 scope, `bf16_result` has no effect unless x is
-// bf16.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, bool bf16_result = false);
-
-// The functions below fuse a linear layer with its neighbours in one pass over the rows, so that intermediate results
-// are neither written nor kept. Each function equals the composition in its comment, up to rounding.
-
 // The parameters of a layer norm over the last axis: weight [K], bias [K], and eps as in layer_norm().
 struct NormParameters {
   Tensor weight = {}, bias = {};
   double eps = 1e-6;
 };
-// Computes gelu(linear(x, weight, bias)) in one pass.
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf,
-                   bool bf16_result = false);
-// Computes linear(layer_norm(x, ..), weight, bias) in one pass.
-Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias = {},
-                   bool bf16_result = false);
-// Computes gelu(linear(layer_norm(x, ..), weight, bias)) in one pass.
-Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias,
-                        Gelu form = Gelu::erf, bool bf16_result = false);
-// Computes gated_residual(skip, linear(x, weight, bias), gate, row_scale) in one pass.
-Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias = {},
-                       const Tensor& gate = {}, const Tensor& row_scale = {});
+// The residual sum skip + row_scale * gate * y, with the shapes of gated_residual().
+struct ResidualSum {
+  Tensor skip, gate = {}, row_scale = {};
+};
+// The dtype of a result: that of the weight (f32 or f64), or that of the operands of the product. The second is bf16 if
+// the operands are rounded to bf16. Ask for it if the result goes to an op that accepts bf16: linear() (as x),
+// attention_qkv() or cast().
+enum class ResultDType { weight, product };
+// The neighbours of a linear layer that linear() computes in the same pass over the rows, so that intermediate results
+// are neither written nor kept. Each field is optional. `gelu` and `sum` exclude each other.
+struct LinearFusion {
+  NormParameters norm = {};             // a layer norm of x, before the product
+  std::optional<Gelu> gelu = {};        // GELU, after the product
+  std::optional<ResidualSum> sum = {};  // the residual sum, after the product
+  ResultDType result = ResultDType::weight;
+};
+// Linear layer: x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N]. With `fusion`, the result
+// is sum(gelu(norm(x) weight^T + bias)), up to rounding.
+//
+// While a PrecisionScope is set to bf16 (core/precision.h), the operands of the product are rounded to bf16 if they are
+// f32.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearFusion& fusion = {});
 
 // ---- convolution, pooling and batch norm (ops/conv2d.cpp, ops/pool2d.cpp, ops/batch_norm.cpp)
 
@@ -178,7 +177,7 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
 // layer that eval() turns off.
 Tensor dropout(const Tensor& x, double p);
 // Residual sum: skip + row_scale[sample] * gate * branch. skip and branch [B, .., D]; gate [1], [D] or undefined;
-// row_scale [B], a constant, or undefined.
+// row_scale [B], a constant, or undefined. For images [B, C, H, W], a gate with one number per channel is [C, 1, 1].
 Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate = {}, const Tensor& row_scale = {});
 
 // ---- definitions of fused ops (for tests and derivatives)

@@ -25,6 +25,14 @@
 
 namespace plumb {
 
+// Returns the number of consecutive elements of x that share an element of the gate of gated_residual(): 1 for a gate
+// [D], H W for a gate [C, 1, 1] of images [B, C, H, W].
+inline std::int64_t elements_per_gate(const Array& gate, const Shape& x) {
+  std::int64_t count = 1;
+  for (int axis = 1; axis < (gate.defined() ? gate.shape().rank() : 0); ++axis) count *= x[-axis];
+  return count;
+}
+
 // Elementwise functions of one operand x. `parameter` is the number in the kernel's call.
 enum class Unary {
   exp,

@@ -7,10 +7,9 @@ struct Highway : nn::Gate {  // (1 - t) x + t f(LN(x)), t = sigmoid(W x + b)
       : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
         b(parameter("b", {c.dim}, nn::Init::constant(-1), Role::gate)) {}
   // Returns t, the factor that layers.csv and the reports show as this gate.
-  Tensor values(const Tensor& skip) const override { return sigmoid(linear(skip, w, b)); }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    return skip + values(skip) * (branch - skip);
-  }
+  Tensor values(const nn::Stream& before) const override { return t(before.x); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + t(skip) * (branch - skip); }
+  Tensor t(const Tensor& x) const { return sigmoid(linear(x, w, b)); }
   Tensor w, b;
 };
 

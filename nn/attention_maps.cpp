@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/layers/attention.h"
 #include "nn/layers/class_attention.h"
 
 namespace plumb::nn {

@@ -38,11 +38,13 @@ std::string GateReport::text() const {
   return text;
 }
 
-GateReport check_gate(const GateChoice& gate) {
+GateReport check_gate(const GateChoice& gate, const CheckGateOptions& options) {
+  check(!options.steps.empty(), "[check_gate] expected at least one training step, got none");
+  const RandomScope first_step({.seed = 1, .step = options.steps.front()});
   GateReport report{gate->label(), {}};
   // For each kind of error: the index of the first rule with this error, and the number of later rules with this error.
   std::map<std::string, std::pair<std::size_t, int>> errors;
-  for (const auto& [rule, check_rule] : gate_rules()) {
+  for (const auto& [rule, check_rule] : gate_rules(options)) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
       continue;  // the failure of "second order" follows from the failure of "gradients"
     RuleOutcome outcome{};

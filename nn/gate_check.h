@@ -32,6 +32,12 @@ struct GateReport {
   std::string text() const;
 };
 
+// Options of check_gate().
+struct CheckGateOptions {
+  // The training steps of the rules "steps" and "gradients". All other rules use the first of these steps.
+  std::vector<std::uint32_t> steps = {0, 10, 1000};
+};
+
 // clang-format off
 // Checks a method. The check takes well below a second, and writes and removes one temporary file. The rules, in order:
 //   builds               a block can be built; gate and last layer do not both start at 0
@@ -52,13 +58,15 @@ struct GateReport {
 //   checkpoint           computing blocks again in the backward pass gives the same gradients
 //   devices and dtypes   reference f64, cpu f64 and cpu f32 agree in values and gradients
 //   save and load        another model that loads the file of a calibrated model gives the same outputs, bit for bit
+//   steps                at several training steps, the network is finite, and evaluation computes what training
+//                        computed; a gate that draws random numbers in training is not compared
 //   depth                48 blocks give finite values and gradients in f32
 //   bf16                 never fails; reports how much of the stream would not change in bf16
 //   documented           formula and source are given
 // clang-format on
 // If a rule fails with the same error as an earlier rule, the report does not list the later rule. The entry of the
-// earlier rule states the number of such rules.
-GateReport check_gate(const GateChoice& method);
+// earlier rule states the number of such rules. Throws Error if `steps` is empty.
+GateReport check_gate(const GateChoice& method, const CheckGateOptions& options = {});
 
 // The share of the elements of `stream` that do not change when `added` is added to them and both terms and the sum are
 // rounded to bf16. Elements with an `added` of 0 do not count as unchanged. Throws Error if the sizes differ or are 0.

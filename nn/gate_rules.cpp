@@ -12,6 +12,7 @@
 #include "autograd/node.h"
 #include "core/names.h"
 #include "nn/audit.h"
+#include "nn/evaluation_scope.h"
 #include "nn/gate_check.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
@@ -26,14 +27,11 @@ constexpr std::int64_t dim = 8, heads = 2, classes = 5, depth = 3;
 constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::f64, Device::cpu},
     f32_cpu{DType::f32, Device::cpu};
 
+std::vector<BranchChoice> junctions() { return transformer_block({.heads = heads}, {.hidden = 4 * dim}); }
+
 std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth) {
-  auto stack = std::make_unique<Stack>(StackOptions{.dim = dim,
-                                                    .heads = heads,
-                                                    .hidden = 4 * dim,
-                                                    .depth = blocks,
-                                                    .gate = gate,
-                                                    .norm_eps = 1e-6,
-                                                    .final_norm = true});
+  auto stack = std::make_unique<Stack>(
+      StackOptions{.dim = dim, .depth = blocks, .gate = gate, .junctions = junctions(), .final_norm = true});
   initialize(*stack, 0);
   return stack;
 }
@@ -55,9 +53,10 @@ Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
 Tensor images() { return random_normal({3, 1, 8, 8}, 0, "images"); }
 Tensor labels() { return integers({0, 3, 4}, {3}); }
 
-// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term of a gradient.
+// Moves every trained parameter away from its initial value, so that no 0 and no 1 hides a term of a gradient.
 void shake(const Module& module) {
   for (const Parameter& p : module.parameters()) {
+    if (is_measured(p.role)) continue;
     const Tensor noise = random_normal(p.value.shape(), 1, p.name) * (p.value.shape().rank() > 1 ? 0.3 : 0.2);
     copy_into((p.value.detach() + noise).array(), p.value.array());
   }
@@ -91,10 +90,22 @@ double difference(const Tensors& a, const Tensors& b) {
 struct Shaken {
   explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : stack(make_stack(gate, blocks)) {
     shake(*stack);
-    for (const Parameter& p : stack->parameters()) variables.push_back(p.value);
+    for (const Parameter& p : stack->parameters())
+      if (is_measured(p.role))
+        measured.emplace_back(p.value, to_vector(p.value.array()));
+      else
+        variables.push_back(p.value);
     variables.push_back(x);
   }
+  // Computes the stack on x. Statistics and counters start with the same values in each call, because a gate may count
+  // its passes.
+  Tensor output() const {
+    for (const auto& [value, initial] : measured)
+      copy_into(tensor(initial, value.shape(), {value.dtype(), value.device()}).array(), value.array());
+    return (*stack)(x);
+  }
   std::unique_ptr<Stack> stack;
+  std::vector<std::pair<Tensor, std::vector<double>>> measured;
   Tensor x = variable(stream());
   Tensors variables;
 };
@@ -103,7 +114,7 @@ struct Shaken {
 Tensors pass_of(const GateChoice& gate, Defaults where) {
   const DefaultsScope scope(where);
   const Shaken s(gate);
-  const Tensor y = (*s.stack)(s.x);
+  const Tensor y = s.output();
   Tensors results = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), s.variables);
   results.push_back(y);
   return results;
@@ -143,11 +154,18 @@ Outcome registered(const GateChoice& gate) {
 Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options) {
   const DefaultsScope scope(f64_reference);
   const Shaken s(gate, 2);
-  return limited(check_gradients([&] { return (*s.stack)(s.x); }, s.variables, options), options.tolerance);
+  return limited(check_gradients([&] { return s.output(); }, s.variables, options), options.tolerance);
 }
 
-Outcome gradients(const GateChoice& gate) {
-  return gradients_of_order(gate, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2});
+Outcome gradients(const GateChoice& gate, const std::vector<std::uint32_t>& steps) {
+  Outcome outcome{};
+  for (const std::uint32_t step : steps) {
+    const RandomScope random({.seed = 1, .step = step});
+    outcome = gradients_of_order(gate, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2});
+    if (step > 0) outcome.detail += fmt::format(" at step {}", step);
+    if (!outcome.passed) break;
+  }
+  return outcome;
 }
 Outcome second_order(const GateChoice& gate) {
   return gradients_of_order(gate, {.order = 2, .tolerance = 1e-5, .elements = 1, .directions = 1});
@@ -164,7 +182,7 @@ Found identity_at_init(const GateChoice& gate) {
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
     watch.push_back(
-        block->observe([&](const Junction& j) { changed = worse(changed, difference({j.output}, {j.stream})); }));
+        block->observe([&](const JunctionPass& j) { changed = worse(changed, difference({j.output}, {j.before.x})); }));
   (*stack)(stream());
   return {changed == 0, fmt::format("a block changes its input by {:.1e}", changed)};
 }
@@ -196,12 +214,17 @@ Outcome claim(const GateChoice& gate) {
   return {found.holds || !claimed, found.measure + (claimed ? "" : "; not claimed")};
 }
 
-// Checks that the initial values are as declared, also after passes that must not change parameters.
+// Checks that the initial values are as declared, also after passes that must not change parameters. A training pass
+// may change statistics and counters.
 Outcome initial_values(const GateChoice& gate) {
   const auto model = make_vit(gate, 7);
+  std::vector<std::pair<Tensor, Tensor>> measured;
+  for (const Parameter& p : model->parameters())
+    if (is_measured(p.role)) measured.emplace_back(p.value, p.value.detach() + 0.0);
   AdamW optimizer(model->parameters(), {.lr = 0});
   optimizer.step_own(
       backward(cross_entropy((*model)(images()), labels())));  // the rule "registered" reports other variables
+  for (const auto& [value, initial] : measured) copy_into(initial.array(), value.array());
   audit_init(*model, 7);
   return {true, "as declared"};
 }
@@ -216,7 +239,7 @@ Outcome roles(const GateChoice& gate) {
   std::vector<std::string> decaying;
   std::size_t count = 0;
   for (const Parameter& p : make_stack(gate)->parameters()) {
-    if (!of_gate(p)) continue;
+    if (!of_gate(p) || is_measured(p.role)) continue;
     ++count;
     if (p.decay_factor != 0)
       decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
@@ -237,12 +260,15 @@ Outcome learning(const GateChoice& gate) {
   std::map<std::string, std::vector<double>> before;
   for (const Parameter& p : model->parameters()) before[p.name] = p.value.values();
   AdamW optimizer(model->parameters(), {.lr = 1e-2, .weight_decay = 0});
-  for (int step = 0; step < 5; ++step)
+  const std::uint32_t first = random_state().step;
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    const RandomScope random({.seed = 1, .step = first + step});
     optimizer.step_own(
         backward(cross_entropy((*model)(images()), labels())));  // the rule "registered" reports other variables
+  }
   std::vector<std::string> still;
   for (const Parameter& p : model->parameters())
-    if (p.value.values() == before[p.name]) still.push_back(p.name);
+    if (!is_measured(p.role) && p.value.values() == before[p.name]) still.push_back(p.name);
   return {still.empty(),
           still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
@@ -256,32 +282,29 @@ Outcome stochastic_depth(const GateChoice& gate) {
     const Shaken s(gate);
     std::vector<Handle> watch;
     for (const auto& block : s.stack->blocks())
-      watch.push_back(block->observe([&](const Junction& j) {
+      watch.push_back(block->observe([&](const JunctionPass& j) {
         const auto with = [&](double factor) {
-          return j.gate.combine_scaled(j.stream.detach(), j.branch_value.detach(), full({2}, factor));
+          return j.gate.combine_scaled(j.before.x.detach(), j.branch_value.detach(), full({2}, factor));
         };
         const Tensor none = with(0), once = with(1), twice = with(2);
         proportion = worse(proportion, difference({twice - none}, {(once - none) * 2}));
         proportion =
-            worse(proportion, difference({once}, {j.gate.combine(j.stream.detach(), j.branch_value.detach())}));
-        kept = worse(kept, difference({none}, {j.stream.detach()}));
+            worse(proportion, difference({once}, {j.gate.combine(j.before.x.detach(), j.branch_value.detach())}));
+        kept = worse(kept, difference({none}, {j.before.x.detach()}));
       }));
     (*s.stack)(s.x);
   }
   const auto all_dropped = [&](double weights) {
     Stack stack({.dim = dim,
-                 .heads = heads,
-                 .hidden = 4 * dim,
                  .depth = depth,
                  .gate = gate,
-                 .norm_eps = 1e-6,
+                 .junctions = junctions(),
                  .drop_path = {.rate = 0.9999},
                  .final_norm = true});
     shake(stack);
-    for (const auto& block : stack.blocks())
-      for (const Branch* branch : {&block->attn(), &block->mlp()})
-        for (const Parameter& p : branch->parameters())
-          if (p.role == Role::weight) copy_into((p.value.detach() * weights).array(), p.value.array());
+    for (const Junction* junction : stack.junctions())
+      for (const Parameter& p : junction->branch().parameters())
+        if (p.role == Role::weight) copy_into((p.value.detach() * weights).array(), p.value.array());
     return stack(stream());
   };
   const RandomScope random({.seed = 1, .step = 1});
@@ -306,7 +329,7 @@ Outcome checkpointed(const GateChoice& gate) {
   const Shaken s(gate);
   const auto run = [&](bool recompute) {
     s.stack->checkpoint_blocks(recompute);
-    const Tensor y = (*s.stack)(s.x);
+    const Tensor y = s.output();
     return grad(sum(y * y), s.variables);
   };
   return limited(difference(run(true), run(false)), 1e-12);
@@ -343,6 +366,39 @@ Outcome save_and_load(const GateChoice& gate) {
                    : fmt::format("outputs differ by {:.1e}: does the gate have state that is not a parameter?", gap)};
 }
 
+// Compares training and evaluation of the same weights at several training steps.
+Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps) {
+  const DefaultsScope scope(f32_cpu);
+  double worst = 0;
+  bool random = false;
+  for (const std::uint32_t step : steps) {
+    const Shaken s(gate);
+    const auto trained = [&](std::uint64_t seed) {
+      const RandomScope training({.seed = seed, .step = step});
+      return s.output();
+    };
+    const Tensor y = trained(1), dx = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), s.x);
+    if (!all_finite(y.array()) || !all_finite(dx.array()))
+      return {false, fmt::format("values or gradients are not finite at step {}", step)};
+    if (difference({trained(2)}, {y}) > 0) {
+      random = true;
+      continue;
+    }
+    const RandomScope none({});  // as outside training
+    const EvaluationScope evaluation(*s.stack);
+    const double gap = difference({(*s.stack)(s.x)}, {y});
+    worst = worse(worst, gap);
+    if (!(gap <= 1e-6))
+      return {false, fmt::format(
+                         "after step {}, evaluation differs from training by {:.1e}: a gate that changes with the step "
+                         "must read GateContext::training_step(), which evaluation keeps",
+                         step, gap)};
+  }
+  return {true, random
+                    ? "finite; not compared, because the gate draws random numbers in training"
+                    : fmt::format("steps {}: evaluation and training differ by {:.1e}", fmt::join(steps, ", "), worst)};
+}
+
 Outcome deep(const GateChoice& gate) {
   const DefaultsScope scope(f32_cpu);
   const auto stack = make_stack(gate, 48);
@@ -356,9 +412,9 @@ Outcome bf16(const GateChoice& gate) {
   std::vector<double> shares;
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const Junction& j) {
-      const Tensor added = j.gate.added(j.stream, j.branch_value);
-      if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
+    watch.push_back(block->observe([&](const JunctionPass& j) {
+      const Tensor added = j.gate.added(j.before.x, j.branch_value);
+      if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.before.x.values(), added.values()));
     }));
   (*stack)(stream());
   if (shares.empty()) return {true, "the branches add nothing at the start"};
@@ -373,11 +429,11 @@ Outcome documented(const GateChoice& gate) {
 
 }  // namespace
 
-std::vector<GateRule> gate_rules() {
+std::vector<GateRule> gate_rules(const CheckGateOptions& options) {
   return {
       {"builds", builds},
       {"registered", registered},
-      {"gradients", gradients},
+      {"gradients", [=](const GateChoice& gate) { return gradients(gate, options.steps); }},
       {"second order", second_order},
       {name(InitProperty::identity_at_init), claim<InitProperty::identity_at_init, identity_at_init>},
       {name(InitProperty::zero_branch_gradient), claim<InitProperty::zero_branch_gradient, zero_branch_gradient>},
@@ -389,6 +445,7 @@ std::vector<GateRule> gate_rules() {
       {"checkpoint", checkpointed},
       {"devices and dtypes", devices},
       {"save and load", save_and_load},
+      {"steps", [=](const GateChoice& gate) { return at_steps(gate, options.steps); }},
       {"depth", deep},
       {"bf16", bf16},
       {"documented", documented},

@@ -1,9 +1,11 @@
 // The rules that check_gate() checks. gate_check.h describes them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "nn/gate_check.h"
 #include "nn/gates/gate.h"
 
 namespace plumb::nn {
@@ -18,10 +20,10 @@ struct RuleOutcome {
 struct GateRule {
   std::string name;
   // Checks the rule. Exceptions from the code of the method leave this function.
-  RuleOutcome (*check)(const GateChoice& gate);
+  std::function<RuleOutcome(const GateChoice& gate)> check;
 };
 
 // Returns all rules, in the order in which check_gate() checks the rules.
-std::vector<GateRule> gate_rules();
+std::vector<GateRule> gate_rules(const CheckGateOptions& options);
 
 }  // namespace plumb::nn

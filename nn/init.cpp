@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/names.h"
 #include "core/random.h"
 
 namespace plumb::nn {
@@ -196,6 +197,30 @@ std::string Init::description() const {
         text += fmt::format(", part {} of {} * {:.4g}", i + 1, part_factors_.size(), part_factors_[i]);
   }
   return text;
+}
+
+const char* name(Base base) {
+  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v separate",
+                                   "Xavier normal; q, k, v separate", "Xavier uniform of the packed qkv",
+                                   "truncated normal, std 0.02 x sqrt(384 / dim)"};
+  return names[static_cast<int>(base)];
+}
+
+const std::vector<std::string>& base_names() {
+  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed",
+                                              "scaled_normal"};
+  return names;
+}
+
+Base base_named(const std::string& base_name) {
+  return static_cast<Base>(index_of_name("base", base_names(), base_name));
+}
+
+Init weight_init(Base base, std::int64_t dim, int packed_parts) {
+  if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
+  if (base == Base::scaled_normal) return Init::truncated_normal(0.02 * std::sqrt(384.0 / static_cast<double>(dim)));
+  if (base == Base::xavier_normal) return Init::xavier_normal(1, packed_parts);
+  return Init::xavier_uniform(base == Base::xavier ? packed_parts : 1);
 }
 
 }  // namespace plumb::nn

@@ -71,4 +71,23 @@ class Init {
   std::vector<double> values_;
 };
 
+// The distribution of the initial weights, before a method scales these weights. The patch embedding does not depend on
+// Base: its init is always fan_in_uniform.
+enum class Base {
+  truncated_normal,  // truncated normal, std 0.02, as in ViT and DeiT; the default for all methods
+  xavier,            // Glorot uniform; q, k and v count as three matrices
+  xavier_normal,     // Glorot normal; q, k and v count as three matrices
+  xavier_packed,     // Glorot uniform; q, k and v count as one packed matrix
+  scaled_normal      // truncated normal, std 0.02 sqrt(384 / dim); equals truncated_normal at width 384 (DeiT-S)
+};
+// Returns a description of the distribution, such as "truncated normal, std 0.02".
+const char* name(Base base);
+// Returns the names of the enumerators of Base, in the order of their declaration.
+const std::vector<std::string>& base_names();
+// Returns the distribution with this name. For an unknown name, throws Error with the list of names.
+Base base_named(const std::string& base_name);
+// Returns the Init of a weight with this distribution. `dim` is the width of the stream. `packed_parts` is the number
+// of matrices packed in the weight (3 for qkv).
+Init weight_init(Base base, std::int64_t dim, int packed_parts = 1);
+
 }  // namespace plumb::nn

@@ -6,26 +6,22 @@
 #include <set>
 
 #include "autograd/node.h"
+#include "autograd/ops.h"
 #include "core/random.h"
 
 namespace plumb::nn {
 namespace {
 
-template <class F>
-Handle add_hook(const char* op, std::shared_ptr<std::map<int, F>>& hooks, F hook) {
+// Adds a hook to one of the maps of `hooks`. The handle removes the hook if `hooks` still lives.
+template <class Hooks, class F>
+Handle add_hook(const char* op, const std::shared_ptr<Hooks>& hooks, std::map<int, F> Hooks::*map, F hook) {
   check(static_cast<bool>(hook), "[{}] expected a function to call, got an empty one", op);
-  if (!hooks) hooks = std::make_shared<std::map<int, F>>();
-  const int id = hooks->empty() ? 0 : hooks->rbegin()->first + 1;
-  (*hooks)[id] = std::move(hook);
-  return Handle([weak = std::weak_ptr(hooks), id] {
-    if (const auto alive = weak.lock()) alive->erase(id);
+  std::map<int, F>& numbered = (*hooks).*map;
+  const int id = numbered.empty() ? 0 : numbered.rbegin()->first + 1;
+  numbered[id] = std::move(hook);
+  return Handle([weak = std::weak_ptr(hooks), map, id] {
+    if (const auto alive = weak.lock()) ((*alive).*map).erase(id);
   });
-}
-
-// Returns a copy of the hooks. A hook may remove itself while the caller iterates over the copy.
-template <class F>
-std::map<int, F> snapshot(const std::shared_ptr<std::map<int, F>>& hooks) {
-  return hooks ? *hooks : std::map<int, F>();
 }
 
 // The buffer version of a parameter whose values are only from its declaration.
@@ -69,7 +65,7 @@ Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std:
       eps_factor(shared_->eps_factor),
       decay_factor(shared_->decay_factor),
       frozen(shared_->node->frozen) {
-  frozen = frozen || r == Role::statistic;
+  frozen = frozen || is_measured(r);
 }
 
 Parameter& Parameter::operator=(const Parameter& other) {
@@ -80,11 +76,13 @@ Parameter& Parameter::operator=(const Parameter& other) {
 }
 
 const char* name(Role role) {
-  constexpr const char* names[] = {"weight", "bias", "norm", "gate", "shift", "embedding", "position", "statistic"};
+  constexpr const char* names[] = {"weight",    "bias",     "norm",      "gate",   "shift",
+                                   "embedding", "position", "statistic", "counter"};
   return names[static_cast<int>(role)];
 }
 
-Module::Module(std::string type_name) : name_(std::move(type_name)) {}
+Module::Module(std::string type_name)
+    : name_(std::move(type_name)), path_(std::make_shared<const std::string>(name_)) {}
 
 Module::~Module() {
   if (parent_) parent_->children_[place_].module = nullptr;
@@ -120,14 +118,6 @@ void Module::look_for_uninitialised() const {
 void Module::mark_initialised() const {
   initialised_.store(true, std::memory_order_relaxed);
   for (const Child& c : children_) of(c).mark_initialised();
-}
-
-const Path& Module::path() const {
-  if (!path_)
-    path_ = parent_ && name_.empty()
-                ? parent_->path()
-                : std::make_shared<const std::string>(parent_ ? *parent_->path() + "." + name_ : name_);
-  return path_;
 }
 
 Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor,
@@ -210,25 +200,28 @@ void Module::adopt(const std::string& name, Module& module) {
   module.name_ = name;
   module.parent_ = this;
   module.place_ = children_.size();
-  module.forget_path();
+  module.update_path();
   children_.push_back({name, &module});
   changed();
 }
 
-void Module::forget_path() {
-  path_ = nullptr;
-  for (const Child& c : children_) of(c).forget_path();
+void Module::update_path() {
+  path_ = name_.empty() ? parent_->path() : std::make_shared<const std::string>(*parent_->path() + "." + name_);
+  for (const Child& c : children_) of(c).update_path();
 }
 
-void Module::visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const {
-  for (Parameter& p : parameters_) f(prefix + p.name, p);
+void Module::visit(const std::string& prefix,
+                   const std::function<void(const std::string&, const Parameter&)>& f) const {
+  for (const Parameter& p : parameters_) f(prefix + p.name, p);
   for (const Child& c : children_) of(c).visit(c.name.empty() ? prefix : prefix + c.name + ".", f);
 }
 
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
-  visit("", [&](const std::string& full_name, Parameter& p) {
-    if (!parent_) p.value.node()->name = full_name;  // messages about gradients use the full names in the whole model
+  visit("", [&](const std::string& full_name, const Parameter& p) {
+    // Messages about gradients use the full names in the whole model. Two threads may call this function for a model
+    // that is complete, so a name is written only if it changes.
+    if (!parent_ && p.value.node()->name != full_name) p.value.node()->name = full_name;
     all.push_back(p);
     all.back().name = full_name;
   });
@@ -244,11 +237,14 @@ Tensors Module::trainable() const {
 
 std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
-  visit("", [&](const std::string&, Parameter& p) { count += p.value.numel(); });
+  visit("", [&](const std::string&, const Parameter& p) { count += p.value.numel(); });
   return count;
 }
 
-void Module::each_parameter(const std::function<void(const std::string&, Parameter&)>& f) { visit("", f); }
+void Module::each_parameter(const std::function<void(const std::string&, Parameter&)>& f) {
+  // This function is not const, so the parameters are not const either.
+  visit("", [&](const std::string& full_name, const Parameter& p) { f(full_name, const_cast<Parameter&>(p)); });
+}
 
 Parameter& Module::own(const std::string& parameter_name) {
   const auto p = std::ranges::find(parameters_, parameter_name, &Parameter::name);
@@ -262,7 +258,7 @@ void Module::each_module(const std::function<void(Module&)>& f) {
 }
 
 void Module::freeze(bool frozen) {
-  each_parameter([&](const std::string&, Parameter& p) { p.frozen = frozen || p.role == Role::statistic; });
+  each_parameter([&](const std::string&, Parameter& p) { p.frozen = frozen || is_measured(p.role); });
 }
 
 void Module::train(bool on) {
@@ -271,46 +267,53 @@ void Module::train(bool on) {
 }
 
 Tensor Layer::operator()(const Tensor& x) const {
+  return compute_with_hooks(x, [this](const Tensor& input) { return forward(input); });
+}
+
+Tensor Layer::compute_with_hooks(const Tensor& x, const std::function<Tensor(const Tensor&)>& compute) const {
   const PathScope scope(path());
   const PhaseScope phase(*current_phase() ? current_phase() : "forward");
   check_initialised();
+  // A hook may remove itself, so the loops use copies of the maps.
   Tensor input = x;
-  for (const auto& [id, hook] : snapshot(input_hooks_))
+  for (const auto& [id, hook] : std::map(hooks_->input))
     if (const Tensor replaced = hook(*this, input); replaced.defined()) {
       check_replacement("on_input", input, replaced, true);
       input = replaced;
     }
-  Tensor output = forward(input);
+  Tensor output = compute(input);
   check(output.defined(), "[layer] expected forward() of {} to return a tensor, got an undefined tensor", *path());
-  for (const auto& [id, hook] : snapshot(forward_hooks_))
+  for (const auto& [id, hook] : std::map(hooks_->forward))
     if (const Tensor replaced = hook(*this, input, output); replaced.defined()) {
       check_replacement("on_forward", output, replaced, false);
       output = replaced;
     }
-  if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
+  if (!hooks_->backward.empty() && output.requires_grad()) {
     // If the layer returned its input, the hook needs a separate node, because other uses of the input do not belong to
     // this layer.
     if (output.node() == x.node())
       output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
-    // The node keeps this function as long as the graph lives. The destructors of handles remove hooks from the map
-    // `hooks`.
+    // The node keeps this function as long as the graph lives. The handles remove hooks from the map.
     const int id = output.node()->hooks.empty() ? 0 : output.node()->hooks.rbegin()->first + 1;
-    output.node()->hooks[id] = [this, hooks = backward_hooks_](const Tensor& gradient) {
-      for (const auto& [number, hook] : snapshot(hooks)) hook(*this, gradient);
+    output.node()->hooks[id] = [this, hooks = hooks_](const Tensor& gradient) {
+      for (const auto& [number, hook] : std::map(hooks->backward)) hook(*this, gradient);
       return Tensor();
     };
   }
   return output;
 }
 
-Handle Layer::on_forward(ForwardHook hook) const { return add_hook("on_forward", forward_hooks_, std::move(hook)); }
-Handle Layer::on_input(InputHook hook) const { return add_hook("on_input", input_hooks_, std::move(hook)); }
-Handle Layer::on_backward(BackwardHook hook) const { return add_hook("on_backward", backward_hooks_, std::move(hook)); }
-
-bool Layer::hooked() const {
-  const auto any = [](const auto& hooks) { return hooks && !hooks->empty(); };
-  return any(forward_hooks_) || any(input_hooks_) || any(backward_hooks_);
+Handle Layer::on_forward(ForwardHook hook) const {
+  return add_hook("on_forward", hooks_, &Hooks::forward, std::move(hook));
 }
+Handle Layer::on_input(InputHook hook) const { return add_hook("on_input", hooks_, &Hooks::input, std::move(hook)); }
+Handle Layer::on_backward(BackwardHook hook) const {
+  return add_hook("on_backward", hooks_, &Hooks::backward, std::move(hook));
+}
+
+bool Layer::hooked() const { return !hooks_->forward.empty() || !hooks_->input.empty() || !hooks_->backward.empty(); }
+
+std::optional<NormParameters> Layer::fusible_norm() const { return {}; }
 
 void initialize(Module& module, std::uint64_t seed) {
   module.each_parameter([&](const std::string& full_name, Parameter& p) {

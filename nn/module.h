@@ -14,14 +14,21 @@
 #include "core/scope.h"
 #include "nn/init.h"
 
+namespace plumb {
+struct NormParameters;  // autograd/ops.h
+}
+
 namespace plumb::nn {
 
 // The purpose of a parameter. The role, not the shape or the layer, decides the default factors by which an optimizer
 // multiplies learning rate and weight decay. Other factors can be given when a parameter is registered, or set later
 // through own() and each_parameter(). A statistic is a value that a layer measures and saves with its weights. A
-// statistic is always frozen, even after freeze(false).
-enum class Role { weight, bias, norm, gate, shift, embedding, position, statistic };
+// counter is a statistic that has no meaning as an average, such as a number of steps: an Ema copies it. Statistics and
+// counters are always frozen, even after freeze(false).
+enum class Role { weight, bias, norm, gate, shift, embedding, position, statistic, counter };
 const char* name(Role role);
+// Returns whether a parameter of this role is measured, not trained: a statistic or a counter.
+constexpr bool is_measured(Role role) { return role == Role::statistic || role == Role::counter; }
 
 // The default factors of a role. The learning rate has the factor 1. Weight decay has the factor 1 for Role::weight and
 // 0 for all other roles.
@@ -36,7 +43,7 @@ inline bool decays(Role role) { return factors(role).decay > 0; }
 // A handle to a parameter. Copies share the value, the factors and `frozen`: a change through one copy is visible in
 // all other copies, for example in the copy of an optimizer.
 struct Parameter {
-  // If a factor is not given, the default of the role applies. The parameter is frozen if the role is `statistic`.
+  // If a factor is not given, the default of the role applies. The parameter is frozen if it is measured.
   // Throws Error if `value` is not a variable.
   Parameter(std::string name, Tensor value, Role role, Init init, std::optional<double> lr_factor = {},
             std::optional<double> decay_factor = {});
@@ -92,7 +99,7 @@ class Module {
   // Returns the parameter of this module with this name; parameters of children are not searched. Throws Error if the
   // module has no such parameter.
   Parameter& own(const std::string& parameter_name);
-  // Freezes or unfreezes every parameter at and below this module. Parameters of Role::statistic stay frozen.
+  // Freezes or unfreezes every parameter at and below this module. Parameters that are measured stay frozen.
   void freeze(bool frozen = true);
   // Calls f for this module and every module below it, parents first.
   void each_module(const std::function<void(Module&)>& f);
@@ -105,7 +112,7 @@ class Module {
 
   // Returns the path of the module, such as "ViT.blocks.3.attn": the type name of the root, then the names of the
   // children. Messages and random draws use the path.
-  const Path& path() const;
+  const Path& path() const { return path_; }
 
  protected:
   // Throws Error if a parameter at or below this module was neither initialised by initialize() nor set by other code.
@@ -146,20 +153,20 @@ class Module {
   Tensor add(Parameter p);
   void check_new(const std::string& name) const;
   void adopt(const std::string& name, Module& module);
-  void forget_path();
+  void update_path();  // sets the path of this module and of every module below it
   // Returns whether a parameter or child of this module, or of a child with the name "", has this name.
   bool shows(const std::string& name) const;
   // Adds the full names of all parameters and modules at and below this module to `names`.
   void collect_names(const std::string& prefix, std::set<std::string>& names) const;
   bool shown_by_parent() const { return parent_ && name_.empty(); }
-  void visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const;
+  void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&)>& f) const;
 
   std::string name_;  // the name in the parent, or the type name at the root
   Module* parent_ = nullptr;
-  std::size_t place_ = 0;  // index among the parent's children
-  mutable std::atomic<bool> initialised_ = false;
-  mutable Path path_;
-  mutable std::deque<Parameter> parameters_;
+  std::size_t place_ = 0;                          // index among the parent's children
+  mutable std::atomic<bool> initialised_ = false;  // a cache
+  Path path_;
+  std::deque<Parameter> parameters_;
   std::vector<Child> children_;
   bool training_ = true;
 };
@@ -167,7 +174,7 @@ class Module {
 // Base class of modules that map one tensor to one tensor. A derived class overrides forward().
 class Layer : public Module {
  public:
-  using Module::Module;
+  explicit Layer(std::string type_name) : Module(std::move(type_name)) {}
 
   // Runs forward() with this module's path as the scope (for messages and random draws), and calls the hooks. Throws
   // Error if a parameter of this layer or of a module below was not initialised.
@@ -193,17 +200,25 @@ class Layer : public Module {
   // Returns whether the layer has a hook. A parent must call a layer that has hooks separately, instead of fusing this
   // layer with another layer.
   bool hooked() const;
+  // Returns the parameters of the layer if the layer is exactly a layer norm over the last axis, so that the next op
+  // may compute it. The default is nullopt.
+  virtual std::optional<NormParameters> fusible_norm() const;
 
  protected:
   // Computes the layer. operator() calls it.
   virtual Tensor forward(const Tensor& x) const = 0;
+  // Does what operator() does, with `compute` in the place of forward(). A derived class with other arguments than x
+  // calls this function.
+  Tensor compute_with_hooks(const Tensor& x, const std::function<Tensor(const Tensor&)>& compute) const;
 
  private:
-  template <class F>
-  using Hooks = std::shared_ptr<std::map<int, F>>;
-  mutable Hooks<ForwardHook> forward_hooks_;
-  mutable Hooks<InputHook> input_hooks_;
-  mutable Hooks<BackwardHook> backward_hooks_;
+  // The hooks, by number. The handles of hooks point to the maps.
+  struct Hooks {
+    std::map<int, ForwardHook> forward;
+    std::map<int, InputHook> input;
+    std::map<int, BackwardHook> backward;
+  };
+  const std::shared_ptr<Hooks> hooks_ = std::make_shared<Hooks>();
 };
 
 // Fills every parameter from its declared Init, with draws that depend on the seed and the full name of the parameter.

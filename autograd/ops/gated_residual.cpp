@@ -1,5 +1,5 @@
-// Residual sum y = skip + s[sample] g f; the gate g is a scalar, per channel or absent. The gradients: dskip = dy, df =
-// s g dy, dg = sum of s dy f.
+// Residual sum y = skip + s[sample] g f; the gate g is a scalar, per channel (of the last axis, or of an earlier one)
+// or absent. The gradients: dskip = dy, df = s g dy, dg = sum of s dy f.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -13,6 +13,14 @@ Tensor per_sample(const Tensor& row_scale, int rank) {
   return reshape(row_scale, shape);
 }
 
+// Whether a gate [C, 1, ..] has one number per channel of a branch [.., C, ..].
+bool of_channels(const Shape& gate, const Shape& branch) {
+  if (gate.rank() < 1 || gate.rank() > branch.rank() || gate[0] != branch[-gate.rank()]) return false;
+  for (int axis = 1; axis < gate.rank(); ++axis)
+    if (gate[axis] != 1) return false;
+  return true;
+}
+
 }  // namespace
 
 void detail::check_junction(const char* op, const Tensor& skip, const Shape& branch, const Tensor& gate,
@@ -20,9 +28,9 @@ void detail::check_junction(const char* op, const Tensor& skip, const Shape& bra
   check(skip.shape() == branch, "[{}] expected skip and branch of one shape, got {} and {}", op, skip.shape(), branch);
   if (gate.defined()) {
     check_operands(op, skip, gate);
-    check(gate.shape() == Shape{1} || (branch.rank() > 0 && gate.shape() == Shape{branch[-1]}),
-          "[{}] expected a gate [1] or [{}] for branch {}, got {}", op, branch.rank() > 0 ? branch[-1] : 1, branch,
-          gate.shape());
+    check(gate.shape() == Shape{1} || of_channels(gate.shape(), branch),
+          "[{}] expected a gate [1], [{}], or [channels, 1, 1] for channels before two axes, for branch {}, got {}", op,
+          branch.rank() > 0 ? branch[-1] : 1, branch, gate.shape());
   }
   if (row_scale.defined()) {
     check_operands(op, skip, row_scale);

@@ -10,14 +10,6 @@
 namespace plumb {
 namespace {
 
-// The parts that are fused with the product. An undefined tensor is an absent part.
-struct Around {
-  NormParameters norm = {};
-  std::optional<Gelu> gelu = {};
-  Tensor skip = {}, gate = {}, row_scale = {};
-  bool bf16_result = false;
-};
-
 Tensor as_f32(const Tensor& x) { return x.dtype() == DType::bf16 ? cast(x, DType::f32) : x; }
 
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -39,15 +31,35 @@ void check_linear(const char* op, const Tensor& x, const Tensor& weight, const T
   }
 }
 
-Tensor composed(const Around& around, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  const NormParameters& norm = around.norm;
+void check_fusion(const char* op, const Tensor& x, const Tensor& weight, const LinearFusion& fusion) {
+  check(!fusion.gelu || !fusion.sum, "[{}] expected GELU or a residual sum after the product, got both", op);
+  if (const NormParameters& norm = fusion.norm; norm.weight.defined() || norm.bias.defined()) {
+    detail::check_operands(op, x, norm.weight);
+    detail::check_operands(op, x, norm.bias);
+    check(norm.weight.shape() == Shape{x.dim(-1)} && norm.bias.shape() == norm.weight.shape(),
+          "[{}] expected input [.., {}] for norm weight {} and bias {}, got {}", op, norm.weight.numel(),
+          norm.weight.shape(), norm.bias.shape(), x.shape());
+    detail::check_eps(op, norm.eps);
+  }
+  if (const auto& sum = fusion.sum) {
+    detail::check_operands(op, sum->skip, weight);
+    check(!sum->gate.defined() || sum->gate.shape().rank() == 1,
+          "[{}] expected a gate [1] or [{}] in the residual sum, got {}", op, weight.dim(0), sum->gate.shape());
+    detail::check_junction(op, sum->skip, x.shape().with(-1, weight.dim(0)), sum->gate, sum->row_scale);
+  }
+}
+
+// The definition of linear().
+Tensor composed(const Tensor& input, const Tensor& weight, const Tensor& bias, const LinearFusion& fusion) {
+  const NormParameters& norm = fusion.norm;
+  const auto& sum = fusion.sum;
   const Tensor x = as_f32(input),
                u = linear_composed(norm.weight.defined() ? layer_norm_composed(x, norm.weight, norm.bias, norm.eps) : x,
                                    weight, bias);
-  const Tensor y = around.gelu             ? gelu(u, *around.gelu)
-                   : around.skip.defined() ? gated_residual_composed(around.skip, u, around.gate, around.row_scale)
-                                           : u;
-  return around.bf16_result ? cast(y, DType::bf16) : y;
+  const Tensor y = fusion.gelu ? gelu(u, *fusion.gelu)
+                   : sum       ? gated_residual_composed(sum->skip, u, sum->gate, sum->row_scale)
+                               : u;
+  return fusion.result == ResultDType::product ? cast(y, DType::bf16) : y;
 }
 
 // The operands of a backward pass.
@@ -57,7 +69,8 @@ struct Kept {
   Saved x, weight, bias, gamma, beta, gate, row_scale;
   double eps;
   std::optional<Gelu> gelu;
-  bool bf16_result;
+  ResultDType result;
+  bool summed;  // whether a residual sum follows the product
 };
 
 Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
@@ -65,7 +78,7 @@ Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1),
 // The backward pass in f32 and f64, written in ops that are recorded. With h = norm(x), u = h W^T + b and du the
 // gradient of u: dh = du W, dW = du^T h, db = sum du. The output of the branch is not needed. With s the row scale and
 // G = (s dy)^T h: dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
-Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
+Tensors recorded_backward(const Kept& kept, const Tensor& dy) {
   const PrecisionScope exact(Precision::f32);
   const Tensor &x = kept.x, &weight = kept.weight, &bias = kept.bias, &gate = kept.gate, &row_scale = kept.row_scale;
   const bool normed = kept.gamma.get().defined(), gated = gate.defined() && gate.requires_grad();
@@ -99,17 +112,22 @@ Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
       dx = dh;
     }
   }
-  return {dx, dweight, dbias, dgamma, dbeta, junction ? dy : Tensor(), dgate};
+  return {dx, dweight, dbias, dgamma, dbeta, kept.summed ? dy : Tensor(), dgate};
 }
 
-Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearFusion& fusion) {
+  constexpr const char* op = "linear";
   check_linear(op, x, weight, bias);
-  const NormParameters& norm = around.norm;
-  const Tensors inputs{x, weight, bias, norm.weight, norm.bias, around.skip, around.gate};
+  check_fusion(op, x, weight, fusion);
+  const NormParameters& norm = fusion.norm;
+  const ResidualSum sum = fusion.sum.value_or(ResidualSum());
+  const Tensors inputs{x, weight, bias, norm.weight, norm.bias, sum.skip, sum.gate};
   // Operands in f64 serve to check gradients, so they are never rounded to bf16.
-  const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16),
-             bf16_result = bf16 && around.bf16_result;
-  Array y(x.shape().with(-1, weight.dim(0)), bf16_result ? DType::bf16 : weight.dtype(), x.device());
+  const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16);
+  const ResultDType result = bf16 ? fusion.result : ResultDType::weight;
+  Array y(x.shape().with(-1, weight.dim(0)), result == ResultDType::product ? DType::bf16 : weight.dtype(), x.device());
   LinearCall call{.gamma = norm.weight.array(),
                   .beta = norm.bias.array(),
                   .eps = norm.eps,
@@ -119,16 +137,16 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     rows.mean = empty_like(x.array(), x.shape().with(-1, 1));
     rows.rstd = empty_like(rows.mean);
   }
-  if (around.gelu) {
+  if (fusion.gelu) {
     call.after = LinearCall::After::gelu;
-    call.gelu = *around.gelu;
+    call.gelu = *fusion.gelu;
     const bool recorded = grad_enabled() && std::ranges::any_of(inputs, &Tensor::requires_grad);
     if (recorded) rows.slope = empty_like(y);
-  } else if (around.skip.defined()) {
+  } else if (fusion.sum) {
     call.after = LinearCall::After::residual;
-    call.skip = around.skip.array();
-    call.gate = around.gate.array();
-    call.row_scale = around.row_scale.array();
+    call.skip = sum.skip.array();
+    call.gate = sum.gate.array();
+    call.row_scale = sum.row_scale.array();
   }
   kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), rows, y);
   call.skip = Array();  // not needed in the backward pass
@@ -139,13 +157,13 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
                                                       .bias = Saved(bias),
                                                       .gamma = Saved(norm.weight),
                                                       .beta = Saved(norm.bias),
-                                                      .gate = Saved(around.gate),
-                                                      .row_scale = Saved(around.row_scale),
+                                                      .gate = Saved(sum.gate),
+                                                      .row_scale = Saved(sum.row_scale),
                                                       .eps = norm.eps,
-                                                      .gelu = around.gelu,
-                                                      .bf16_result = bf16_result});
-  const bool junction = around.skip.defined();
-  const auto backward = [kept, junction](const Tensor& dy) {
+                                                      .gelu = fusion.gelu,
+                                                      .result = result,
+                                                      .summed = fusion.sum.has_value()});
+  const auto backward = [kept](const Tensor& dy) {
     for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale})
       s->get();  // throws if the tensor was changed; the call reads the tensor's buffer
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
@@ -161,74 +179,30 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
         .linear_backward(kept->call, kept->rows, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(),
                          g);
     return Tensors{Tensor(g.dx),     Tensor(g.dw),    Tensor(g.db),
-                   Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(),
+                   Tensor(g.dgamma), Tensor(g.dbeta), kept->summed ? dy : Tensor(),
                    Tensor(g.dgate)};
   };
-  const auto differentiable = [kept, junction](const Tensor& dy) {
-    if (kept->call.products == Precision::f32) return recorded_backward(*kept, junction, dy);
+  const auto differentiable = [kept](const Tensor& dy) {
+    if (kept->call.products == Precision::f32) return recorded_backward(*kept, dy);
     // For products in bf16, these are the derivatives of the composed definition. The derivatives depend on dy and not
     // on the skip, so zeros replace the skip, which is not kept.
     const auto whole = [&](const Tensors& in) {
-      return composed({{in[3], in[4], kept->eps},
-                       kept->gelu,
-                       junction ? zeros_like(dy) : Tensor(),
-                       in[5],
-                       kept->row_scale.get(),
-                       kept->bf16_result},
-                      in[0], in[1], in[2]);
+      LinearFusion with{.norm = {in[3], in[4], kept->eps}, .gelu = kept->gelu, .result = kept->result};
+      if (kept->summed) with.sum = {zeros_like(dy), in[5], kept->row_scale};
+      return composed(in[0], in[1], in[2], with);
     };
     Tensors gradients =
         through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->gate})(dy, Tensor());
-    gradients.insert(gradients.begin() + 5, junction ? dy : Tensor());
+    gradients.insert(gradients.begin() + 5, kept->summed ? dy : Tensor());
     return gradients;
   };
   return record_fused(op, y, inputs, backward, differentiable);
-}
-
-void check_norm(const char* op, const Tensor& x, const NormParameters& norm) {
-  detail::check_operands(op, x, norm.weight);
-  detail::check_operands(op, x, norm.bias);
-  check(x.shape().rank() >= 1 && norm.weight.shape() == Shape{x.dim(-1)} && norm.bias.shape() == norm.weight.shape(),
-        "[{}] expected input [.., {}] for norm weight {} and bias {}, got {}", op, norm.weight.numel(),
-        norm.weight.shape(), norm.bias.shape(), x.shape());
-  detail::check_eps(op, norm.eps);
-}
-
-}  // namespace
-
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool bf16_result) {
-  return fused("linear", {.bf16_result = bf16_result}, x, weight, bias);
 }
 
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor y = reshape(matmul(reshape(x, {x.numel() / x.dim(-1), x.dim(-1)}), weight, false, true),
                            x.shape().with(-1, weight.dim(0)));
   return bias.defined() ? y + bias : y;
-}
-
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form, bool bf16_result) {
-  return fused("linear_gelu", {.gelu = form, .bf16_result = bf16_result}, x, weight, bias);
-}
-
-Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias,
-                   bool bf16_result) {
-  check_norm("norm_linear", x, norm);
-  return fused("norm_linear", {.norm = norm, .bf16_result = bf16_result}, x, weight, bias);
-}
-
-Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias,
-                        Gelu form, bool bf16_result) {
-  check_norm("norm_linear_gelu", x, norm);
-  return fused("norm_linear_gelu", {.norm = norm, .gelu = form, .bf16_result = bf16_result}, x, weight, bias);
-}
-
-Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Tensor& gate, const Tensor& row_scale) {
-  constexpr const char* op = "linear_residual";
-  check_linear(op, x, weight, bias);
-  detail::check_operands(op, skip, weight);
-  detail::check_junction(op, skip, x.shape().with(-1, weight.dim(0)), gate, row_scale);
-  return fused(op, {.skip = skip, .gate = gate, .row_scale = row_scale}, x, weight, bias);
 }
 
 }  // namespace plumb

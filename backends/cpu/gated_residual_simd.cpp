@@ -1,6 +1,7 @@
 // The residual junction y = skip + s g branch. The gate g has one element, or one element per channel. s is a factor
-// per sample (drop-path). The backward pass computes dbranch = s g dy and dg = sum s dy branch. Each block of rows
-// keeps partial sums of dg.
+// per sample (drop-path). The backward pass computes dbranch = s g dy and dg = sum s dy branch. If the channels are the
+// last axis, a row is a token, and each block of rows keeps partial sums of dg. If they are an earlier axis (images), a
+// row is a channel of a sample, with one element of the gate.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -46,6 +47,14 @@ void GateGradientRows(const float* dy, const float* branch, float s, std::int64_
   });
 }
 
+// The sum of a b over D elements.
+float DotRow(const float* a, const float* b, std::int64_t D) {
+  V sum = zero();
+  for_lanes(D,
+            [&](std::int64_t i, auto part) HWY_ATTR { sum = hn::MulAdd(load(a + i, part), load(b + i, part), sum); });
+  return sum_lanes(sum);
+}
+
 }  // namespace plumb::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -55,6 +64,7 @@ namespace plumb::cpu {
 HWY_EXPORT(GatedRows);
 HWY_EXPORT(GatedBackwardRows);
 HWY_EXPORT(GateGradientRows);
+HWY_EXPORT(DotRow);
 
 namespace {
 
@@ -84,10 +94,59 @@ struct Junction {
   }
 };
 
+// The rows of images [B, C, ..] with a gate [C, 1, ..]: row b C + c is channel c of sample b.
+struct ChannelRows {
+  std::int64_t D, R, C, rows_per_sample;
+  const float *gate, *row_scale;
+
+  ChannelRows(const Array& x, const Array& gates, const Array& scale_array)
+      : D(elements_per_gate(gates, x.shape())),
+        R(D ? x.numel() / D : 0),
+        C(gates.numel()),
+        rows_per_sample(scale_array.defined() && scale_array.numel() ? R / scale_array.numel() : R),
+        gate(gates.data<float>()),
+        row_scale(scale_array.defined() ? scale_array.data<float>() : nullptr) {}
+  float scale(std::int64_t row) const { return row_scale ? row_scale[row / rows_per_sample] : 1.0f; }
+  float factor(std::int64_t row) const { return scale(row) * gate[row % C]; }
+};
+
+bool gate_of_rows(const Array& gate) { return gate.defined() && gate.shape().rank() > 1; }
+
+void channels_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Out& y) {
+  const ChannelRows rows(y, gate, row_scale);
+  parallel_rows(rows.R, rows.D, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t at = row * rows.D;
+      HWY_DYNAMIC_DISPATCH(GatedRows)
+      (skip.data<float>() + at, branch.data<float>() + at, nullptr, rows.factor(row), 1, rows.D,
+       y.mutable_data<float>() + at);
+    }
+  });
+}
+
+void channels_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale,
+                       const Out& dbranch, const Out& dgate) {
+  const ChannelRows rows(dy, gate, row_scale);
+  const float* gradient = dy.data<float>();
+  const Scratch of_row(dgate.defined() ? rows.R : 0);  // a row's share of dgate
+  parallel_rows(rows.R, rows.D, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t at = row * rows.D;
+      if (dbranch.defined()) HWY_DYNAMIC_DISPATCH(GatedBackwardRows)
+      (gradient + at, nullptr, rows.factor(row), 1, rows.D, dbranch.mutable_data<float>() + at);
+      if (dgate.defined())
+        of_row.data()[row] =
+            rows.scale(row) * HWY_DYNAMIC_DISPATCH(DotRow)(gradient + at, branch.data<float>() + at, rows.D);
+    }
+  });
+  if (dgate.defined() && rows.C > 0) add_partials(of_row.data(), rows.R / rows.C, rows.C, dgate.mutable_data<float>());
+}
+
 }  // namespace
 
 void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale,
                             const Out& y) {
+  if (gate_of_rows(gate)) return channels_forward(skip, branch, gate, row_scale, y);
   const Junction j(y, gate, row_scale);
   parallel_rows(j.R, j.D, [&](std::int64_t begin, std::int64_t end) {
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
@@ -101,6 +160,7 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
 
 void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale,
                              const Out& dbranch, const Out& dgate) {
+  if (gate_of_rows(gate)) return channels_backward(dy, branch, gate, row_scale, dbranch, dgate);
   const Junction j(dy, gate, row_scale);
   const float* gradient = dy.data<float>();
   const std::int64_t grain = partial_rows(j.R), blocks = (j.R + grain - 1) / grain;

@@ -2,6 +2,8 @@
 // is wanted, the backward pass instead uses one thread per column and group of rows (rows.cuh). Traffic: the forward
 // pass reads skip and branch and writes y. The backward pass reads dy, reads branch if the gate's gradient is wanted,
 // and writes dbranch.
+#include <algorithm>
+
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -12,10 +14,12 @@ namespace {
 template <class T>
 struct Factor {
   const T *gate, *scale;
-  std::int64_t gates, per_sample;  // gates: elements of the gate; per_sample: elements of one sample
+  // gates: elements of the gate; per_gate: consecutive elements with one element of the gate; per_sample: elements of
+  // one sample
+  std::int64_t gates, per_gate, per_sample;
   __device__ __forceinline__ T sample(std::int64_t i) const { return scale ? scale[i / per_sample] : T{1}; }
   __device__ __forceinline__ T at(std::int64_t i) const {
-    return gate ? sample(i) * gate[gates == 1 ? 0 : i % gates] : sample(i);
+    return gate ? sample(i) * gate[gates == 1 ? 0 : i / per_gate % gates] : sample(i);
   }
 };
 
@@ -45,10 +49,21 @@ struct Backward {
   }
 };
 
+// Writes the sum of each row of x [rows, D], with one warp per row.
+template <class T>
+__global__ void row_sums_kernel(const T* x, std::int64_t rows, std::int64_t D, T* y) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  T sum = 0;
+  for (std::int64_t i = lane(); i < D; i += 32) sum += x[row * D + i];
+  sum = warp_sum(sum);
+  if (lane() == 0) y[row] = sum;
+}
+
 template <class T>
 Factor<T> factor_of(const Array& like, const Array& gate, const Array& row_scale) {
   return {gate.defined() ? elements<T>(gate) : nullptr, row_scale.defined() ? elements<T>(row_scale) : nullptr,
-          gate.defined() ? gate.numel() : 1,
+          gate.defined() ? gate.numel() : 1, std::max<std::int64_t>(elements_per_gate(gate, like.shape()), 1),
           row_scale.defined() && row_scale.numel() > 0 ? like.numel() / row_scale.numel() : 1};
 }
 
@@ -66,7 +81,14 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
                              const Out& dbranch, const Out& dgate) {
   dispatch_float(dy.dtype(), "gated_residual", [&]<class T>() {
     const Factor<T> factor = factor_of<T>(dy, gate, row_scale);
-    if (dgate.defined())
+    if (dgate.defined() && dgate.shape().rank() > 1) {  // channels before other axes: sums over samples, then over rows
+      const std::int64_t columns = dgate.numel() * factor.per_gate, rows = columns > 0 ? dy.numel() / columns : 0;
+      const Out of_column(Array(Shape{dgate.numel(), factor.per_gate}, dy.dtype(), Device::cuda));
+      sum_columns<1, T>(Backward<T>{elements<T>(dy), elements<T>(branch), factor, elements<T>(dbranch), columns}, rows,
+                        columns, {of_column});
+      launch_rows(dgate.numel(), row_sums_kernel<T>, pointer<T>(of_column), dgate.numel(), factor.per_gate,
+                  elements<T>(dgate));
+    } else if (dgate.defined())
       sum_columns<1, T>(Backward<T>{elements<T>(dy), elements<T>(branch), factor, elements<T>(dbranch), dy.dim(-1)},
                         rows_of(dy), dy.dim(-1), {dgate});
     else if (dbranch.defined())

@@ -56,9 +56,11 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
                             const Out& y) {
   const Values x(skip), f(branch), gates(gate), scales(row_scale);
   const OutValues result(y);
-  const std::int64_t per_sample = row_scale.defined() ? y.numel() / row_scale.numel() : 1;
+  const std::int64_t per_sample = row_scale.defined() ? y.numel() / row_scale.numel() : 1,
+                     per_gate = elements_per_gate(gate, y.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i) {
-    const double g = gate.defined() ? gates[i % gate.numel()] : 1, s = row_scale.defined() ? scales[i / per_sample] : 1;
+    const double g = gate.defined() ? gates[i / per_gate % gate.numel()] : 1,
+                 s = row_scale.defined() ? scales[i / per_sample] : 1;
     result.set(i, x[i] + s * g * f[i]);
   }
 }
@@ -67,12 +69,14 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
                              const Out& dbranch, const Out& dgate) {
   const Values d(dy), f(branch), gates(gate), scales(row_scale);
   const OutValues df(dbranch), dg(dgate);
-  const std::int64_t per_sample = row_scale.defined() ? dy.numel() / row_scale.numel() : 1;
+  const std::int64_t per_sample = row_scale.defined() ? dy.numel() / row_scale.numel() : 1,
+                     per_gate = elements_per_gate(gate, dy.shape());
   std::vector<double> sum(static_cast<std::size_t>(dgate.defined() ? dgate.numel() : 0));
   for (std::int64_t i = 0; i < dy.numel(); ++i) {
-    const double g = gate.defined() ? gates[i % gate.numel()] : 1, s = row_scale.defined() ? scales[i / per_sample] : 1;
+    const double g = gate.defined() ? gates[i / per_gate % gate.numel()] : 1,
+                 s = row_scale.defined() ? scales[i / per_sample] : 1;
     if (dbranch.defined()) df.set(i, s * g * d[i]);
-    if (dgate.defined()) sum[static_cast<std::size_t>(i % dgate.numel())] += s * d[i] * f[i];
+    if (dgate.defined()) sum[static_cast<std::size_t>(i / per_gate % dgate.numel())] += s * d[i] * f[i];
   }
   for (std::size_t i = 0; i < sum.size(); ++i) dg.set(static_cast<std::int64_t>(i), sum[i]);
 }

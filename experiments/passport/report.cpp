@@ -91,8 +91,7 @@ Curve by_block(const char* branch, std::function<std::optional<double>(const Bra
 Curve stream(double BranchStats::*member) {
   return [=](const LayerStats& p) {
     std::map<double, double> curve{{0, p.input_mean_square}};
-    for (const BranchStats& row : p.branches)
-      if (row.branch == "mlp") curve[static_cast<double>(row.block + 1)] = row.*member;
+    for (const BranchStats& row : p.branches) curve[static_cast<double>(row.block + 1)] = row.*member;
     return curve;
   };
 }

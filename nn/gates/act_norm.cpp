@@ -12,14 +12,16 @@ namespace {
 class ActNormGate : public AfterGate {
  public:
   explicit ActNormGate(const GateContext& c)
-      : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)),
+      : layout_(c.layout),
+        scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)),
         shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
-  Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
-  Tensor values(const Tensor&) const override {
-    return scale_;
-  }  // without shift_, because the shift multiplies nothing
+  Tensor after(const Tensor& branch) const override {
+    return branch * per_channel(scale_, layout_) + per_channel(shift_, layout_);
+  }
+  Tensor values(const Stream&) const override { return scale_; }  // not shift_, because the shift multiplies nothing
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
-    const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
+    const Tensor last = layout_ == Layout::images ? permute(branch, {0, 2, 3, 1}) : branch;  // the channels
+    const Tensor rows = reshape(last, {last.numel() / last.dim(-1), last.dim(-1)});
     const Tensor centre = mean(rows, {0});
     const std::vector<double> centres = centre.values();
     std::vector<double> scales = mean((rows - centre) * (rows - centre), {0}).values();
@@ -32,6 +34,7 @@ class ActNormGate : public AfterGate {
   }
 
  private:
+  Layout layout_;
   Tensor scale_, shift_;
 };
 

@@ -14,8 +14,8 @@ namespace plumb::nn {
 namespace {
 
 struct AdminGate : SkipScaleGate {
-  explicit AdminGate(const GateContext& c) {
-    scale_ = parameter("omega", {c.dim}, Init::constant(admin_omega(c.blocks)), Role::gate);
+  explicit AdminGate(const GateContext& c) : SkipScaleGate({}, c.layout) {
+    scale_ = parameter("omega", {c.dim}, Init::constant(admin_omega(c.count())), Role::gate);
   }
 };
 
@@ -52,8 +52,8 @@ Method method(const char* name, const char* formula, const char* use, const char
 
 }  // namespace
 
-double admin_omega(std::int64_t blocks) {
-  const double n = 2 * static_cast<double>(blocks) + 1;
+double admin_omega(std::int64_t branches) {
+  const double n = static_cast<double>(branches) + 1;
   return std::sqrt(n / std::log(n) - 1);
 }
 

@@ -41,11 +41,13 @@ Method methods::b2t() {
               "Post-norm in which the input of a block also reaches the second norm directly. On this path, the skip "
               "passes one norm per block instead of two. The method adds no parameters.",
           .pitfalls = "The paper keeps the warm-up of post-norm.",
-          .build = [](const GateContext&) {
-            BlockGates gates;
-            gates.attn = &gates.add("gate1", std::make_unique<FromBottom>());
-            gates.mlp = &gates.add("gate2", std::make_unique<ToTop>());
-            return gates;
+          .build = [](const GateContext& c) {
+            check(c.junctions >= 2, "[b2t] expected blocks of at least two branches, got {}", c.junctions);
+            return gate_per_junction(c, [](const GateContext& at) -> std::unique_ptr<Gate> {
+              if (at.junction == 0) return std::make_unique<FromBottom>();
+              if (at.junction + 1 == at.junctions) return std::make_unique<ToTop>();
+              return std::make_unique<Sum>();
+            });
           }};
 }
 

@@ -21,8 +21,8 @@ class DeepNormGate : public SkipScaleGate {
 
 }  // namespace
 
-double deepnorm_alpha(std::int64_t blocks) { return std::pow(2.0 * static_cast<double>(blocks), 0.25); }
-double deepnorm_beta(std::int64_t blocks) { return std::pow(8.0 * static_cast<double>(blocks), -0.25); }
+double deepnorm_alpha(std::int64_t branches) { return std::pow(static_cast<double>(branches), 0.25); }
+double deepnorm_beta(std::int64_t branches) { return std::pow(4.0 * static_cast<double>(branches), -0.25); }
 
 Method methods::deepnorm(std::optional<double> alpha) {
   Method m{.name = "deepnorm",
@@ -38,7 +38,8 @@ Method methods::deepnorm(std::optional<double> alpha) {
                "N counts blocks; counting branches instead changes alpha by 19 %. Some published comparisons used an "
                "inverted factor or a fixed alpha.",
            .build = [](const GateContext& c) {
-             return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks));
+             return gates_from<DeepNormGate>(c, c.constant("alpha", deepnorm_alpha(c.count())),
+                                             deepnorm_beta(c.count()));
            }};
   m.paper = {.base = Base::xavier_normal,
              .warmup = 5.0 / 300,

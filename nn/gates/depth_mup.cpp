@@ -36,7 +36,7 @@ Method depth_scaled(const char* name, double base_depth, double a, const char* f
                                .least = 0,
                                .above = true,
                                .meaning = "Nb, the depth in blocks at which the learning rate was tuned"}},
-                .build = [=](const GateContext& c) { return two_gates<MultiplierGate>(std::pow(ratio(c), -a)); },
+                .build = [=](const GateContext& c) { return gates_from<MultiplierGate>(c, std::pow(ratio(c), -a)); },
                 .adjust =
                     [=](const GateContext& c, const std::string&, Parameter& p) {
                       p.lr_factor *= std::pow(ratio(c), a - 1);
@@ -68,7 +68,7 @@ Method methods::branch_scale(std::optional<double> multiplier) {
                 .constants = {{.name = "multiplier", .meaning = "m, factor of every branch; by depth: N^-1/2"}},
                 .build =
                     [](const GateContext& c) {
-                      return two_gates<MultiplierGate>(c.constant("multiplier", branch_multiplier(c.blocks)));
+                      return gates_from<MultiplierGate>(c, c.constant("multiplier", branch_multiplier(c.blocks)));
                     }}
       .with({{"multiplier", multiplier}});
 }

@@ -22,35 +22,40 @@
 namespace plumb::nn {
 namespace {
 
-struct Shifts : Module {
-  Shifts() : Module("Shifts") {}
-  Tensor attn = shift("attn"), fc1 = shift("fc1"), act = shift("act"), fc2 = shift("fc2");
+// The shifts of one branch, undefined where the branch has none. A branch with an activation has shifts before its
+// layers and before the activation; attention has one before qkv.
+struct Shifts : BranchHooks {
+  Tensor first, activation, last;
+  Tensor input(const Tensor& x) const override { return x + first; }
+  Tensor projected(const Tensor& u) const override { return activation.defined() ? u + activation : u; }
+  Tensor hidden(const Tensor& h) const override { return last.defined() ? h + last : h; }
+};
+
+// The shifts of a block, with parameters attn, fc1, act and fc2 in a transformer.
+struct BlockShifts : Module {
+  BlockShifts() : Module("Shifts") {}
+  Shifts of(const BranchShape& branch) {
+    Shifts shifts;
+    if (!branch.activation) {
+      shifts.first = shift(branch.kind);
+      return shifts;
+    }
+    const bool mlp = branch.kind == "mlp";
+    shifts.first = shift(mlp ? "fc1" : branch.kind + "_first");
+    shifts.activation = shift(mlp ? "act" : branch.kind + "_act");
+    shifts.last = shift(mlp ? "fc2" : branch.kind + "_last");
+    return shifts;
+  }
 
  private:
-  Tensor shift(const char* name) { return parameter(name, {1}, Init::constant(0), Role::shift); }
+  Tensor shift(const std::string& name) { return parameter(name, {1}, Init::constant(0), Role::shift); }
 };
 
-struct InsideAttention : BranchHooks {
-  explicit InsideAttention(const Shifts& s) : shifts(s) {}
-  Tensor input(const Tensor& x) const override { return x + shifts.attn; }
-  const Shifts& shifts;
-};
-
-struct InsideMlp : BranchHooks {
-  explicit InsideMlp(const Shifts& s) : shifts(s) {}
-  Tensor input(const Tensor& x) const override { return x + shifts.fc1; }
-  Tensor projected(const Tensor& u) const override { return u + shifts.act; }
-  Tensor hidden(const Tensor& h) const override { return h + shifts.fc2; }
-  const Shifts& shifts;
-};
-
-// `I` is the type of the hooks inside the branch. `weight_layers` is m.
-template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
-  FixupGate(const methods::FixupParts& parts, const Shifts* shifts, const GateContext& c)
-      : shifts_(shifts),
-        factor_(std::pow(fixup_factor(c.blocks, weight_layers), parts.factor)),
+  FixupGate(const methods::FixupParts& parts, std::optional<Shifts> shifts, const GateContext& c)
+      : shifts_(std::move(shifts)),
+        factor_(std::pow(fixup_factor(c.count(), c.branch().weight_layers), parts.factor)),
         zero_last_(parts.zero_last) {
     if (parts.scales) scale_ = parameter("scale", {1}, Init::constant(1), Role::gate);
   }
@@ -59,11 +64,11 @@ class FixupGate : public ScaleGate {
     if (zero_last_) branch.last().scale_init(0);
   }
   std::unique_ptr<BranchHooks> inside(Stream&) const override {
-    return shifts_ ? std::make_unique<I>(*shifts_) : nullptr;
+    return shifts_ ? std::make_unique<Shifts>(*shifts_) : nullptr;
   }
 
  private:
-  const Shifts* shifts_;  // null if the rule for shifts is off
+  std::optional<Shifts> shifts_;  // empty if the rule for shifts is off
   double factor_;
   bool zero_last_;
 };
@@ -99,11 +104,11 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
           "whose initial value is 0. With a classifier of initial value 0, step 1 changes only the head. The "
           "authors' result on ImageNet (ResNet-50, about 76.0 % top-1) uses mixup of 0.7.",
       .build = [parts_of](const GateContext& c) {
-        BlockGates gates;
         const methods::FixupParts parts = parts_of(c);
-        auto shifts = parts.shifts ? std::make_unique<Shifts>() : nullptr;
-        gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(parts, shifts.get(), c));
-        gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(parts, shifts.get(), c));
+        auto shifts = parts.shifts ? std::make_unique<BlockShifts>() : nullptr;
+        BlockGates gates = gate_per_junction(c, [&](const GateContext& at) {
+          return std::make_unique<FixupGate>(parts, shifts ? std::optional(shifts->of(at.branch())) : std::nullopt, at);
+        });
         if (shifts) gates.add("shifts", std::move(shifts));
         return gates;
       }};
@@ -111,8 +116,8 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
 
 }  // namespace
 
-double fixup_factor(std::int64_t blocks, int weight_layers) {
-  return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2));
+double fixup_factor(std::int64_t branches, int weight_layers) {
+  return std::pow(static_cast<double>(branches), -1.0 / (2 * weight_layers - 2));
 }
 
 Method methods::fixup(const FixupParts& parts) {

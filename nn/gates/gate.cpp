@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/names.h"
 #include "nn/evaluation_scope.h"
+#include "nn/layers/batch_norm.h"
 #include "nn/layers/norm.h"
 
 namespace plumb::nn {
@@ -54,7 +54,7 @@ Tensor Gate::combine_scaled(const Tensor& skip, const Tensor& branch, const Tens
 
 Tensor Gate::added(const Tensor& skip, const Tensor& branch) const { return difference(skip, combine(skip, branch)); }
 
-Tensor Gate::values(const Tensor&) const {
+Tensor Gate::values(const Stream&) const {
   Tensors factors;
   for (const Parameter& p : parameters()) {
     if (p.role != Role::gate) continue;
@@ -105,23 +105,6 @@ const char* name(Growth growth) {
   return names[static_cast<int>(growth)];
 }
 
-const char* name(Base base) {
-  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v separate",
-                                   "Xavier normal; q, k, v separate", "Xavier uniform of the packed qkv",
-                                   "truncated normal, std 0.02 x sqrt(384 / dim)"};
-  return names[static_cast<int>(base)];
-}
-
-const std::vector<std::string>& base_names() {
-  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed",
-                                              "scaled_normal"};
-  return names;
-}
-
-Base base_named(const std::string& base_name) {
-  return static_cast<Base>(index_of_name("base", base_names(), base_name));
-}
-
 Recipe deit_recipe() {
   return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, warm-up in 5 of 300 epochs"};
 }
@@ -139,11 +122,28 @@ Recipe recipe_of(const Method& method, const std::optional<Recipe>& given) {
   return recipe;
 }
 
-Init weight_init(Base base, std::int64_t dim, int packed_parts) {
-  if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
-  if (base == Base::scaled_normal) return Init::truncated_normal(0.02 * std::sqrt(384.0 / static_cast<double>(dim)));
-  if (base == Base::xavier_normal) return Init::xavier_normal(1, packed_parts);
-  return Init::xavier_uniform(base == Base::xavier ? packed_parts : 1);
+Tensor per_channel(const Tensor& parameter, Layout layout) {
+  const bool spread = layout == Layout::images && parameter.defined() && parameter.shape() != Shape{1};
+  return spread ? reshape(parameter, {parameter.numel(), 1, 1}) : parameter;
+}
+
+std::unique_ptr<Layer> make_norm(Layout layout, std::int64_t dim, double eps) {
+  if (layout == Layout::images) return std::make_unique<BatchNorm2d>(dim, eps);
+  return std::make_unique<LayerNorm>(dim, eps);
+}
+
+std::unique_ptr<Layer> Method::make_norm(Layout layout, std::int64_t dim, double eps) const {
+  if (!norm_layer) return nn::make_norm(layout, dim, eps);
+  check(layout == Layout::tokens,
+        "[{}] expected a stream of tokens, got images: the norm of the method has no form for images", name);
+  std::unique_ptr<Layer> norm_of_method = norm_layer(dim, eps);
+  check(norm_of_method != nullptr, "[block] expected norm_layer of method \"{}\" to make a layer, got null", name);
+  return norm_of_method;
+}
+
+void GateContext::require_tokens(const char* op) const {
+  check(layout == Layout::tokens, "[{}] expected a stream of tokens, got images: the method has no form for images",
+        op);
 }
 
 std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps) { return std::make_unique<LayerNorm>(dim, eps); }

@@ -2,7 +2,7 @@
 // A custom method derives a gate from Gate, or from one of the classes below it, and is registered with
 // register_gate().
 //
-// For each of its two branches, a block (nn/block.cpp) computes
+// For each of its branches, a block computes (nn/blocks/junction.cpp)
 //   u = gate.read(stream)         followed by the block's norm if the norm is pre
 //   f = branch(u)
 //   gate.join(stream, f, norm)    norm is null unless the block's norm is post
@@ -20,8 +20,9 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "nn/branch.h"
-#include "nn/stream.h"
+#include "nn/gates/training_step.h"
+#include "nn/layers/branch.h"
+#include "nn/layers/stream.h"
 
 namespace plumb::nn {
 
@@ -52,11 +53,11 @@ class Gate : public Module {
   // `skip`. A gate that adds a term to `skip` should return this term directly, because the direct result is exact even
   // for tiny terms.
   virtual Tensor added(const Tensor& skip, const Tensor& branch) const;
-  // Returns the factors that the gate applies to this stream, in any shape; undefined if the gate has no factors.
-  // Signal probes measure these factors. The default is the concatenation of the gate's parameters of Role::gate. The
-  // default is undefined if one of these parameters is a matrix: such a gate computes its factors from the stream, and
-  // should override this function to return the factors.
-  virtual Tensor values(const Tensor& skip) const;
+  // Returns the factors that the gate applies to this stream, as it is before the junction, in any shape; undefined if
+  // the gate has no factors. Signal probes measure these factors. The default is the concatenation of the gate's
+  // parameters of Role::gate. The default is undefined if one of these parameters is a matrix: such a gate computes its
+  // factors from the stream, and should override this function to return the factors.
+  virtual Tensor values(const Stream& before) const;
 
   // Changes the initial weights of the branch: scales their declared Init (Linear::scale_init(),
   // Branch::scale_value_path()). The block calls init_branch() once, in the constructor of the block, before the model
@@ -100,24 +101,33 @@ class Gate : public Module {
   static void set(const Tensor& parameter, const Tensor& value) { copy_into(value.array(), parameter.array()); }
 };
 
-// The gate y = skip + scale * branch, fused with the last product of the branch. `scale` is [1], [D], or undefined for
-// a plain sum. The functions that define the formula are final. A gate with another formula must derive from Gate.
+// Returns a parameter [D] with one number per channel in the shape in which it broadcasts over a stream of this layout:
+// [D] for tokens, [D, 1, 1] for images. A parameter [1] and an undefined tensor stay as they are.
+Tensor per_channel(const Tensor& parameter, Layout layout);
+
+// The gate y = skip + scale * branch, fused with the last product of the branch. `scale` is [1], [D] with one number
+// per channel, or undefined for a plain sum. The functions that define the formula are final. A gate with another
+// formula must derive from Gate.
 class ScaleGate : public Gate {
  public:
-  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate")
-      : Gate(type_name), scale_(std::move(scale)) {}
-  Tensor combine(const Tensor& skip, const Tensor& branch) const final { return gated_residual(skip, branch, scale_); }
+  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate", Layout layout = Layout::tokens)
+      : Gate(type_name), scale_(std::move(scale)), layout_(layout) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const final { return gated_residual(skip, branch, scale()); }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const final {
-    return gated_residual(skip, branch, scale_, row_scale);
+    return gated_residual(skip, branch, scale(), row_scale);
   }
-  Tensor added(const Tensor&, const Tensor& branch) const final { return scale_.defined() ? scale_ * branch : branch; }
+  Tensor added(const Tensor&, const Tensor& branch) const final { return scale_.defined() ? scale() * branch : branch; }
   void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const final {
     Gate::join(stream, branch, row_scale, norm);
   }
-  std::optional<Tensor> plain_scale() const final { return scale_; }
+  std::optional<Tensor> plain_scale() const final { return scale(); }
+  Tensors scales() const override { return scale_.defined() ? Tensors{scale_} : Tensors(); }
 
  protected:
+  // Returns the scale in the shape that broadcasts over the stream.
+  Tensor scale() const { return per_channel(scale_, layout_); }
   Tensor scale_;
+  Layout layout_;
 };
 
 // The gate y = skip + alpha * branch. alpha [1] is learned, with the initial value `init`.
@@ -126,21 +136,25 @@ class AlphaGate : public ScaleGate {
   explicit AlphaGate(double init) { scale_ = parameter("alpha", {1}, Init::constant(init), Role::gate); }
 };
 
-// The gate y = scale * skip + branch. `scale` is [1], [D], or undefined for a plain sum.
+// The gate y = scale * skip + branch. `scale` is [1], [D] with one number per channel, or undefined for a plain sum.
 class SkipScaleGate : public Gate {
  public:
-  explicit SkipScaleGate(Tensor scale = {}) : scale_(std::move(scale)) {}
+  explicit SkipScaleGate(Tensor scale = {}, Layout layout = Layout::tokens)
+      : scale_(std::move(scale)), layout_(layout) {}
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    return gated_residual(branch, skip, scale_);
+    return gated_residual(branch, skip, scale());
   }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
-    return gated_residual(scale_.defined() ? skip * scale_ : skip, branch, {}, row_scale);
+    return gated_residual(scale_.defined() ? skip * scale() : skip, branch, {}, row_scale);
   }
   Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
   Tensors scales() const override { return scale_.defined() ? Tensors{scale_} : Tensors(); }
 
  protected:
+  // Returns the scale in the shape that broadcasts over the stream.
+  Tensor scale() const { return per_channel(scale_, layout_); }
   Tensor scale_;
+  Layout layout_;
 };
 
 // The gate y = skip + after(branch), for methods that compute something between the branch and the sum, such as a norm.
@@ -196,25 +210,6 @@ enum class Growth {
 // Returns the name for messages and pages, such as "linear".
 const char* name(Growth growth);
 
-// The distribution of the initial weights, before a method scales these weights. The patch embedding does not depend on
-// Base: its init is always fan_in_uniform.
-enum class Base {
-  truncated_normal,  // truncated normal, std 0.02, as in ViT and DeiT; the default for all methods
-  xavier,            // Glorot uniform; q, k and v count as three matrices
-  xavier_normal,     // Glorot normal; q, k and v count as three matrices
-  xavier_packed,     // Glorot uniform; q, k and v count as one packed matrix
-  scaled_normal      // truncated normal, std 0.02 sqrt(384 / dim); equals truncated_normal at width 384 (DeiT-S)
-};
-// Returns a description of the distribution, such as "truncated normal, std 0.02".
-const char* name(Base base);
-// Returns the names of the enumerators of Base, in the order of their declaration.
-const std::vector<std::string>& base_names();
-// Returns the distribution with this name. For an unknown name, throws Error with the list of names.
-Base base_named(const std::string& base_name);
-// Returns the Init of a weight with this distribution. `dim` is the width of the stream. `packed_parts` is the number
-// of matrices packed in the weight (3 for qkv).
-Init weight_init(Base base, std::int64_t dim, int packed_parts = 1);
-
 // The training recipe around a gate: initial weights, head, learning-rate factors and warm-up. Recipe{} is the shared
 // recipe: with this recipe, methods differ only in their gate.
 struct Recipe {
@@ -262,14 +257,45 @@ struct MethodConstant {
   std::string text(std::optional<double> value) const;
 };
 
-// A description of the block for which a method builds gates.
-struct GateContext {
-  std::int64_t dim, heads,
-      hidden;  // `dim`: width of the stream. `heads`: number of heads. `hidden`: hidden width of the MLP.
-  std::int64_t block, blocks;  // `block`: index of this block, from 0. `blocks`: number of blocks.
+// Makes the standard norm over dim channels: a LayerNorm for tokens, a BatchNorm2d for images.
+std::unique_ptr<Layer> make_norm(Layout layout, std::int64_t dim, double eps);
+// Makes a LayerNorm of width dim.
+std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps);
+
+// The place of a junction in a stack.
+struct JunctionPlace {
+  std::int64_t dim = 0;  // width of the stream: the number of channels
+  Layout layout = Layout::tokens;
+  std::int64_t block = 0, blocks = 1;        // `block`: index of the block, from 0. `blocks`: number of blocks.
+  std::int64_t junction = 0, junctions = 1;  // the same for the junction within its block
+
+  // Returns the index of the junction in the stack, from 0, and the number of junctions of the stack. A junction has
+  // one branch, so the number is what papers call the number of branches (2N in a transformer encoder of N blocks).
+  std::int64_t index() const { return block * junctions + junction; }
+  std::int64_t count() const { return blocks * junctions; }
+};
+
+// A description of the block for which a method builds gates, with the junction of one gate.
+struct GateContext : JunctionPlace {
+  std::vector<BranchShape> branches = {};  // the branches of the block, in order
   double norm_eps = 1e-6;
   ConstantValues constants = {};  // the values of all constants of the method
+  std::shared_ptr<StepCounter> steps = std::make_shared<StepCounter>();
 
+  // Makes a norm over `width` channels: a LayerNorm for tokens, a BatchNorm2d for images.
+  std::unique_ptr<Layer> norm(std::int64_t width) const { return make_norm(layout, width, norm_eps); }
+  // Throws Error unless the stream has tokens, for a method that has no form for images. The message begins with `op`.
+  void require_tokens(const char* op) const;
+  // Returns a reader of the training step, for a gate that changes with the step (nn/gates/training_step.h).
+  TrainingStep training_step() const { return StepCounter::reader(steps); }
+  // Returns the branch of the junction.
+  const BranchShape& branch() const { return branches.at(static_cast<std::size_t>(junction)); }
+  // Returns this context for another junction of the block.
+  GateContext at(std::int64_t other) const {
+    GateContext c = *this;
+    c.junction = other;
+    return c;
+  }
   // Returns the value of a constant that the method declares. If the constant has no value, returns `by_depth`. Throws
   // Error for a constant that is not declared. If `by_depth` is not given, throws Error for a constant without a value.
   double constant(const std::string& constant_name, std::optional<double> by_depth = {}) const;
@@ -279,9 +305,8 @@ struct GateContext {
 struct BlockGates {
   // The modules, with the names under which the block registers them.
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> modules;
-  // The gates of the two branches. Each gate must be one of `modules`. `attn` and `mlp` may be the same gate.
-  Gate* attn = nullptr;
-  Gate* mlp = nullptr;
+  // The gates of the junctions, in order. Each gate must be one of `modules`. Several junctions may share a gate.
+  std::vector<Gate*> gates;
   // The place of the norms in this block, if different from Method::norm.
   std::optional<Norm> norm = {};
 
@@ -292,10 +317,14 @@ struct BlockGates {
     modules.emplace_back(name, std::move(module));
     return m;
   }
+  // Adds a gate for the next junction, under the name gate1, gate2, .. by the number of the junction.
+  template <class G>
+  G& add_gate(std::unique_ptr<G> gate) {
+    G& g = add(fmt::format("gate{}", gates.size() + 1), std::move(gate));
+    gates.push_back(&g);
+    return g;
+  }
 };
-
-// Makes a LayerNorm of width dim.
-std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps);
 
 // A residual method: a row of the table of methods (nn/gates/gates.cpp).
 struct Method {
@@ -314,8 +343,9 @@ struct Method {
   std::vector<MethodConstant> constants = {};
   // Builds the gates of one block. Every method must set this function.
   std::function<BlockGates(const GateContext&)> build = {};
-  // Makes one norm: a norm of a block, or the final norm of the stack.
-  std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = make_layer_norm;
+  // Makes one norm: a norm of a block, or the final norm of the stack. If this function is not set, the norm is a
+  // LayerNorm for a stream of tokens and a BatchNorm2d for images. A method that sets it has no form for images.
+  std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = {};
   // Changes the learning-rate and eps factors of a parameter of a block. `name` is the parameter's name within the
   // block.
   std::function<void(const GateContext&, const std::string& name, Parameter&)> adjust = {};
@@ -329,6 +359,8 @@ struct Method {
   std::function<void(Method&)> follow = {};
   ConstantValues chosen = {};  // the constants with values other than the default; with() sets this field
 
+  // Makes a norm for a stream of this layout. Throws Error if norm_layer has no form for the layout or makes no layer.
+  std::unique_ptr<Layer> make_norm(Layout layout, std::int64_t dim, double eps) const;
   // Returns whether the method claims this property.
   bool claims_that(InitProperty c) const;
   // Returns this method with other values of some constants. Throws Error for a constant that the method does not
@@ -373,15 +405,16 @@ class GateChoice {
 // method's paper, but with the initial weights of ViT (Base::truncated_normal) for every method.
 Recipe recipe_of(const Method& method, const std::optional<Recipe>& given);
 
-// Builds two gates of type G for a block: gate1 for attention and gate2 for the MLP, each constructed from `arguments`.
-template <class G, class... Arguments>
-BlockGates two_gates(const Arguments&... arguments) {
+// Builds a gate for each junction of the block: gate1, gate2, .. `make` gets the GateContext of the junction and
+// returns a unique_ptr to a gate.
+template <class Make>
+BlockGates gate_per_junction(const GateContext& context, Make make) {
   BlockGates gates;
-  gates.attn = &gates.add("gate1", std::make_unique<G>(arguments...));
-  gates.mlp = &gates.add("gate2", std::make_unique<G>(arguments...));
+  for (std::int64_t i = 0; i < context.junctions; ++i) gates.add_gate(make(context.at(i)));
   return gates;
 }
-// Builds two gates of type G, in the form of Method::build. The constructor of G gets the GateContext, or no arguments.
+// Builds a gate of type G for each junction. The constructor of G gets the GateContext of the junction, or no
+// arguments. gate_per_branch<G> has the form of Method::build.
 template <class G>
 BlockGates gate_per_branch(const GateContext& context) {
   static_assert(std::is_base_of_v<Gate, G>, "a gate must derive from nn::Gate or from one of its subclasses");
@@ -394,11 +427,16 @@ BlockGates gate_per_branch(const GateContext& context) {
   if constexpr (!std::is_base_of_v<Gate, G>)
     return {};  // the failed static_assert reports the error
   else if constexpr (std::is_constructible_v<G, const GateContext&>)
-    return two_gates<G>(context);
+    return gate_per_junction(context, [](const GateContext& c) { return std::make_unique<G>(c); });
   else if constexpr (std::is_default_constructible_v<G>)
-    return two_gates<G>();
+    return gate_per_junction(context, [](const GateContext&) { return std::make_unique<G>(); });
   else
     return {};
+}
+// Builds a gate of type G for each junction, each constructed from `arguments`.
+template <class G, class... Arguments>
+BlockGates gates_from(const GateContext& context, const Arguments&... arguments) {
+  return gate_per_junction(context, [&](const GateContext&) { return std::make_unique<G>(arguments...); });
 }
 
 // Adds a method to the table under a new name. All lists of methods, options such as --gates, studies, reports and

@@ -11,7 +11,7 @@ namespace {
 
 class Gpt2Gate : public ScaleGate {
  public:
-  explicit Gpt2Gate(const GateContext& c) : factor_(gpt2_factor(c.blocks)) {}
+  explicit Gpt2Gate(const GateContext& c) : factor_(gpt2_factor(c.count())) {}
   void init_branch(Branch& branch) override { branch.last().scale_init(factor_); }
 
  private:
@@ -20,7 +20,7 @@ class Gpt2Gate : public ScaleGate {
 
 }  // namespace
 
-double gpt2_factor(std::int64_t blocks) { return 1 / std::sqrt(2.0 * static_cast<double>(blocks)); }
+double gpt2_factor(std::int64_t branches) { return 1 / std::sqrt(static_cast<double>(branches)); }
 
 Method methods::gpt2_init() {
   return {.name = "gpt2_init",

@@ -1,5 +1,5 @@
 // Hyper-connections, static form (Zhu et al. 2024). The stream has n copies H_i; x is repeated n times before the first
-// block, and the copies are summed after the last block. Branch l (a block has two branches) reads sum_i a_i H_i; then
+// block, and the copies are summed after the last block. Branch l reads sum_i a_i H_i; then
 // H'_i = sum_j R_ji H_j + b_i f. The initial values are a = onehot(l mod n), R = I and b = 1. With these values the
 // network equals pre-norm, because the sum is n x and the final norm removes n. The paper's dynamic form adds 0.01
 // tanh(norm(H) W), with initial value W = 0, to each of a, R and b. The dynamic form is not implemented.
@@ -41,7 +41,7 @@ class HyperGate : public Gate {  // the stream is [B, T, n, D]
   Tensor added(const Tensor&, const Tensor& branch) const override {
     return reshape(branch, {branch.dim(0), branch.dim(1), 1, branch.dim(2)}) * reshape(write_, {write_.numel(), 1});
   }
-  Tensor values(const Tensor&) const override { return concat({read_, reshape(mix_, {mix_.numel()}), write_}, 0); }
+  Tensor values(const Stream&) const override { return concat({read_, reshape(mix_, {mix_.numel()}), write_}, 0); }
 
  private:
   Tensor read_, mix_, write_;
@@ -72,11 +72,10 @@ Method methods::hyper_connections(std::int64_t streams) {
                                .meaning = "n, the number of streams"}},
                 .build =
                     [](const GateContext& c) {
+                      c.require_tokens("hyper_connections");
                       const auto n = static_cast<std::int64_t>(c.constant("streams"));
-                      BlockGates gates;
-                      gates.attn = &gates.add("gate1", std::make_unique<HyperGate>(n, 2 * c.block));
-                      gates.mlp = &gates.add("gate2", std::make_unique<HyperGate>(n, 2 * c.block + 1));
-                      return gates;
+                      return gate_per_junction(
+                          c, [n](const GateContext& at) { return std::make_unique<HyperGate>(n, at.index()); });
                     },
                 .close =
                     [](const Stream& s, const Layer* norm) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nn/gates/gate.h"
-#include "nn/layers/norm.h"
 
 namespace plumb::nn {
 
@@ -23,19 +22,22 @@ class NormAfter : public AfterGate {
   const Layer& norm_;
 };
 
-// Builds the gates gate1 and gate2 of a block, each with its own norm. An AttnGate is constructed from a norm of width
-// c.dim and `arguments`; an MlpGate is constructed from a norm of width mlp_width and `arguments`. The block registers
-// the norms under the names in attn_norm and mlp_norm.
-template <class AttnGate, class MlpGate, class... Arguments>
-BlockGates gates_with_norms(const GateContext& c, const char* attn_norm, const char* mlp_norm, std::int64_t mlp_width,
-                            const Arguments&... arguments) {
-  BlockGates gates;
-  auto norm1 = std::make_unique<LayerNorm>(c.dim, c.norm_eps),
-       norm2 = std::make_unique<LayerNorm>(mlp_width, c.norm_eps);
-  gates.attn = &gates.add("gate1", std::make_unique<AttnGate>(*norm1, arguments...));
-  gates.mlp = &gates.add("gate2", std::make_unique<MlpGate>(*norm2, arguments...));
-  gates.add(attn_norm, std::move(norm1));
-  gates.add(mlp_norm, std::move(norm2));
+// The name under which a block registers a norm, and the width of the norm.
+struct NormSite {
+  std::string name;
+  std::int64_t width;
+};
+// Builds a gate for each junction of the block, each with its own norm. `site` gets the GateContext of a junction and
+// returns the NormSite of its norm; `make` gets the GateContext and the norm, and returns a unique_ptr to the gate.
+template <class Site, class Make>
+BlockGates gates_with_norms(const GateContext& context, Site site, Make make) {
+  std::vector<std::pair<std::string, std::unique_ptr<Layer>>> norms;
+  BlockGates gates = gate_per_junction(context, [&](const GateContext& c) {
+    const NormSite of_junction = site(c);
+    norms.emplace_back(of_junction.name, c.norm(of_junction.width));
+    return make(c, *norms.back().second);
+  });
+  for (auto& [name, norm] : norms) gates.add(name, std::move(norm));
   return gates;
 }
 

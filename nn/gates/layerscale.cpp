@@ -19,7 +19,7 @@ std::string layerscale_init_source(std::int64_t blocks) {
          "Touvron et al. 2021: 0.1 up to 18 blocks, 1e-5 for 24, 1e-6 deeper";
 }
 
-LayerScale::LayerScale(std::int64_t dim, double init_value) : ScaleGate({}, "LayerScale") {
+LayerScale::LayerScale(std::int64_t dim, double init_value, Layout layout) : ScaleGate({}, "LayerScale", layout) {
   check(dim > 0, "[layer_scale] expected a positive width, got {}", dim);
   check(std::isfinite(init_value), "[layer_scale] expected a finite initial value, got {}", init_value);
   scale_ = parameter("gamma", {dim}, Init::constant(init_value), Role::gate);
@@ -27,9 +27,13 @@ LayerScale::LayerScale(std::int64_t dim, double init_value) : ScaleGate({}, "Lay
 
 Tensor LayerScale::operator()(const Tensor& x) const {
   const PathScope scope(path());
-  check(x.shape().rank() > 0 && x.dim(-1) == scale_.numel(), "[layer_scale] expected input [.., {}], got {}",
-        scale_.numel(), x.shape());
-  return x * scale_;
+  if (layout_ == Layout::images)
+    check(x.shape().rank() == 4 && x.dim(1) == scale_.numel(), "[layer_scale] expected input [B, {}, H, W], got {}",
+          scale_.numel(), x.shape());
+  else
+    check(x.shape().rank() > 0 && x.dim(-1) == scale_.numel(), "[layer_scale] expected input [.., {}], got {}",
+          scale_.numel(), x.shape());
+  return x * scale();
 }
 
 Method methods::layerscale(std::optional<double> init) {
@@ -55,7 +59,7 @@ Method methods::layerscale(std::optional<double> init) {
                          "initial value of every gamma; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
       .build =
           [](const GateContext& c) {
-            return two_gates<LayerScale>(c.dim, c.constant("init", layerscale_init(c.blocks)));
+            return gates_from<LayerScale>(c, c.dim, c.constant("init", layerscale_init(c.blocks)), c.layout);
           }}
       .with({{"init", init}});
 }

@@ -19,12 +19,13 @@ std::string layerscale_init_source(std::int64_t blocks);
 // of a block. The constructor throws Error for a width below 1 or a value that is not finite.
 class LayerScale : public ScaleGate {
  public:
-  explicit LayerScale(std::int64_t dim, double init_value = 1e-4);
+  explicit LayerScale(std::int64_t dim, double init_value = 1e-4, Layout layout = Layout::tokens);
 
-  // Maps x [.., dim] to gamma * x, of the same shape and dtype. Throws Error if the last axis of x is not dim.
+  // Maps x [.., dim] (tokens) or [B, dim, H, W] (images) to gamma * x, of the same shape and dtype. Throws Error if the
+  // axis of the channels is not dim.
   Tensor operator()(const Tensor& x) const;
   const Tensor& gamma() const { return scale_; }
-  // Returns the number of multiplications for this number of tokens.
+  // Returns the number of multiplications for this number of tokens, or of pixels.
   std::int64_t flop_count(std::int64_t tokens) const { return tokens * scale_.numel(); }
 };
 

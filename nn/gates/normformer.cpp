@@ -20,7 +20,7 @@ struct HeadScale : BranchHooks {
 class AttentionGate : public NormAfter {
  public:
   AttentionGate(const Layer& norm, const GateContext& c)
-      : NormAfter(norm), head_scale_(parameter("head_scale", {c.heads}, Init::constant(1), Role::gate)) {}
+      : NormAfter(norm), head_scale_(parameter("head_scale", {c.branch().heads}, Init::constant(1), Role::gate)) {}
   std::unique_ptr<BranchHooks> inside(Stream&) const override { return std::make_unique<HeadScale>(head_scale_); }
 
  private:
@@ -51,7 +51,16 @@ Method methods::normformer() {
               "with 0.4 % more parameters (quoted from a secondary text).",
           .pitfalls = "The head scales act before W_o. w multiplies the skip, not the branch.",
           .build = [](const GateContext& c) {
-            return gates_with_norms<AttentionGate, MlpGate>(c, "attn_norm", "mlp_norm", c.hidden, c);
+            c.require_tokens("normformer");
+            return gates_with_norms(
+                c,
+                [](const GateContext& at) {
+                  return NormSite{at.branch().kind + "_norm", at.branch().heads > 0 ? at.dim : at.branch().hidden};
+                },
+                [](const GateContext& at, const Layer& norm) -> std::unique_ptr<Gate> {
+                  if (at.branch().heads > 0) return std::make_unique<AttentionGate>(norm, at);
+                  return std::make_unique<MlpGate>(norm, at);
+                });
           }};
 }
 

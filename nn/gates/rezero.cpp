@@ -26,7 +26,7 @@ Method method(const char* name, Norm norm, const char* formula, const char* use)
               "would get a gradient. Issues of the authors' repository (majumderb/rezero) report NaN with embeddings "
               "drawn from N(0, 0.02), where the authors advise U(+-1/D), and a network of 32 layers in which the "
               "alphas of layers 20 and later stayed near 0.",
-          .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
+          .build = [](const GateContext& c) { return gates_from<AlphaGate>(c, 0.0); }};
 }
 
 }  // namespace
@@ -36,9 +36,9 @@ Method methods::rezero() {
                     "Networks without norms in the blocks, for one scalar per block. The authors report training "
                     "with 128 layers, and use no warm-up. Touvron et al. (CaiT) report that this form does not "
                     "converge with DeiT's recipe.");
-  m.build = [](const GateContext&) {
+  m.build = [](const GateContext& c) {
     BlockGates gates;
-    gates.attn = gates.mlp = &gates.add("gate", std::make_unique<AlphaGate>(0));
+    gates.gates.assign(static_cast<std::size_t>(c.junctions), &gates.add("gate", std::make_unique<AlphaGate>(0)));
     return gates;
   };
   return m;

@@ -21,7 +21,12 @@ class SandwichGate : public NormAfter {
 };
 
 BlockGates build(const GateContext& c, double last_factor) {
-  return gates_with_norms<SandwichGate, SandwichGate>(c, "norm1_out", "norm2_out", c.dim, last_factor);
+  return gates_with_norms(
+      c,
+      [](const GateContext& at) {
+        return NormSite{fmt::format("norm{}_out", at.junction + 1), at.dim};
+      },
+      [=](const GateContext&, const Layer& norm) { return std::make_unique<SandwichGate>(norm, last_factor); });
 }
 
 }  // namespace
@@ -40,7 +45,7 @@ Method methods::sandwich() {
           .pitfalls =
               "The factor of the last layers has no effect in the forward pass, because a norm follows. The exception "
               "is a tiny output, for which eps matters.",
-          .build = [](const GateContext& c) { return build(c, gpt2_factor(c.blocks)); }};
+          .build = [](const GateContext& c) { return build(c, gpt2_factor(c.count())); }};
 }
 
 Method methods::peri_ln() {

@@ -20,7 +20,8 @@ Method methods::scalar_gate(std::optional<double> init) {
       .constants = {{.name = "init",
                      .affects = Affects::start,
                      .meaning = "initial value of every a; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
-      .build = [](const GateContext& c) { return two_gates<AlphaGate>(c.constant("init", layerscale_init(c.blocks))); }}
+      .build =
+          [](const GateContext& c) { return gates_from<AlphaGate>(c, c.constant("init", layerscale_init(c.blocks))); }}
       .with({{"init", init}});
 }
 

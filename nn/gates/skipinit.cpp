@@ -22,7 +22,7 @@ Method methods::skipinit() {
           "CNNs and train 1,000 layers (quoted from a secondary text). At equal initial weights, the only difference "
           "from rezero_separate is the head with initial value 0, which `--recipe shared` leaves out.",
       .pitfalls = "Step 1 changes only the head, step 2 also the gates, step 3 also all other weights.",
-      .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
+      .build = [](const GateContext& c) { return gates_from<AlphaGate>(c, 0.0); }};
 }
 
 }  // namespace plumb::nn

@@ -25,7 +25,7 @@ class SubLnGate : public ScaleGate {
 
 }  // namespace
 
-double sub_ln_factor(std::int64_t blocks) { return std::sqrt(std::log(2.0 * static_cast<double>(blocks))); }
+double sub_ln_factor(std::int64_t branches) { return std::sqrt(std::log(static_cast<double>(branches))); }
 
 Method methods::sub_ln() {
   return {.name = "sub_ln",
@@ -41,8 +41,14 @@ Method methods::sub_ln() {
               "deepnorm (microsoft/torchscale, issue 14).",
           .pitfalls = "The factor grows with depth. For a single block, ln 2N < 1.",
           .build = [](const GateContext& c) {
-            return gates_with_norms<SubLnGate, SubLnGate>(c, "attn_norm", "mlp_norm", c.hidden,
-                                                          sub_ln_factor(c.blocks));
+            return gates_with_norms(
+                c,
+                [](const GateContext& at) {
+                  return NormSite{at.branch().kind + "_norm", at.branch().hidden};
+                },
+                [](const GateContext& at, const Layer& norm) {
+                  return std::make_unique<SubLnGate>(norm, sub_ln_factor(at.count()));
+                });
           }};
 }
 

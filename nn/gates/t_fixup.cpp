@@ -16,7 +16,7 @@ namespace {
 
 class TFixupGate : public ScaleGate {
  public:
-  explicit TFixupGate(const GateContext& c) : factor_(t_fixup_factor(c.blocks)) {}
+  explicit TFixupGate(const GateContext& c) : factor_(t_fixup_factor(c.count())) {}
   void init_branch(Branch& branch) override { branch.scale_value_path(factor_); }
 
  private:
@@ -42,7 +42,7 @@ Method method(const char* name, Norm norm, Recipe paper, Growth growth, const ch
 
 }  // namespace
 
-double t_fixup_factor(std::int64_t blocks) { return 0.67 * std::pow(static_cast<double>(blocks), -0.25); }
+double t_fixup_factor(std::int64_t branches) { return 0.67 * std::pow(static_cast<double>(branches) / 2, -0.25); }
 
 double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * static_cast<double>(blocks), -0.25); }
 

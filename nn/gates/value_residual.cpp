@@ -53,11 +53,12 @@ Method methods::value_residual() {
           .use = "All blocks can use the values of the first block, for two scalars per block.",
           .pitfalls = "The values of the first block stay in memory for the whole pass.",
           .build = [](const GateContext& c) {
-            BlockGates gates;
-            gates.attn = c.block == 0 ? static_cast<Gate*>(&gates.add("gate1", std::make_unique<FirstGate>()))
-                                      : &gates.add("gate1", std::make_unique<LaterGate>());
-            gates.mlp = &gates.add("gate2", std::make_unique<ScaleGate>());
-            return gates;
+            c.require_tokens("value_residual");
+            return gate_per_junction(c, [](const GateContext& at) -> std::unique_ptr<Gate> {
+              if (at.branch().kind != "attn") return std::make_unique<ScaleGate>();
+              if (at.block == 0) return std::make_unique<FirstGate>();
+              return std::make_unique<LaterGate>();
+            });
           }};
 }
 

@@ -57,8 +57,10 @@ void SelfAttention::scale_value_path(double factor) {
   proj_.scale_init(factor);
 }
 
-Tensor SelfAttention::forward(const Tensor& x) const {
-  return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), drops()), proj_drop_.get());
+BranchResult SelfAttention::forward(const BranchCall& call) const {
+  const ResultDType qkv_dtype = takes_bf16() ? ResultDType::product : ResultDType::weight;
+  const Tensor heads = attend(call.enter(qkv_, {.result = qkv_dtype}));
+  return call.leave(proj_, options_.drop_heads(heads, drops()), proj_drop_.get());
 }
 
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
@@ -82,6 +84,19 @@ Tensor SelfAttention::scores(const Tensor& qkv) const {
 }
 
 Tensor SelfAttention::probabilities(const Tensor& qkv) const { return softmax(scores(qkv)); }
+
+BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make) {
+  return {"attn", [options, make = std::move(make)](const BranchSite& site) -> std::unique_ptr<Branch> {
+            AttentionOptions o = options;
+            o.dim = site.dim;
+            o.init = site.init();
+            o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, site.block, site.blocks);
+            std::unique_ptr<SelfAttention> attention = make(o);
+            // q, k and v count as three matrices.
+            if (attention) attention->first().weight_init() = site.init(3);
+            return attention;
+          }};
+}
 
 Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
 

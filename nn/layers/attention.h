@@ -2,15 +2,23 @@
 #pragma once
 
 #include "autograd/ops.h"
-#include "nn/branch.h"
-#include "nn/drop_key.h"
+#include "nn/layers/branch.h"
+#include "nn/layers/drop_key.h"
 #include "nn/layers/dropout.h"
 
 namespace plumb::nn {
 
+// Options of DropHead in a network.
+struct DropHeadOptions {
+  double rate = 0;
+  // The number of training steps over which the rate falls to 0 and rises again (drop_head_rate()). With 0, the rate is
+  // constant.
+  std::int64_t steps = 0;
+};
+
 // Options of an attention layer.
 struct AttentionOptions {
-  std::int64_t dim, heads;
+  std::int64_t dim = 0, heads = 0;
   DropKey drop_key = {};  // DropKey with the rate of this layer
   KeyGrid grid = {};   // the grid of the patches, which are the last tokens; DropKey's structured shapes need the grid
   double dropout = 0;  // probability with which dropout sets an attention probability to 0
@@ -39,9 +47,12 @@ struct AttentionOptions {
 // dropout and DropHead are off in evaluation mode.
 class SelfAttention : public Branch {
  public:
-  const char* kind() const override { return "attn"; }
-  Linear& first() override { return qkv_; }
-  Linear& last() override { return proj_; }
+  // Returns the shape for residual methods.
+  BranchShape shape() const override {
+    return {.kind = "attn", .hidden = options_.dim, .heads = options_.heads, .weight_layers = 4};
+  }
+  // Returns qkv and proj.
+  std::vector<WeightLayer*> weight_layers() override { return {&qkv_, &proj_}; }
   void scale_value_path(double factor) override;
 
   // The options, with DropKey's rate converted by by_rate().
@@ -60,7 +71,8 @@ class SelfAttention : public Branch {
   // Messages about invalid options begin with `op`.
   SelfAttention(std::string type, const char* op, const AttentionOptions& options);
 
-  Tensor forward(const Tensor& x) const override;
+  // Computes the branch.
+  BranchResult forward(const BranchCall& call) const override;
   // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
   virtual Tensor attend(const Tensor& qkv) const = 0;
   // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
@@ -86,5 +98,15 @@ class Attention : public SelfAttention {
   Tensor attend(const Tensor& qkv) const override;
   bool takes_bf16() const override { return options().drop_head == 0; }
 };
+
+// Makes a self-attention layer.
+using AttentionFactory = std::function<std::unique_ptr<SelfAttention>(const AttentionOptions&)>;
+template <class A>
+std::unique_ptr<SelfAttention> make_attention(const AttentionOptions& options) {
+  return std::make_unique<A>(options);
+}
+// Returns the choice of self-attention for a junction, under the name "attn". The block sets dim and init, and the rate
+// of DropKey follows its schedule over the blocks.
+BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make = make_attention<Attention>);
 
 }  // namespace plumb::nn

@@ -11,6 +11,10 @@ namespace plumb::nn {
 // does not move running_mean and running_var again. The variance in running_var is the unbiased variance, divided by B
 // H W - 1. In evaluation, the layer uses running_mean and running_var. These rules are those of PyTorch.
 //
+// A training pass changes the running statistics, so only one thread at a time may train a model with batch norm: in
+// training, forward() throws Error while the graph of another thread's pass exists. In evaluation, any number of
+// threads may use the layer.
+//
 // running_mean [channels], with initial value 0, and running_var [channels], with initial value 1, are parameters of
 // Role::statistic, so that weight files contain both. Parameters of this role are always frozen; parameter_count()
 // includes their elements.
@@ -23,8 +27,10 @@ class BatchNorm2d : public Layer {
   Tensor forward(const Tensor& images) const override;
 
  private:
+  struct TrainingPass;  // the last training pass: its thread and its graph
   double eps_;
   Tensor weight_, bias_, running_mean_, running_var_;
+  const std::shared_ptr<TrainingPass> last_pass_;
 };
 
 }  // namespace plumb::nn

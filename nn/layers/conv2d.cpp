@@ -4,7 +4,7 @@
 
 namespace plumb::nn {
 
-Conv2d::Conv2d(const Conv2dOptions& o) : Layer("Conv2d"), options_(o) {
+Conv2d::Conv2d(const Conv2dOptions& o) : WeightLayer("Conv2d"), options_(o) {
   check(o.in > 0 && o.out > 0 && o.kernel > 0, "[conv2d] expected positive extents, got in {}, out {} and kernel {}",
         o.in, o.out, o.kernel);
   weight_ = parameter("weight", {o.out, o.in, o.kernel, o.kernel}, o.init, Role::weight);

@@ -1,7 +1,7 @@
 // A 2-d convolution as a layer.
 #pragma once
 
-#include "nn/module.h"
+#include "nn/layers/weight_layer.h"
 
 namespace plumb::nn {
 
@@ -16,14 +16,13 @@ struct Conv2dOptions {
 
 // Maps images [B, in, H, W] to [B, out, H', W'], H' = floor((H + 2 padding - kernel) / stride) + 1. Parameters: weight
 // [out, in, kernel, kernel], bias [out]. The constructor throws Error for extents below 1.
-class Conv2d : public Layer {
+class Conv2d : public WeightLayer {
  public:
   explicit Conv2d(const Conv2dOptions& options);
 
-  // The parameters, and the declared init of the weight. bias() is undefined if the layer has no bias.
+  // The parameters. bias() is undefined if the layer has no bias.
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
-  Init& weight_init() { return own("weight").init; }
 
  protected:
   Tensor forward(const Tensor& images) const override;

@@ -1,8 +1,8 @@
 // A fully connected layer.
 #pragma once
 
-#include "core/backend.h"
-#include "nn/module.h"
+#include "autograd/ops.h"
+#include "nn/layers/weight_layer.h"
 
 namespace plumb::nn {
 
@@ -16,27 +16,29 @@ struct LinearOptions {
   Role role = Role::weight;
 };
 
+// The neighbours of a Linear that the same op may compute. Each field is optional; `gelu` and `sum` exclude each other.
+struct LinearNeighbours {
+  const Layer* norm = nullptr;          // before the layer
+  std::optional<Gelu> gelu = {};        // after the layer
+  std::optional<ResidualSum> sum = {};  // after the layer
+  ResultDType result = ResultDType::weight;
+};
+
 // Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws
 // Error for extents below 1.
-class Linear : public Layer {
+class Linear : public WeightLayer {
  public:
   explicit Linear(const LinearOptions& options);
 
-  // The parameters, and the declared init of the weight. bias() is undefined if the layer has no bias. scale_init()
-  // multiplies the declared init of the weight by a factor.
+  // The parameters. bias() is undefined if the layer has no bias.
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
-  Init& weight_init() { return own("weight").init; }
-  void scale_init(double factor) { weight_init() = weight_init().scaled(factor); }
 
-  // The functions below compute the layer together with neighbouring operations. If no layer has hooks and the norm is
-  // a LayerNorm, the operations are fused into one op. Fused and separate ops give the same values; gradients differ by
-  // rounding. `bf16_result` states whether the result may be bf16, as for the ops in ops.h.
-  // after() returns (*this)(norm(x)), or (*this)(x) if norm is null. gelu_after() returns gelu(after(norm, x)).
-  Tensor after(const Layer* norm, const Tensor& x, bool bf16_result = false) const;
-  Tensor gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result = false) const;
-  // Returns gated_residual(skip, (*this)(x), gate, row_scale).
-  Tensor joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const;
+  using Layer::operator();
+  // Computes sum(gelu((*this)(norm(x)))) in one op if neither this layer nor the norm has hooks and the norm can be
+  // fused (Layer::fusible_norm()), and in separate ops otherwise. Both give the same values; gradients differ by
+  // rounding.
+  Tensor operator()(const Tensor& x, const LinearNeighbours& with) const;
 
  protected:
   Tensor forward(const Tensor& x) const override;

@@ -25,13 +25,22 @@ Mlp::Mlp(const MlpOptions& o)
   child("drop2", *(drop2_ = std::make_unique<Dropout>(o.drop)));
 }
 
+BranchChoice mlp(const MlpOptions& options) {
+  return {"mlp", [options](const BranchSite& site) {
+            MlpOptions o = options;
+            o.dim = site.dim;
+            o.init = site.init();
+            return std::make_unique<Mlp>(o);
+          }};
+}
+
 void Mlp::scale_value_path(double factor) {
   for (Linear* layer : {&fc1_, &fc2_}) layer->scale_init(factor);
 }
 
-Tensor Mlp::forward(const Tensor& x) const {
-  const Tensor h = enter_gelu(fc1_, x, gelu_);
-  return leave(fc2_, drop1_ ? (*drop1_)(h) : h, drop2_.get());
+BranchResult Mlp::forward(const BranchCall& call) const {
+  const Tensor h = call.enter(fc1_, {.gelu = gelu_, .result = ResultDType::product});
+  return call.leave(fc2_, drop1_ ? (*drop1_)(h) : h, drop2_.get());
 }
 
 }  // namespace plumb::nn

@@ -1,15 +1,14 @@
 // The MLP of a transformer block.
 #pragma once
 
-#include "core/backend.h"
-#include "nn/branch.h"
+#include "nn/layers/branch.h"
 #include "nn/layers/dropout.h"
 
 namespace plumb::nn {
 
 // Options of an Mlp.
 struct MlpOptions {
-  std::int64_t dim, hidden;
+  std::int64_t dim = 0, hidden = 0;
   Gelu gelu = Gelu::erf;
   Init init = Init::truncated_normal(0.02);  // the init of both weights
   double drop = 0;  // probability of dropout after the activation and after fc2, with the bounds of dropout()
@@ -24,18 +23,24 @@ class Mlp : public Branch {
  public:
   explicit Mlp(const MlpOptions& options);
 
-  const char* kind() const override { return "mlp"; }
-  Linear& first() override { return fc1_; }
-  Linear& last() override { return fc2_; }
+  // Returns the shape for residual methods.
+  BranchShape shape() const override {
+    return {.kind = "mlp", .hidden = fc1_.weight().dim(0), .weight_layers = 2, .activation = true};
+  }
+  // Returns fc1 and fc2.
+  std::vector<WeightLayer*> weight_layers() override { return {&fc1_, &fc2_}; }
   void scale_value_path(double factor) override;
 
  protected:
-  Tensor forward(const Tensor& x) const override;
+  BranchResult forward(const BranchCall& call) const override;
 
  private:
   Gelu gelu_;
   Linear fc1_, fc2_;
   std::unique_ptr<Dropout> drop1_, drop2_;  // null without dropout
 };
+
+// Returns the choice of an Mlp for a junction, under the name "mlp". The block sets dim and init.
+BranchChoice mlp(const MlpOptions& options);
 
 }  // namespace plumb::nn

@@ -11,8 +11,7 @@ namespace plumb::nn {
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(std::int64_t dim, double eps = 1e-6);
-  // Returns the parameters and eps, for ops that fuse the norm.
-  NormParameters own_parameters() const { return {weight_, bias_, eps_}; }
+  std::optional<NormParameters> fusible_norm() const override { return NormParameters{weight_, bias_, eps_}; }
 
  protected:
   Tensor forward(const Tensor& x) const override;

@@ -3,24 +3,31 @@
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
+namespace {
+
+AttentionOptions attention_of(const CaiTOptions& o) {
+  return {.heads = o.heads,
+          .drop_key = o.drop_key,
+          .grid = {o.image / o.patch, o.image / o.patch},
+          .dropout = o.attention_dropout,
+          .drop_head = o.drop_head.rate,
+          .drop_head_steps = o.drop_head.steps};
+}
+
+}  // namespace
 
 CaiT::CaiT(const CaiTOptions& o)
     : Classifier("CaiT"),
       options_(o),
       patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       stack_({.dim = o.dim,
-              .heads = o.heads,
-              .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
               .depth = o.depth,
               .gate = o.gate->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.gate,
+              .junctions = {self_attention(attention_of(o), o.attention),
+                            mlp({.hidden = mlp_hidden("cait", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
               .recipe = recipe_of(*o.gate, o.recipe),
-              .drop_key = o.drop_key,
-              .grid = {o.image / o.patch, o.image / o.patch},
-              .attention_dropout = o.attention_dropout,
-              .drop_head = o.drop_head,
-              .drop_path = o.drop_path,
-              .attention = o.attention}),
+              .drop_path = o.drop_path}),
       norm_(o.dim, o.norm_eps),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
   check(o.depth_token_only >= 1, "[cait] expected a depth_token_only of at least 1 block, got {}", o.depth_token_only);

@@ -1,7 +1,7 @@
 // CaiT, a vision transformer with class attention (Touvron et al. 2021, Going deeper with image transformers).
 #pragma once
 
-#include "nn/layers/class_attention.h"
+#include "nn/blocks/class_attention_block.h"
 #include "nn/layers/patch_embed.h"
 #include "nn/layers/talking_heads.h"
 #include "nn/models/classifier.h"

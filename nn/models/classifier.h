@@ -1,7 +1,7 @@
 // The common base class of image classifiers.
 #pragma once
 
-#include "nn/stack.h"
+#include "nn/blocks/stack.h"
 
 namespace plumb::nn {
 

@@ -1,21 +1,29 @@
 #include "nn/models/vit.h"
 
 namespace plumb::nn {
+namespace {
+
+AttentionOptions attention_of(const ViTOptions& o) {
+  return {.heads = o.heads,
+          .drop_key = o.drop_key,
+          .grid = {o.image / o.patch, o.image / o.patch},
+          .dropout = o.attention_dropout,
+          .drop_head = o.drop_head.rate,
+          .drop_head_steps = o.drop_head.steps};
+}
+
+}  // namespace
+
 ViT::ViT(const ViTOptions& o)
     : Classifier("ViT"),
       options_(o),
       patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       stack_({.dim = o.dim,
-              .heads = o.heads,
-              .hidden = mlp_hidden("vit", o.mlp_ratio, o.dim),
               .depth = o.depth,
               .gate = o.gate,
+              .junctions = {self_attention(attention_of(o)), mlp({.hidden = mlp_hidden("vit", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
               .recipe = recipe_of(*o.gate, o.recipe),
-              .drop_key = o.drop_key,
-              .grid = {o.image / o.patch, o.image / o.patch},
-              .attention_dropout = o.attention_dropout,
-              .drop_head = o.drop_head,
               .drop_path = o.drop_path,
               .final_norm = true}),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {

@@ -59,12 +59,22 @@ void Ema::update() {
   const auto t = static_cast<double>(updates_++);
   const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
   std::vector<EmaUpdate> all;
+  const auto flush = [&] {
+    if (!all.empty()) kernels(all.front().average).ema(1 - decay, std::exchange(all, {}));
+  };
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    all.push_back({parameters_[i].value.array(), averages_[i]});
-    const bool last = i + 1 == averages_.size() || averages_[i + 1].dtype() != averages_[i].dtype() ||
-                      averages_[i + 1].device() != averages_[i].device();
-    if (last) kernels(averages_[i]).ema(1 - decay, std::exchange(all, {}));
+    const Array& weight = parameters_[i].value.array();
+    Array& average = averages_[i];
+    if (parameters_[i].role == Role::counter) {
+      copy_into(weight, average);
+      continue;
+    }
+    const bool same_kind = all.empty() || (all.front().average.dtype() == average.dtype() &&
+                                           all.front().average.device() == average.device());
+    if (!same_kind) flush();
+    all.push_back({weight, Out(average)});
   }
+  flush();
 }
 
 void Ema::swap() {

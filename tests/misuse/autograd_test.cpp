@@ -184,8 +184,8 @@ TEST_CASE("misuse: an undefined tensor as an operand of any op names the op") {
   refused("matmul", [&] { return matmul(x, none); });
   refused("linear", [&] { return linear(none, x); });
   refused("linear", [&] { return linear(x, none); });
-  refused("norm_linear", [&] { return norm_linear(x, {}, x); });
-  refused("linear_residual", [&] { return linear_residual(none, x, ones({3, 3})); });
+  refused("linear", [&] { return linear(x, x, {}, {.norm = {.weight = ones({3})}}); });
+  refused("linear", [&] { return linear(x, ones({3, 3}), {}, {.sum = ResidualSum{none}}); });
   refused("conv2d", [&] { return conv2d(none, ones({1, 1, 1, 1})); });
   refused("batch_norm2d", [&] { return batch_statistics(none).mean; });
   refused("batch_norm2d", [&] { return batch_norm2d(none, {row, row}, row, row, 1e-5); });

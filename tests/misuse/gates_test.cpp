@@ -16,7 +16,8 @@ struct Plain : nn::Gate {
 };
 
 nn::Stack stack_of(const nn::GateChoice& gate) {
-  return nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = gate});
+  return nn::Stack(
+      {.dim = 8, .depth = 1, .gate = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
 }
 
 template <class G>
@@ -29,7 +30,7 @@ template <class G>
 Tensor pass(nn::Norm norm = nn::Norm::pre) {
   nn::Method m = method<G>();
   m.norm = norm;
-  nn::Stack stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = m});
+  nn::Stack stack({.dim = 8, .depth = 1, .gate = m, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
   nn::initialize(stack, 0);
   return stack(random_normal({2, 5, 8}, 0, "x"));
 }
@@ -148,19 +149,19 @@ TEST_CASE("misuse: a parameter that is registered twice or has a dot in its name
 TEST_CASE("misuse: a method whose gates are not passed on") {
   static Plain outside;
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine", .build = [](const nn::GateContext&) { return nn::BlockGates{}; }}),
-                "to build a gate for each branch, got null");
+                "to build a gate for each of 2 branches, got 0");
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
                                         [](const nn::GateContext&) {
                                           nn::BlockGates gates;
-                                          gates.attn = gates.mlp = &outside;
+                                          gates.gates = {&outside, &outside};
                                           return gates;
                                         }}),
                 "to list its gates in BlockGates::modules");
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
-                                        [](const nn::GateContext&) {
-                                          nn::BlockGates gates = nn::two_gates<Plain>();
+                                        [](const nn::GateContext& c) {
+                                          nn::BlockGates gates = nn::gate_per_branch<Plain>(c);
                                           gates.modules.emplace_back("none", nullptr);
                                           return gates;
                                         }}),
@@ -168,9 +169,7 @@ TEST_CASE("misuse: a method whose gates are not passed on") {
 }
 TEST_CASE("misuse: a method without a norm in a block with a norm") {
   nn::Method none = method<Plain>(), null = method<Plain>();
-  none.norm_layer = nullptr;
   null.norm_layer = [](std::int64_t, double) { return std::unique_ptr<nn::Layer>(); };
-  CHECK_REFUSED(stack_of(none), "to have a norm_layer, got none");
   CHECK_REFUSED(stack_of(null), "norm_layer of method \"mine\" to make a layer, got null");
 }
 TEST_CASE("misuse: constants of methods out of range") {
@@ -219,10 +218,12 @@ TEST_CASE("misuse: a gate of zeros with a last layer of zeros") {
   CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient. Start the gate at another value");
 }
 TEST_CASE("misuse: stacks with sizes that do not fit") {
-  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}),
+  CHECK_REFUSED(nn::Stack({.dim = 8, .depth = 1, .junctions = nn::transformer_block({.heads = 3}, {.hidden = 32})}),
                 "a width that is a multiple of the heads, got dim 8 and 3 heads");
-  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 0, .hidden = 32, .depth = 1}), "got dim 8 and 0 heads");
-  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 0}), "expected a depth of at least 1, got 0");
+  CHECK_REFUSED(nn::Stack({.dim = 8, .depth = 1, .junctions = nn::transformer_block({.heads = 0}, {.hidden = 32})}),
+                "got dim 8 and 0 heads");
+  CHECK_REFUSED(nn::Stack({.dim = 8, .depth = 0, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})}),
+                "expected a depth of at least 1, got 0");
   CHECK_REFUSED(nn::ViT({.image = 32, .patch = 5}), "5");
 }
 TEST_CASE("misuse: weights of another method or another width or none") {

@@ -136,12 +136,11 @@ TEST_CASE("misuse: an op on an undefined tensor") {
       {"matmul", [](const Tensor& x) { return matmul(matrix, x); }},
       {"linear", [](const Tensor& x) { return linear(x, matrix); }},
       {"linear", [](const Tensor& x) { return linear(matrix, x); }},
-      {"linear_gelu", [](const Tensor& x) { return linear_gelu(matrix, x, {}); }},
-      {"norm_linear",
+      {"linear",
        [](const Tensor& x) {
-         return norm_linear(matrix, {x, x, 1e-6}, matrix);
+         return linear(matrix, matrix, {}, {.norm = {x, ones({3}), 1e-6}});
        }},
-      {"linear_residual", [](const Tensor& x) { return linear_residual(x, matrix, matrix); }},
+      {"linear", [](const Tensor& x) { return linear(matrix, matrix, {}, {.sum = ResidualSum{x}}); }},
       {"conv2d",
        [](const Tensor& x) {
          return conv2d(x, ones({1, 1, 1, 1}));

@@ -90,12 +90,12 @@ TEST_CASE("a trial in bf16 keeps the stream and the gradients and the logits in 
   std::vector<Handle> handles;
   int seen = 0;
   for (const auto& block : m.vit.stack().blocks())
-    handles.push_back(block->observe([&](const nn::Junction& j) {
+    handles.push_back(block->observe([&](const nn::JunctionPass& j) {
       ++seen;
-      CHECK(j.stream.dtype() == DType::f32);
+      CHECK(j.before.x.dtype() == DType::f32);
       CHECK(j.branch_value.dtype() == DType::f32);
       CHECK(j.output.dtype() == DType::f32);
-      CHECK(j.output.values() != j.stream.values());  // a contribution of 1e-6 times the branch is not lost
+      CHECK(j.output.values() != j.before.x.values());  // a contribution of 1e-6 times the branch is not lost
     }));
   const Gradients g = m.step();
   CHECK(seen == 6);
@@ -111,13 +111,13 @@ TEST_CASE("observers and hooks change no bit of a model's gradients") {
     const Gradients alone = m.step();
     std::vector<Handle> handles;
     for (const auto& block : m.vit.stack().blocks()) {
-      handles.push_back(block->observe([](const nn::Junction&) {}));
+      handles.push_back(block->observe([](const nn::JunctionPass&) {}));
       if (precision == Precision::bf16)
         continue;  // a hooked layer returns f32, so the derivative of GELU is not rounded
-      handles.push_back(
-          block->attn().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
-      handles.push_back(
-          block->mlp().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
+      handles.push_back(block->branch("attn").first().on_forward(
+          [](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
+      handles.push_back(block->branch("mlp").first().on_forward(
+          [](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
     }
     INFO(name(precision));
     CHECK(same_bits(m.step(), alone));
@@ -130,7 +130,7 @@ TEST_CASE("an observer changes neither the output of a block nor the number of c
     nn::Block& block = *m.vit.stack().blocks()[0];
     const Tensor x = random_normal({2, 17, 48}, 0, "x");
     int calls = 0;
-    const Handle hook = block.mlp().last().on_forward([&](const nn::Layer&, const Tensor&, const Tensor& y) {
+    const Handle hook = block.branch("mlp").last().on_forward([&](const nn::Layer&, const Tensor&, const Tensor& y) {
       ++calls;
       return y * 2;
     });
@@ -141,33 +141,12 @@ TEST_CASE("an observer changes neither the output of a block nor the number of c
     const std::vector<double> alone = run();
     CHECK(calls == 1);
     std::vector<double> seen;
-    const Handle observer = block.observe([&](const nn::Junction& j) { seen = j.branch_value.values(); });
+    const Handle observer = block.observe([&](const nn::JunctionPass& j) { seen = j.branch_value.values(); });
     INFO(gate);
     CHECK(run() == alone);
     CHECK(calls == 2);
     CHECK(seen.size() == alone.size());
   }
-}
-
-TEST_CASE("a custom branch that forgets its norm or its residual sum gets an error") {
-  struct Forgetful : nn::Branch {
-    Forgetful(bool enters) : Branch("Forgetful"), enters_(enters), a_({.in = 8, .out = 8}), b_({.in = 8, .out = 8}) {
-      child("a", a_), child("b", b_);
-      nn::initialize(*this, 0);
-    }
-    const char* kind() const override { return "attn"; }
-    nn::Linear& first() override { return a_; }
-    nn::Linear& last() override { return b_; }
-    void scale_value_path(double) override {}
-    Tensor forward(const Tensor& x) const override { return enters_ ? b_(enter(a_, x)) : leave(b_, a_(x)); }
-    bool enters_;
-    nn::Linear a_, b_;
-  };
-  const Tensor x = random_normal({2, 3, 8}, 0, "x");
-  CHECK_THAT(test::error_of([&] { Forgetful(true)(x, {}); }),
-             test::contains("[branch] expected forward() of Forgetful to begin with enter() and to end with leave(), "
-                            "which add norm and residual sum, got one without leave()"));
-  CHECK_THAT(test::error_of([&] { Forgetful(false)(x, {}); }), test::contains("without enter()"));
 }
 
 TEST_CASE("a checkpoint is computed again in the precision of its forward pass") {
@@ -197,8 +176,8 @@ TEST_CASE("second derivatives exist in bf16 and are close to those of f32") {
     const PrecisionScope scope(precision);
     const Tensor x = variable(random_normal({2, 5, 12}, 0, "x")), w = variable(random_normal({36, 12}, 0, "w")),
                  o = variable(random_normal({12, 12}, 0, "o"));
-    const Tensor heads = attention_qkv(linear(x, w * 0.3, {}, true), 3);
-    const Tensor y = sum(pow(linear_residual(x, heads, o * 0.3), 2));
+    const Tensor heads = attention_qkv(linear(x, w * 0.3, {}, {.result = ResultDType::product}), 3);
+    const Tensor y = sum(pow(linear(heads, o * 0.3, {}, {.sum = ResidualSum{x}}), 2));
     const Tensor g = grad(y, w, {.create_graph = true});
     return grad(sum(g * g), w).values();
   };

@@ -137,17 +137,13 @@ TEST_CASE(
   const Tensor x = random_normal({2, 5, 12}, 1, "x");
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
-    nn::StackOptions o{.dim = 12,
-                       .heads = 3,
-                       .hidden = 24,
-                       .depth = 2,
-                       .gate = gate,
-                       .drop_key = {.rate = 0.3},
-                       .attention_dropout = 0.2};
+    const nn::AttentionOptions attention{.heads = 3, .drop_key = {.rate = 0.3}, .dropout = 0.2};
+    nn::StackOptions o{
+        .dim = 12, .depth = 2, .gate = gate, .junctions = nn::transformer_block(attention, {.hidden = 24})};
     nn::Stack plain(o);
-    o.attention = [](const nn::AttentionOptions& a) {
+    o.junctions[0] = nn::self_attention(attention, [](const nn::AttentionOptions& a) {
       return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
-    };
+    });
     nn::Stack talking(o);
     initialize(plain, 7);
     initialize(talking, 7);
@@ -369,9 +365,8 @@ TEST_CASE("dropout acts inside an MLP, after it and after attention, also within
     // With a residual sum in the branch, the result is the same as with a separate sum, because no op is fused across
     // the dropout.
     Tensor gate = tensor({0.5}, {1});
-    const nn::ResidualAdd add{.skip = x, .gate = gate, .row_scale = {}, .path = {}};
-    const nn::BranchCall call{.add = &add};
-    CHECK(relative_error(static_cast<const nn::Branch&>(dropping)(x, call), x + gate * dropping(x)) < 1e-14);
+    const nn::BranchContext summed{.sum = ResidualSum{.skip = x, .gate = gate}};
+    CHECK(relative_error(static_cast<const nn::Branch&>(dropping)(x, summed), x + gate * dropping(x)) < 1e-14);
   }
   dropping.eval();
   CHECK(dropping(x).values() == plain(x).values());

@@ -1,14 +1,14 @@
 // Tests of DropKey: the expected and the actual drops.
-#include "nn/drop_key.h"
+#include "nn/layers/drop_key.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "autograd/autograd.h"
 #include "core/random.h"
+#include "nn/blocks/stack.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/talking_heads.h"
-#include "nn/stack.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -255,23 +255,18 @@ TEST_CASE("matched by share, all shapes are expected to drop the same number of 
 
 TEST_CASE("all drops in attention can be switched off for the last part of training") {
   for (const bool talking : {false, true}) {
-    nn::StackOptions o{.dim = 12,
-                       .heads = 3,
-                       .hidden = 24,
-                       .depth = 2,
-                       .gate = "pre",
-                       .drop_key = {.rate = 0.5},
-                       .attention_dropout = 0.2,
-                       .drop_head = {.rate = 0.3}};
-    if (talking) o.attention = nn::make_attention<nn::TalkingHeadsAttention>;
-    nn::Stack stack(o);
+    const nn::AttentionOptions o{.heads = 3, .drop_key = {.rate = 0.5}, .dropout = 0.2, .drop_head = 0.3};
+    const nn::AttentionFactory make =
+        talking ? nn::make_attention<nn::TalkingHeadsAttention> : nn::make_attention<nn::Attention>;
+    nn::Stack stack(
+        {.dim = 12, .depth = 2, .gate = "pre", .junctions = {nn::self_attention(o, make), nn::mlp({.hidden = 24})}});
     initialize(stack, 1);
     const RandomScope random({.seed = 2, .step = 9});
     const Tensor x = random_normal({4, 9, 12}, 3, "x");
     const auto dropped = stack(x).values();
     stack.drop_in_attention(false);
     const auto off = stack(x).values();
-    auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0]->attn());
+    auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0]->branch("attn"));
     CHECK(attention.drop_key_statistics(4, 9).drop_ratio == 0);
     stack.eval();
     CHECK(stack(x).values() == off);

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "autograd/node.h"
+#include "nn/blocks/stack.h"
 #include "nn/gate_check.h"
-#include "nn/stack.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
@@ -193,6 +193,41 @@ struct NotANumber : Sound {
   }
 };
 
+// Reads the step of the RandomScope, which is 0 in evaluation.
+struct StepOfTraining : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + (Sound::combine(skip, branch) - skip) * (1 + 0.1 * random_state().step);
+  }
+};
+
+struct HugeLater : Sound {
+  explicit HugeLater(const nn::GateContext& c) : step(c.training_step()) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return step() > 0 ? skip * 1e30 : Sound::combine(skip, branch);
+  }
+  nn::TrainingStep step;
+};
+
+struct FollowsStep : Sound {
+  explicit FollowsStep(const nn::GateContext& c) : step(c.training_step()) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + (Sound::combine(skip, branch) - skip) * (1 + 0.1 * static_cast<double>(step()));
+  }
+  nn::TrainingStep step;
+};
+
+// Counts its training passes in a statistic.
+struct Counting : Sound {
+  Tensor count = parameter("count", {1}, nn::Init::constant(0), Role::statistic);
+  Tensor read(const nn::Stream& s) const override {
+    if (training() && std::string_view(current_phase()) == "forward") set(count, count.detach() + 1.0);
+    return s.x;
+  }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + (Sound::combine(skip, branch) - skip) * (1 + 0.1 * count.detach());
+  }
+};
+
 struct Dead : nn::Gate {
   Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
@@ -206,7 +241,7 @@ TEST_CASE("every method of the table passes check_gate()") {
     const nn::GateReport report = nn::check_gate(name);
     INFO(report.text());
     CHECK(report.passed());
-    CHECK(report.rules.size() == 17);
+    CHECK(report.rules.size() == 18);
   }
 }
 
@@ -231,10 +266,8 @@ TEST_CASE("check_gate() finds each broken rule and only that one") {
   nn::Method hidden = method_of<Sound>();
   const auto kept = std::make_shared<Tensor>();
   hidden.build = [kept](const nn::GateContext& c) {
-    nn::BlockGates gates;
-    gates.attn = &gates.add("gate1", std::make_unique<OutOfSight>(kept, c, true));
-    gates.mlp = &gates.add("gate2", std::make_unique<OutOfSight>(kept, c, false));
-    return gates;
+    return nn::gate_per_junction(
+        c, [&](const nn::GateContext& at) { return std::make_unique<OutOfSight>(kept, at, at.junction == 0); });
   };
   CHECK(broken_rules(hidden) == Broken{"checkpoint"});
   *kept = Tensor();
@@ -244,6 +277,11 @@ TEST_CASE("check_gate() finds each broken rule and only that one") {
   CHECK(broken_rules(method_of<DeviceDependent>()) == Broken{"devices and dtypes"});
   CHECK(broken_rules(method_of<Forgetful>()) == Broken{"save and load"});
   CHECK(broken_rules(method_of<Exploding>()) == Broken{"depth"});
+  CHECK(broken_rules(method_of<StepOfTraining>()) == Broken{"steps"});
+  CHECK(broken_rules(method_of<FollowsStep>()) == Broken{});
+  CHECK(broken_rules(method_of<Counting>()) == Broken{});
+  const std::vector<std::string> huge_breaks = broken_rules(method_of<HugeLater>());
+  CHECK(std::ranges::find(huge_breaks, "steps") != huge_breaks.end());
   CHECK(broken_rules(method_of<Dead>()) == Broken{"builds"});
   nn::Method nameless = method_of<Sound>();
   nameless.formula.clear();
@@ -260,6 +298,19 @@ std::string detail_of(const nn::GateChoice& method, const std::string& rule) {
 }
 
 }  // namespace
+
+TEST_CASE("check_gate() checks the training steps that the caller names") {
+  const auto steps_passed = [](const nn::GateChoice& method, const nn::CheckGateOptions& options) {
+    for (const nn::RuleResult& r : nn::check_gate(method, options).rules)
+      if (r.rule == "steps") return r.passed;
+    return false;
+  };
+  CHECK(steps_passed(method_of<StepOfTraining>(), {.steps = {0}}));
+  CHECK_FALSE(steps_passed(method_of<StepOfTraining>(), {.steps = {0, 3}}));
+  CHECK_THAT(detail_of(method_of<StepOfTraining>(), "steps"),
+             contains("after step 10, evaluation differs from training") && contains("GateContext::training_step()"));
+  CHECK_THAT(error_of([] { nn::check_gate("pre", {.steps = {}}); }), contains("expected at least one training step"));
+}
 
 TEST_CASE("check_gate() says what to do and reports one mistake once") {
   CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"),
@@ -281,11 +332,16 @@ TEST_CASE("check_gate() says what to do and reports one mistake once") {
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
   CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") &&
-                                contains("(13 later rules fail with the same error"));
+                                contains("(14 later rules fail with the same error"));
 }
 
 TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, with the reason") {
-  CHECK_THAT(error_of([] { nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = method_of<Dead>()}); }),
+  CHECK_THAT(error_of([] {
+               nn::Stack({.dim = 8,
+                          .depth = 1,
+                          .gate = method_of<Dead>(),
+                          .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
+             }),
              contains("(Block.attn.proj)") && contains("neither would ever get a gradient"));
 }
 

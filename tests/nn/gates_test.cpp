@@ -45,15 +45,14 @@ struct Highway : nn::Gate {
   explicit Highway(const nn::GateContext& c)
       : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.3), Role::gate)),
         b(parameter("b", {c.dim}, nn::Init::constant(-1), Role::gate)) {}
-  Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    return skip + values(skip) * (branch - skip);
-  }
+  Tensor t(const Tensor& x) const { return 0.5 + 0.5 * tanh(0.5 * linear(x, w, b)); }
+  Tensor values(const nn::Stream& before) const override { return t(before.x); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + t(skip) * (branch - skip); }
   Tensor w, b;
 };
 
 // Collects every junction of one forward pass.
-void each_junction(nn::ViT& model, const Tensor& images, const std::function<void(const nn::Junction&)>& look) {
+void each_junction(nn::ViT& model, const Tensor& images, const std::function<void(const nn::JunctionPass&)>& look) {
   std::vector<Handle> watch;
   for (const auto& block : model.stack().blocks()) watch.push_back(block->observe(look));
   model(images);
@@ -76,17 +75,17 @@ TEST_CASE("a gate's added term is its junction minus the part of the stream that
     nn::ViT model = make_vit(name);
     shake(model);
     int junctions = 0;
-    each_junction(model, images, [&](const nn::Junction& j) {
+    each_junction(model, images, [&](const nn::JunctionPass& j) {
       ++junctions;
       const Tensor zero = zeros_like(j.branch_value);
       // All built-in gates are affine functions of the stream, so the kept part is the linear part.
-      const Tensor kept = j.gate.combine(j.stream, zero) - j.gate.combine(zeros_like(j.stream), zero);
-      CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) <
-            1e-12);
+      const Tensor kept = j.gate.combine(j.before.x, zero) - j.gate.combine(zeros_like(j.before.x), zero);
+      CHECK(relative_error(j.gate.added(j.before.x, j.branch_value),
+                           j.gate.combine(j.before.x, j.branch_value) - kept) < 1e-12);
       const Tensor none = zeros({3}), once = ones({3});
-      CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, once),
-                           j.gate.combine(j.stream, j.branch_value)) < 1e-12);
-      CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, none), kept) < 1e-12);
+      CHECK(relative_error(j.gate.combine_scaled(j.before.x, j.branch_value, once),
+                           j.gate.combine(j.before.x, j.branch_value)) < 1e-12);
+      CHECK(relative_error(j.gate.combine_scaled(j.before.x, j.branch_value, none), kept) < 1e-12);
     });
     CHECK(junctions == 4);
   }
@@ -102,8 +101,8 @@ TEST_CASE("a tiny added term is not lost in the rounding of the stream") {
                  .depth = 1,
                  .heads = 3,
                  .gate = nn::methods::layerscale(1e-12)});
-  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::Junction& j) {
-    CHECK(relative_error(j.gate.added(j.stream, j.branch_value) * 1e12, j.branch_value) < 1e-5);
+  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::JunctionPass& j) {
+    CHECK(relative_error(j.gate.added(j.before.x, j.branch_value) * 1e12, j.branch_value) < 1e-5);
   });
 }
 
@@ -119,18 +118,18 @@ TEST_CASE("a gate that reads the stream reports its added term and its factors a
                  .heads = 3,
                  .gate = nn::Method{.build = nn::gate_per_branch<Highway>}});
   shake(model);
-  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::Junction& j) {
+  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::JunctionPass& j) {
     const auto& gate = dynamic_cast<const Highway&>(j.gate);
-    const Tensor t = 1 / (1 + exp(-(linear(j.stream, gate.w, gate.b))));
-    CHECK(relative_error(gate.values(j.stream), t) < 1e-12);
-    CHECK(relative_error(gate.added(j.stream, j.branch_value), t * j.branch_value - t * j.stream) < 1e-12);
-    CHECK(gate.combine_scaled(j.stream, j.branch_value, zeros({3})).values() == j.stream.values());
-    CHECK(relative_error(j.joined, (1 - t) * j.stream + t * j.branch_value) < 1e-12);
+    const Tensor t = 1 / (1 + exp(-(linear(j.before.x, gate.w, gate.b))));
+    CHECK(relative_error(gate.values(j.before), t) < 1e-12);
+    CHECK(relative_error(gate.added(j.before.x, j.branch_value), t * j.branch_value - t * j.before.x) < 1e-12);
+    CHECK(gate.combine_scaled(j.before.x, j.branch_value, zeros({3})).values() == j.before.x.values());
+    CHECK(relative_error(j.joined, (1 - t) * j.before.x + t * j.branch_value) < 1e-12);
     // If a gate does not override values(), vectors count as factors and a matrix does not.
-    CHECK_FALSE(gate.Gate::values(j.stream).defined());
+    CHECK_FALSE(gate.Gate::values(j.before).defined());
   });
-  CHECK(nn::AlphaGate(0.25).values(ones({1, 1, 12})).values() == std::vector<double>{0.25});
-  CHECK_FALSE(nn::ScaleGate().values(ones({1, 1, 12})).defined());
+  CHECK(nn::AlphaGate(0.25).values({ones({1, 1, 12})}).values() == std::vector<double>{0.25});
+  CHECK_FALSE(nn::ScaleGate().values({ones({1, 1, 12})}).defined());
 }
 
 TEST_CASE("a gate that multiplies the stream is not rejected as a gate of 0") {
@@ -138,14 +137,18 @@ TEST_CASE("a gate that multiplies the stream is not rejected as a gate of 0") {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip * (1 + branch); }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
-  CHECK_NOTHROW(nn::Stack(
-      {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>}}));
+  CHECK_NOTHROW(nn::Stack({.dim = 8,
+                           .depth = 1,
+                           .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>},
+                           .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})}));
   struct Tiny : nn::Gate {  // the added term is lost to rounding in a stream of ones, but the branch gets a gradient
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e-12 * branch; }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
-  CHECK_NOTHROW(nn::Stack(
-      {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Tiny>}}));
+  CHECK_NOTHROW(nn::Stack({.dim = 8,
+                           .depth = 1,
+                           .gate = nn::Method{.build = nn::gate_per_branch<Tiny>},
+                           .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})}));
 }
 
 TEST_CASE("the claims of a method about a fresh network hold") {
@@ -240,7 +243,9 @@ TEST_CASE("each rule of Fixup can be left out and nothing else changes") {
 }
 
 TEST_CASE("Fixup's parts follow from its constants and fixup_ln always has all parts") {
-  nn::GateContext c{.dim = 8, .heads = 2, .hidden = 32, .block = 0, .blocks = 2};
+  nn::GateContext c{nn::JunctionPlace{.dim = 8, .blocks = 2, .junctions = 2}};
+  c.branches = {{.kind = "attn", .hidden = 8, .heads = 2, .weight_layers = 4},
+                {.kind = "mlp", .hidden = 32, .activation = true}};
   CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
              contains("got \"zero_last\"; declare it in Method::constants"));
   c.constants = {{"shifts", 0}, {"scales", 0}};
@@ -263,8 +268,8 @@ TEST_CASE("with a class token that joins late, the blocks before it see only pat
     std::vector<std::int64_t> tokens;
     std::vector<Handle> handles;
     for (const auto& block : model.blocks())
-      handles.push_back(block->observe([&](const nn::Junction& j) {
-        if (std::string(j.branch.kind()) == "attn") tokens.push_back(j.stream.dim(1));
+      handles.push_back(block->observe([&](const nn::JunctionPass& j) {
+        if (std::string(j.branch.kind()) == "attn") tokens.push_back(j.before.x.dim(1));
       }));
     const Gradients g = backward(sum(model(random_normal({3, 1, 16, 16}, 1, "images"))));
     for (std::int64_t b = 0; b < 3; ++b) CHECK(tokens.at(static_cast<std::size_t>(b)) == (b < joins ? 4 : 5));

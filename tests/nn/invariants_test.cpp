@@ -19,8 +19,12 @@ constexpr std::int64_t dim = 8;
 Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
 
 std::unique_ptr<nn::Stack> make_stack(const nn::GateChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
-  auto stack = std::make_unique<nn::Stack>(nn::StackOptions{
-      .dim = dim, .heads = 2, .hidden = 4 * dim, .depth = depth, .gate = gate, .final_norm = final_norm});
+  auto stack = std::make_unique<nn::Stack>(
+      nn::StackOptions{.dim = dim,
+                       .depth = depth,
+                       .gate = gate,
+                       .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4 * dim}),
+                       .final_norm = final_norm});
   nn::initialize(*stack, 0);
   return stack;
 }
@@ -158,10 +162,10 @@ TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates 
     double largest = 0;
     const Tensor x = stream();
     std::vector<Handle> watch;
-    watch.push_back(stack->blocks()[0]->observe([&](const nn::Junction& j) {
+    watch.push_back(stack->blocks()[0]->observe([&](const nn::JunctionPass& j) {
       if (std::string(j.branch.kind()) == "attn")
-        largest =
-            mean((j.output - j.stream) * (j.output - j.stream)).item() / mean(j.branch_value * j.branch_value).item();
+        largest = mean((j.output - j.before.x) * (j.output - j.before.x)).item() /
+                  mean(j.branch_value * j.branch_value).item();
     }));
     stack->run(x);
     return std::sqrt(largest);
@@ -178,8 +182,8 @@ TEST_CASE("LayerScale's added term is linear in eps") {
     shake_weights(*s);
     const Tensor x = stream();
     Tensor first;
-    const Handle watch = s->blocks()[0]->observe([&](const nn::Junction& j) {
-      if (!first.defined()) first = j.output - j.stream;
+    const Handle watch = s->blocks()[0]->observe([&](const nn::JunctionPass& j) {
+      if (!first.defined()) first = j.output - j.before.x;
     });
     s->run(x);
     return first;
@@ -196,8 +200,8 @@ TEST_CASE("the branch of Peri-LN does not depend on the size of its weights and 
     for (const nn::Parameter& p : s->parameters())
       if (p.name.ends_with("attn.proj.weight")) copy_into((p.value.detach() * scale).array(), p.value.array());
     Tensor first;
-    const Handle watch = s->blocks()[0]->observe([&](const nn::Junction& j) {
-      if (!first.defined()) first = j.output - j.stream;
+    const Handle watch = s->blocks()[0]->observe([&](const nn::JunctionPass& j) {
+      if (!first.defined()) first = j.output - j.before.x;
     });
     s->run(stream());
     return first;
@@ -224,9 +228,9 @@ TEST_CASE("in Admin's profile, omega grows with the measured variances, in order
   std::size_t i = 0;
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const nn::Junction& j) {
+    watch.push_back(block->observe([&](const nn::JunctionPass& j) {
       CHECK(omega[i] == Approx(expected));
-      expected = std::sqrt(omega[i] * omega[i] * variance(j.stream) + variance(j.branch_value));
+      expected = std::sqrt(omega[i] * omega[i] * variance(j.before.x) + variance(j.branch_value));
       ++i;
     }));
   stack->run(stream());
@@ -241,8 +245,8 @@ TEST_CASE("after the first batch, every channel of ActNorm's added term has mean
   int seen = 0;
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const nn::Junction& j) {
-      const Tensor rows = reshape(j.output - j.stream, {10, dim});
+    watch.push_back(block->observe([&](const nn::JunctionPass& j) {
+      const Tensor rows = reshape(j.output - j.before.x, {10, dim});
       for (double m : mean(rows, {0}).values()) CHECK(std::abs(m) < 1e-9);
       for (double v : mean(rows * rows, {0}).values()) CHECK(v == Approx(1).epsilon(1e-6));
       ++seen;
@@ -323,7 +327,7 @@ TEST_CASE("audit_init finds tensors that do not start as declared") {
              contains("got 1 that differ") &&
                  contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
   // Changes the declaration after initialize().
-  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();
+  stack->blocks()[0]->branch("mlp").first().weight_init() = nn::Init::xavier_uniform();
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 2 that differ") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
 }
@@ -348,12 +352,12 @@ TEST_CASE("calibrate restores every module's mode and observers are not called")
   const auto stack = make_stack("act_norm");
   stack->blocks()[1]->eval();
   int seen = 0;
-  const Handle watch = stack->blocks()[0]->observe([&](const nn::Junction&) { ++seen; });
+  const Handle watch = stack->blocks()[0]->observe([&](const nn::JunctionPass&) { ++seen; });
   nn::calibrate(*stack, stream());
   CHECK(seen == 0);
   CHECK(stack->training());
   CHECK_FALSE(stack->blocks()[1]->training());
-  CHECK_FALSE(stack->blocks()[1]->mlp().training());
+  CHECK_FALSE(stack->blocks()[1]->branch("mlp").training());
   CHECK(stack->blocks()[2]->training());
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("a name that is taken or has dots and a second parent are rejected") {
 TEST_CASE("an error inside a model names the module, the phase and both shapes") {
   nn::ViT model(small_vit());
   const Handle wrong =
-      model.blocks()[1]->attn().on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
+      model.blocks()[1]->branch("attn").on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
   const RandomScope random({.seed = 0, .step = 4});
   CHECK(error_of([&] { model(images()); }) ==
         "[linear] expected input [.., 16] for weight [48, 16], got [2, 5, 8]\n       in ViT.blocks.1.attn.qkv, "
@@ -192,7 +192,8 @@ TEST_CASE("observers see each junction once, with and without checkpoints") {
     model.checkpoint_blocks(checkpointed);
     int junctions = 0;
     std::vector<Handle> watch;
-    for (const auto& block : model.blocks()) watch.push_back(block->observe([&](const nn::Junction&) { ++junctions; }));
+    for (const auto& block : model.blocks())
+      watch.push_back(block->observe([&](const nn::JunctionPass&) { ++junctions; }));
     (void)backward(sum(model(images())));
     CHECK(junctions == 6);
   }
@@ -202,10 +203,11 @@ TEST_CASE("a hooked linear layer is called even if its parent would fuse it") {
   nn::ViT model(small_vit());
   int calls = 0;
   const Tensor plain = model(images());
-  const Handle watch = model.blocks()[1]->mlp().first().on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
-    ++calls;
-    return Tensor();
-  });
+  const Handle watch =
+      model.blocks()[1]->branch("mlp").first().on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
+        ++calls;
+        return Tensor();
+      });
   CHECK(relative_error(model(images()), plain) < 1e-5);
   CHECK(calls == 1);
 }

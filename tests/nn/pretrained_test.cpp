@@ -229,7 +229,7 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
   norm.norm = nn::Norm::post;
   layer.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-3); };
   build.build = [](const nn::GateContext& c) {
-    nn::BlockGates gates = nn::two_gates<nn::LayerScale>(c.dim, 1.0);
+    nn::BlockGates gates = nn::gates_from<nn::LayerScale>(c, c.dim, 1.0);
     if (c.block == 1) gates.norm = nn::Norm::post;
     return gates;
   };
@@ -241,7 +241,7 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
                                     contains("expected the name of a residual method, got \"mine\"") &&
                                     contains("nn::metadata_without_card"));
   nn::Method same = nn::methods::layerscale(0.5);  // a method made by hand, but equal to the method of the table
-  same.build = [](const nn::GateContext& c) { return nn::two_gates<nn::LayerScale>(c.dim, 0.5); };
+  same.build = [](const nn::GateContext& c) { return nn::gates_from<nn::LayerScale>(c, c.dim, 0.5); };
   nn::ViTOptions equal = vit;
   equal.gate = same;
   CHECK(nn::metadata_of({.options = equal}).contains("plumb"));
@@ -339,8 +339,11 @@ TEST_CASE("a custom attention is made at the model's sizes and its exceptions do
 }
 
 TEST_CASE("a gate that throws while weights are loaded leaves the model unchanged") {
-  struct Failing : nn::AlphaGate {
-    Failing() : AlphaGate(0.5) {}
+  struct Failing : nn::Gate {
+    Tensor alpha = parameter("alpha", {1}, nn::Init::constant(0.5), Role::gate);
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+      return gated_residual(skip, branch, alpha);
+    }
     Tensors scales() const override { throw Error("no scales"); }
   };
   nn::ViTOptions o = vit;

@@ -15,6 +15,7 @@ namespace {
 
 // Whether an op that takes bf16 gets its input as bf16 or unchanged.
 enum class Input { plain, bf16 };
+ResultDType result_of(Input i) { return i == Input::bf16 ? ResultDType::product : ResultDType::weight; }
 
 // An op whose first input has rows of zeros: all rows, or all but the last. For attention, the last sample is not zero.
 struct ZeroCase {
@@ -59,11 +60,11 @@ std::vector<ZeroCase> norms(std::int64_t D) {
        [](const Tensors& in, double eps, Input i) { return rms_norm_composed(given(in[0], i), in[1], eps); },
        [](const Tensors& in, double) { return like(in[0], in[0].shape(), 0); },
        [](const Tensors& in, double eps, const Tensor& dy) { return in[1] * dy * (1 / std::sqrt(eps)); }},
-      {"norm_linear" + size,
+      {"norm linear" + size,
        {{4, D}, {D}, {D}, {7, D}, {7}},
        [](const Tensors& in, double eps, Input i) {
          const PrecisionScope precision(i == Input::bf16 ? Precision::bf16 : Precision::f32);
-         const Tensor y = norm_linear(in[0], {in[1], in[2], eps}, in[3], in[4], i == Input::bf16);
+         const Tensor y = linear(in[0], in[3], in[4], {.norm = {in[1], in[2], eps}, .result = result_of(i)});
          return y.dtype() == DType::bf16 ? cast(y, in[0].dtype()) : y;
        },
        [](const Tensors& in, double) {
@@ -72,11 +73,12 @@ std::vector<ZeroCase> norms(std::int64_t D) {
        [=](const Tensors& in, double eps, const Tensor& dy) {
          return layer_norm_gradient(in[1] * matmul(dy, in[3]), eps);
        }},
-      {"norm_linear_gelu" + size,
+      {"norm linear gelu" + size,
        {{4, D}, {D}, {D}, {7, D}, {7}},
        [](const Tensors& in, double eps, Input i) {
          const PrecisionScope precision(i == Input::bf16 ? Precision::bf16 : Precision::f32);
-         const Tensor y = norm_linear_gelu(in[0], {in[1], in[2], eps}, in[3], in[4], Gelu::erf, i == Input::bf16);
+         const Tensor y =
+             linear(in[0], in[3], in[4], {.norm = {in[1], in[2], eps}, .gelu = Gelu::erf, .result = result_of(i)});
          return y.dtype() == DType::bf16 ? cast(y, in[0].dtype()) : y;
        },
        [](const Tensors& in, double) {
@@ -344,11 +346,14 @@ TEST_CASE("an eps that would turn a row of zeros into NaN is refused") {
     CAPTURE(eps);
     CHECK_THAT(error_of([&] { layer_norm(x, weight, bias, eps); }), contains("[layer_norm] " + expected));
     CHECK_THAT(error_of([&] { rms_norm(x, weight, eps); }), contains("[rms_norm] " + expected));
-    CHECK_THAT(error_of([&] { norm_linear(x, {weight, bias, eps}, matrix); }), contains("[norm_linear] " + expected));
     CHECK_THAT(error_of([&] {
-                 norm_linear_gelu(x, {weight, bias, eps}, matrix, none);
+                 linear(x, matrix, {}, {.norm = {weight, bias, eps}});
                }),
-               contains("[norm_linear_gelu] " + expected));
+               contains("[linear] " + expected));
+    CHECK_THAT(error_of([&] {
+                 linear(x, matrix, none, {.norm = {weight, bias, eps}, .gelu = Gelu::erf});
+               }),
+               contains("[linear] " + expected));
     CHECK_THAT(error_of([&] { batch_norm2d(images, weight, bias, eps); }), contains("[batch_norm2d] " + expected));
   }
 }

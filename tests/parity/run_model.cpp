@@ -18,10 +18,9 @@ nn::GateChoice gate_of(const nlohmann::json& settings) {
 nn::StackOptions stack_options(const nlohmann::json& s, bool final_norm) {
   const std::int64_t dim = s.at("dim");
   return {.dim = dim,
-          .heads = s.at("heads"),
-          .hidden = 4 * dim,
           .depth = s.at("depth"),
           .gate = gate_of(s),
+          .junctions = nn::transformer_block({.heads = s.at("heads")}, {.hidden = 4 * dim}),
           .norm_eps = s.at("norm_eps"),
           .final_norm = final_norm};
 }

@@ -13,15 +13,16 @@ using Json = nlohmann::json;
 const std::map<std::string, double (*)(std::int64_t)>& factors() {
   static const std::map<std::string, double (*)(std::int64_t)> table{
       {"layerscale_init", nn::layerscale_init},
-      {"deepnorm_alpha", nn::deepnorm_alpha},
-      {"deepnorm_beta", nn::deepnorm_beta},
-      {"t_fixup_encoder", nn::t_fixup_factor},
+      // An encoder of n blocks has 2 n branches.
+      {"deepnorm_alpha", [](std::int64_t n) { return nn::deepnorm_alpha(2 * n); }},
+      {"deepnorm_beta", [](std::int64_t n) { return nn::deepnorm_beta(2 * n); }},
+      {"t_fixup_encoder", [](std::int64_t n) { return nn::t_fixup_factor(2 * n); }},
       {"t_fixup_decoder", nn::t_fixup_decoder_factor},
-      {"fixup_fc1", [](std::int64_t n) { return nn::fixup_factor(n, 2); }},
-      {"fixup_qkv", [](std::int64_t n) { return nn::fixup_factor(n, 4); }},
-      {"gpt2_residual", nn::gpt2_factor},
-      {"sub_ln", nn::sub_ln_factor},
-      {"admin_omega", nn::admin_omega},
+      {"fixup_fc1", [](std::int64_t n) { return nn::fixup_factor(2 * n, 2); }},
+      {"fixup_qkv", [](std::int64_t n) { return nn::fixup_factor(2 * n, 4); }},
+      {"gpt2_residual", [](std::int64_t n) { return nn::gpt2_factor(2 * n); }},
+      {"sub_ln", [](std::int64_t n) { return nn::sub_ln_factor(2 * n); }},
+      {"admin_omega", [](std::int64_t n) { return nn::admin_omega(2 * n); }},
   };
   return table;
 }

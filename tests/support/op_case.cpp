@@ -382,56 +382,60 @@ std::vector<OpCase> products() {
        [](const Tensors& in) { return linear(in[0], in[1], in[2]); },
        0,
        [](const Tensors& in) { return linear_composed(in[0], in[1], in[2]); }},
-      {"linear_gelu",
+      {"linear gelu",
        {{2, 3, 4}, {5, 4}, {5}},
-       [](const Tensors& in) { return linear_gelu(in[0], in[1], in[2]); },
+       [](const Tensors& in) { return linear(in[0], in[1], in[2], {.gelu = Gelu::erf}); },
        0,
        [](const Tensors& in) { return gelu_composed(linear_composed(in[0], in[1], in[2]), Gelu::erf); }},
-      {"linear_gelu tanh",
+      {"linear gelu tanh",
        {{33, 4}, {31, 4}, {31}},
-       [](const Tensors& in) { return linear_gelu(in[0], in[1], in[2], Gelu::tanh); },
+       [](const Tensors& in) { return linear(in[0], in[1], in[2], {.gelu = Gelu::tanh}); },
        0,
        [](const Tensors& in) { return gelu_composed(linear_composed(in[0], in[1], in[2]), Gelu::tanh); }},
-      {"norm_linear",
+      {"norm linear",
        {{2, 37, 19}, {19}, {19}, {21, 19}, {21}},
        [](const Tensors& in) {
-         return norm_linear(in[0] * 3 + 2, {in[1], in[2], 1e-6}, in[3], in[4]);
+         return linear(in[0] * 3 + 2, in[3], in[4], {.norm = {in[1], in[2], 1e-6}});
        },
        0,
        [](const Tensors& in) {
          return linear_composed(layer_norm_composed(in[0] * 3 + 2, in[1], in[2], 1e-6), in[3], in[4]);
        }},
-      {"norm_linear_gelu",
+      {"norm linear gelu",
        {{3, 5}, {5}, {5}, {7, 5}, {7}},
        [](const Tensors& in) {
-         return norm_linear_gelu(in[0], {in[1], in[2], 1e-6}, in[3], in[4]);
+         return linear(in[0], in[3], in[4], {.norm = {in[1], in[2], 1e-6}, .gelu = Gelu::erf});
        },
        0,
        [](const Tensors& in) {
          return gelu_composed(linear_composed(layer_norm_composed(in[0], in[1], in[2], 1e-6), in[3], in[4]), Gelu::erf);
        }},
-      {"linear_residual",
+      {"linear residual",
        {{3, 2, 5}, {3, 2, 4}, {5, 4}, {5}},
-       [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3]); },
+       [](const Tensors& in) { return linear(in[1], in[2], in[3], {.sum = ResidualSum{in[0]}}); },
        0,
        [](const Tensors& in) { return in[0] + linear_composed(in[1], in[2], in[3]); }},
-      {"linear_residual scalar",
+      {"linear residual scalar",
        {{3, 2, 5}, {3, 2, 4}, {5, 4}, {1}},
-       [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], {}, in[3]); },
+       [](const Tensors& in) {
+         return linear(in[1], in[2], {}, {.sum = ResidualSum{in[0], in[3]}});
+       },
        0,
        [](const Tensors& in) { return in[0] + in[3] * linear_composed(in[1], in[2], {}); }},
-      {"linear_residual channels and rows",
+      {"linear residual channels and rows",
        {{3, 22, 35}, {3, 22, 40}, {35, 40}, {35}, {35}},
-       [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3], in[4], constant(in, {3}, "rows")); },
+       [](const Tensors& in) {
+         return linear(in[1], in[2], in[3], {.sum = ResidualSum{in[0], in[4], constant(in, {3}, "rows")}});
+       },
        0,
        [](const Tensors& in) {
          return gated_residual_composed(in[0], linear_composed(in[1], in[2], in[3]), in[4], constant(in, {3}, "rows"));
        }},
-      {"linear_residual around its own input",
+      {"linear residual around its own input",
        {{3, 2, 5}, {5, 5}, {5}},
        [](const Tensors& in) {
          const Tensor x = in[0] * 2;
-         return linear_residual(x, x, in[1], in[2]) * x;
+         return linear(x, in[1], in[2], {.sum = ResidualSum{x}}) * x;
        },
        0,
        [](const Tensors& in) {
@@ -442,7 +446,8 @@ std::vector<OpCase> products() {
        {{3, 2, 5}, {5}, {5}, {7, 5}, {7}, {5, 7}, {5}, {5}},
        [](const Tensors& in) {
          const Tensor x = in[0] * 2;
-         return linear_residual(x, norm_linear_gelu(x, {in[1], in[2], 1e-6}, in[3], in[4]), in[5], in[6], in[7]) * x;
+         const Tensor hidden = linear(x, in[3], in[4], {.norm = {in[1], in[2], 1e-6}, .gelu = Gelu::erf});
+         return linear(hidden, in[5], in[6], {.sum = ResidualSum{x, in[7]}}) * x;
        },
        0,
        [](const Tensors& in) {
@@ -455,7 +460,7 @@ std::vector<OpCase> products() {
        {{70, 5}, {7, 5}, {5, 7}},
        [](const Tensors& in) {
          const Tensor x = in[0] * 2;
-         return linear_residual(x, linear_gelu(x, in[1], {}), in[2]);
+         return linear(linear(x, in[1], {}, {.gelu = Gelu::erf}), in[2], {}, {.sum = ResidualSum{x}});
        },
        0,
        [](const Tensors& in) {
@@ -566,6 +571,16 @@ std::vector<OpCase> fused() {
        [](const Tensors& in) { return gated_residual(in[0], in[1], in[2], constant(in, {3}, "rows")); },
        0,
        [](const Tensors& in) { return gated_residual_composed(in[0], in[1], in[2], constant(in, {3}, "rows")); }},
+      {"gated_residual channels of images",
+       {{3, 5, 4, 9}, {3, 5, 4, 9}, {5, 1, 1}},
+       [](const Tensors& in) { return gated_residual(in[0], in[1], in[2], constant(in, {3}, "rows")); },
+       0,
+       [](const Tensors& in) { return gated_residual_composed(in[0], in[1], in[2], constant(in, {3}, "rows")); }},
+      {"gated_residual channels of sequences",
+       {{2, 33, 7}, {2, 33, 7}, {33, 1}},
+       [](const Tensors& in) { return gated_residual(in[0], in[1], in[2]); },
+       0,
+       [](const Tensors& in) { return gated_residual_composed(in[0], in[1], in[2], {}); }},
       {"gated_residual rows",
        {{3, 4, 5}, {3, 4, 5}},
        [](const Tensors& in) { return gated_residual(in[0], in[1], {}, constant(in, {3}, "rows")); },

@@ -13,7 +13,7 @@
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/mask_images.h"
-#include "nn/drop_key.h"
+#include "nn/layers/drop_key.h"
 
 namespace {
 

@@ -71,10 +71,17 @@ bool looks_at_data(nn::Stack& stack) {
 }
 
 std::string page(const fs::path& root, const nn::Method& m) {
-  nn::Stack stack({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = m, .final_norm = true});
+  nn::Stack stack({.dim = dim,
+                   .depth = depth,
+                   .gate = m,
+                   .junctions = nn::transformer_block({.heads = heads}, {.hidden = 4 * dim}),
+                   .final_norm = true});
   nn::initialize(stack, 0);
-  const nn::Stack plain(
-      {.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
+  const nn::Stack plain({.dim = dim,
+                         .depth = depth,
+                         .gate = "pre",
+                         .junctions = nn::transformer_block({.heads = heads}, {.hidden = 4 * dim}),
+                         .final_norm = true});
   const fs::path source = source_of(root, m.name);
   std::vector<std::string> claims;
   for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));

@@ -1,18 +1,18 @@
 // Predicts the mean square of the residual stream in a freshly initialised network, from the growth law of the method.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "nn/gates/gate.h"
 
 namespace plumb::lab {
 
-// Predicts the mean square of the stream after each branch (attention and MLP of each block, in order).
+// Predicts the mean square of the stream after each branch, in the order of the forward pass.
 //   law    the growth law that the method states
 //   norms  the norm placement of each branch; one entry per branch
 //   input  mean square of the input of the first block
-//   added  mean squares that the two branches of the first block without post-norm add to the stream
+//   added  mean squares that the branches of the first block without post-norm add to the stream; one entry per branch
+//          of a block
 // After a branch with post-norm, the mean square is 1. Any other branch adds to the mean square of the stream, because
 // the output of the branch is uncorrelated with the stream. The growth law decides how much a branch of block l
 // (counted from 1) adds:
@@ -22,6 +22,6 @@ namespace plumb::lab {
 //   identity   nothing
 // If the method states no growth law, the prediction is NaN.
 std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input,
-                                          const std::array<double, 2>& added);
+                                          const std::vector<double>& added);
 
 }  // namespace plumb::lab

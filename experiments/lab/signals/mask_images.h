@@ -7,7 +7,7 @@
 #include "core/drop_key.h"
 #include "experiments/lab/data/image_ops.h"
 #include "experiments/lab/train/trial.h"
-#include "nn/stack.h"
+#include "nn/blocks/stack.h"
 
 namespace plumb::lab {
 

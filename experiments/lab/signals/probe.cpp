@@ -8,8 +8,8 @@
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "core/backend.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/signals/growth.h"
-#include "experiments/lab/train/evaluate.h"
 #include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
@@ -52,50 +52,41 @@ double entropy_of(const std::vector<double>& logits) {
   return std::log(z) - mean / z;
 }
 
-std::size_t index_of(const nn::Junction& j) {
-  return static_cast<std::size_t>(2 * j.block + (std::string_view(j.branch.kind()) == "mlp"));
-}
-
-// The branches in the order of index_of(): attention and MLP of each block.
-std::vector<nn::Branch*> branches_of(const nn::Stack& stack) {
-  std::vector<nn::Branch*> branches;
-  for (const auto& block : stack.blocks()) branches.insert(branches.end(), {&block->attn(), &block->mlp()});
-  return branches;
-}
-
 std::string place(const BranchStats& row) {
-  return fmt::format("{} of block {}", row.branch == "mlp" ? "the MLP" : "the attention", row.block);
+  const std::string branch = row.branch == "mlp" ? "MLP" : row.branch == "attn" ? "attention" : row.branch;
+  return fmt::format("the {} of block {}", branch, row.block);
 }
 
 }  // namespace
 
 SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
-  const std::vector<nn::Branch*> branches = branches_of(stack);
+  const std::vector<nn::Junction*> junctions = stack.junctions();
   passport_.growth = stack.method().growth;
-  passport_.branches.resize(branches.size());
-  added_.resize(branches.size());
-  for (std::size_t i = 0; i < branches.size(); ++i) {
+  passport_.branches.resize(junctions.size());
+  added_.resize(junctions.size());
+  for (std::size_t i = 0; i < junctions.size(); ++i) {
+    nn::Branch& branch = junctions[i]->branch();
     std::vector<Tensor>& copies = before_.emplace_back();
-    for (const nn::Parameter& p : branches[i]->parameters()) {
+    for (const nn::Parameter& p : branch.parameters()) {
       copies.emplace_back(empty_like(p.value.array()));
       copy_into(p.value.array(), copies.back().array());
     }
-    if (const auto* attention = dynamic_cast<const nn::Attention*>(branches[i]))
-      handles_.push_back(branches[i]->first().on_forward(
+    if (const auto* attention = dynamic_cast<const nn::Attention*>(&branch))
+      handles_.push_back(branch.first().on_forward(
           [this, i, heads = attention->options().heads](const nn::Layer&, const Tensor&, const Tensor& qkv) {
             see_queries_and_keys(passport_.branches[i], qkv, heads);
             return Tensor();
           }));
   }
-  for (const auto& block : stack.blocks())
-    handles_.push_back(block->observe([this](const nn::Junction& j) { see(j); }));
+  for (nn::Junction* junction : junctions)
+    handles_.push_back(junction->observe([this](const nn::JunctionPass& j) { see(j); }));
 }
 
-void SignalProbe::see(const nn::Junction& j) {
+void SignalProbe::see(const nn::JunctionPass& j) {
   const NoGrad no_grad;
-  const std::size_t i = index_of(j);
+  const auto i = static_cast<std::size_t>(j.place.index());
   BranchStats& row = passport_.branches[i];
-  const Tensor stream = j.stream.detach();
+  const Tensor stream = j.before.x.detach();
   const Tensor added = j.gate.added(stream, j.branch_value.detach());
   const Tensor x = rows_of(stream), g = rows_of(added), moved = rows_of(j.joined.detach() - stream);
   std::vector<double> xx = products(x, x), gg = products(g, g), xg = products(x, g), mm = products(moved, moved),
@@ -107,8 +98,8 @@ void SignalProbe::see(const nn::Junction& j) {
     xx[b] = std::sqrt(xx[b]);
     gg[b] = std::sqrt(gg[b]);
   }
-  row.block = j.block;
-  row.branch = j.branch.kind();
+  row.block = j.place.block;
+  row.branch = j.branch_name;
   row.norm = j.norm;
   row.stream_norm = mean_of(xx);
   row.branch_norm = mean_of(gg);
@@ -122,7 +113,7 @@ void SignalProbe::see(const nn::Junction& j) {
     row.drop_ratio = dropped.drop_ratio;
     row.empty_rows = dropped.empty_rows;
   }
-  measure_gate(j.gate.values(stream), row);
+  measure_gate(j.gate.values(j.before), row);
   added_[i] = mean_square(added);
   if (i == 0) {
     passport_.tokens = stream.dim(1);
@@ -160,8 +151,8 @@ void SignalProbe::see_queries_and_keys(BranchStats& row, const Tensor& qkv, std:
 
 LayerStats SignalProbe::finish(const Gradients& gradients) const {
   const NoGrad no_grad;
-  const std::vector<nn::Branch*> branches = branches_of(stack_);
-  check(seen_ >= branches.size(),
+  const std::vector<nn::Junction*> junctions = stack_.junctions();
+  check(seen_ >= junctions.size(),
         "[passport] expected a forward pass through the stack while the probe exists, got none; create the probe "
         "before the pass");
   LayerStats passport = passport_;
@@ -170,9 +161,9 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
 
   std::vector<nn::Norm> norms;
   bool moved = false;
-  for (std::size_t i = 0; i < branches.size(); ++i) {
+  for (std::size_t i = 0; i < junctions.size(); ++i) {
     double gradient = 0, change = 0, size = 0;
-    const std::vector<nn::Parameter> parameters = branches[i]->parameters();
+    const std::vector<nn::Parameter> parameters = junctions[i]->branch().parameters();
     for (std::size_t k = 0; k < parameters.size(); ++k) {
       const Tensor value = parameters[k].value.detach();
       if (const auto found = gradient_of.find(parameters[k].value.node().get()); found != gradient_of.end())
@@ -188,10 +179,12 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
   if (!moved)
     for (BranchStats& row : passport.branches) row.update.reset();
 
+  const auto each = static_cast<std::size_t>(junctions.front()->place().junctions);
   std::size_t first = 0;  // index of the first branch of the first block without post-norm
-  while (first + 2 < norms.size() && norms[first] == nn::Norm::post) first += 2;
-  const std::vector<double> predicted =
-      predicted_mean_square(passport.growth, norms, passport.input_mean_square, {added_[first], added_[first + 1]});
+  while (first + each < norms.size() && norms[first] == nn::Norm::post) first += each;
+  const auto begin = added_.begin() + static_cast<std::ptrdiff_t>(first);
+  const std::vector<double> predicted = predicted_mean_square(passport.growth, norms, passport.input_mean_square,
+                                                              {begin, begin + static_cast<std::ptrdiff_t>(each)});
   for (std::size_t i = 0; i < predicted.size(); ++i) passport.branches[i].predicted_mean_square = predicted[i];
   return passport;
 }

@@ -16,7 +16,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/jacobian.h"
-#include "nn/stack.h"
+#include "nn/blocks/stack.h"
 
 namespace plumb::lab {
 
@@ -25,7 +25,7 @@ namespace plumb::lab {
 // Values that are not finite are kept unchanged.
 struct BranchStats {
   std::int64_t block = 0;   // counted from the input; the first block is 0
-  std::string branch = {};  // "attn" or "mlp"
+  std::string branch = {};  // the name of the branch in its block: "attn", "mlp"
   nn::Norm norm = nn::Norm::pre;
 
   double stream_norm = 0;            // ||x||, where x is the stream before the residual sum
@@ -54,7 +54,7 @@ struct BranchStats {
   std::optional<double> largest_logit = {};     // largest q.k / sqrt(head_dim)
 
   // Values of branches of type nn::Attention with DropKey: the share of keys that this pass dropped, and the share of
-  // queries that lost all keys (nn/drop_key.h).
+  // queries that lost all keys (nn/layers/drop_key.h).
   std::optional<double> drop_ratio = {}, empty_rows = {};
 };
 
@@ -81,7 +81,7 @@ class SignalProbe {
   LayerStats finish(const Gradients& gradients) const;
 
  private:
-  void see(const nn::Junction& junction);
+  void see(const nn::JunctionPass& pass);
   void see_queries_and_keys(BranchStats& row, const Tensor& qkv, std::int64_t heads);
 
   const nn::Stack& stack_;

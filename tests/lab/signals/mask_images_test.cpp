@@ -16,15 +16,18 @@ namespace {
 constexpr std::int64_t side = 4, tokens = side * side + 1;
 
 std::unique_ptr<nn::Stack> stack_of(DropShape shape, Schedule schedule) {
-  auto stack = std::make_unique<nn::Stack>(nn::StackOptions{
-      .dim = tokens,
-      .heads = 1,
-      .hidden = 4,
-      .depth = 3,
-      .gate = "pre",
-      .drop_key =
-          {.rate = 0.4, .schedule = schedule, .empty = EmptyRow::zero, .shape = shape, .match = nn::DropMatch::share},
-      .grid = {side, side}});
+  auto stack = std::make_unique<nn::Stack>(
+      nn::StackOptions{.dim = tokens,
+                       .depth = 3,
+                       .gate = "pre",
+                       .junctions = nn::transformer_block({.heads = 1,
+                                                           .drop_key = {.rate = 0.4,
+                                                                        .schedule = schedule,
+                                                                        .empty = EmptyRow::zero,
+                                                                        .shape = shape,
+                                                                        .match = nn::DropMatch::share},
+                                                           .grid = {side, side}},
+                                                          {.hidden = 4})});
   nn::initialize(*stack, 0);
   std::vector<double> eye(tokens * tokens, 0), packed(2 * tokens * tokens, 0);
   for (std::int64_t i = 0; i < tokens; ++i) eye[static_cast<std::size_t>(i * tokens + i)] = 1;
@@ -56,7 +59,7 @@ TEST_CASE("pictures of masks show the keys that attention drops in the first ste
       REQUIRE(picture->height == 3 * pitch - lab::mask_gap);
       const RandomScope random({.seed = 5, .step = 0});
       for (std::int64_t block = 0; block < 3; ++block) {
-        nn::Branch& attention = stack->blocks()[static_cast<std::size_t>(block)]->attn();
+        nn::Branch& attention = stack->blocks()[static_cast<std::size_t>(block)]->branch("attn");
         const std::vector<double> weighs = attention(unit).values();
         for (std::int64_t row = 0; row < 4; ++row)
           for (std::int64_t patch = 0; patch < side * side; ++patch) {
@@ -68,6 +71,10 @@ TEST_CASE("pictures of masks show the keys that attention drops in the first ste
       }
     }
   CHECK(dropped > 100);
-  CHECK_FALSE(lab::masks_picture(
-      nn::Stack({.dim = 8, .heads = 2, .hidden = 8, .depth = 1, .gate = "pre", .grid = {2, 2}}), 5, 4));
+  CHECK_FALSE(
+      lab::masks_picture(nn::Stack({.dim = 8,
+                                    .depth = 1,
+                                    .gate = "pre",
+                                    .junctions = nn::transformer_block({.heads = 2, .grid = {2, 2}}, {.hidden = 8})}),
+                         5, 4));
 }

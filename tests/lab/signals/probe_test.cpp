@@ -27,10 +27,9 @@ struct TwoNumbers : nn::ScaleGate {
 
 nn::Stack two_channel_stack() {
   return nn::Stack({.dim = 2,
-                    .heads = 1,
-                    .hidden = 2,
                     .depth = 1,
-                    .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<TwoNumbers>}});
+                    .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<TwoNumbers>},
+                    .junctions = nn::transformer_block({.heads = 1}, {.hidden = 2})});
 }
 
 void set(nn::Stack& stack, const std::string& name, const std::vector<double>& values) {
@@ -148,7 +147,8 @@ TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") 
 
 TEST_CASE("passport: uniform attention has entropy ln T and heads are separate") {
   const DefaultsScope f64(reference_f64);
-  nn::Stack stack({.dim = 4, .heads = 2, .hidden = 4, .depth = 1, .gate = "pre"});
+  nn::Stack stack(
+      {.dim = 4, .depth = 1, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4})});
   nn::initialize(stack, 0);
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
@@ -176,7 +176,8 @@ TEST_CASE("passport: attention uses the first four samples and one token has no 
 
 TEST_CASE("passport: the gradient norm covers a branch's parameters under any names") {
   struct Wrapped : nn::Layer {
-    nn::Stack inner{{.dim = 4, .heads = 2, .hidden = 8, .depth = 2, .gate = "layerscale"}};
+    nn::Stack inner{
+        {.dim = 4, .depth = 2, .gate = "layerscale", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
     Wrapped() : Layer("Wrapped") {
       child("encoder", inner);
       nn::initialize(*this, 0);
@@ -195,20 +196,21 @@ TEST_CASE("passport: the gradient norm covers a branch's parameters under any na
 }
 
 TEST_CASE("passport: a probe changes no result and removes its hooks and needs a forward pass") {
-  nn::Stack stack({.dim = 8, .heads = 2, .hidden = 16, .depth = 2, .gate = "pre"});
+  nn::Stack stack(
+      {.dim = 8, .depth = 2, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 16})});
   nn::initialize(stack, 0);
   const Tensor x = random_normal({2, 3, 8}, 0, "x");
   const auto gradient = [&] { return backward(sum(stack(x)))["blocks.0.attn.qkv.weight"].values(); };
   const std::vector<double> alone = gradient();
   {
     lab::SignalProbe probe(stack);
-    CHECK(stack.blocks()[0]->attn().first().hooked());
+    CHECK(stack.blocks()[0]->branch("attn").first().hooked());
     CHECK_THAT(error_of([&] { probe.finish(Gradients(zeros({}), {})); }), contains("expected a forward pass"));
     CHECK(gradient() == alone);
     CHECK(probe.finish(Gradients(zeros({}), {})).branches.size() == 4);
   }
   for (const auto& block : stack.blocks())
-    CHECK_FALSE((block->attn().first().hooked() || block->mlp().first().hooked()));
+    CHECK_FALSE((block->branch("attn").first().hooked() || block->branch("mlp").first().hooked()));
   CHECK(gradient() == alone);
 }
 
@@ -260,14 +262,14 @@ TEST_CASE("passport: for every method the change compares the stream before and 
     std::vector<Handle> watch;
     Tensor before_attention;
     for (const auto& block : model.stack().blocks())
-      watch.push_back(block->observe([&](const nn::Junction& j) {
-        if (std::string(j.branch.kind()) == "attn") before_attention = j.stream;
-        Tensor y = j.gate.combine(j.stream, j.branch_value);
+      watch.push_back(block->observe([&](const nn::JunctionPass& j) {
+        if (std::string(j.branch.kind()) == "attn") before_attention = j.before.x;
+        Tensor y = j.gate.combine(j.before.x, j.branch_value);
         if (gate == "b2t" && std::string(j.branch.kind()) == "mlp")
           y = y + before_attention;  // the shortcut bypasses the norm of the attention
         double ratios = 0;
         for (std::int64_t b = 0; b < 4; ++b) {
-          const Tensor x = slice(j.stream, 0, b, b + 1), d = slice(y, 0, b, b + 1) - x;
+          const Tensor x = slice(j.before.x, 0, b, b + 1), d = slice(y, 0, b, b + 1) - x;
           ratios += std::sqrt(sum(d * d).item() / sum(x * x).item()) / 4;
         }
         expected.push_back(ratios);
@@ -279,15 +281,38 @@ TEST_CASE("passport: for every method the change compares the stream before and 
   }
 }
 
+TEST_CASE("passport: a gate that reads earlier branches is measured on the tensors that the stream carries") {
+  // The factor of branch i is 1 / (1 + the number of earlier branches), which the stream counts.
+  struct Counted : nn::Gate {
+    Tensor factor(const nn::Stream& s) const { return 1 / (1 + s.carried[0]); }
+    Tensor values(const nn::Stream& before) const override { return factor(before); }
+    void join(nn::Stream& s, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
+      const Tensor scaled = factor(s) * branch;
+      s.carried[0] = s.carried[0] + 1.0;
+      nn::Gate::join(s, scaled, row_scale, norm);
+    }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+  };
+  nn::ViT model = fresh(nn::Method{.growth = Growth::unstated,
+                                   .build = nn::gate_per_branch<Counted>,
+                                   .open =
+                                       [](const Tensor& x) {
+                                         return nn::Stream{x, {zeros({1, 1, 1})}};
+                                       }},
+                        2);
+  const lab::LayerStats passport = forward_passport(model);
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(passport.branches[i].gate_mean.value() == Approx(1.0 / static_cast<double>(i + 1)));
+}
+
 TEST_CASE("passport: a gate that depends on the stream is measured on the stream") {
   struct Highway : nn::Gate {  // (1 - t) x + t f(x), where t = sigmoid(W x + b)
     explicit Highway(const nn::GateContext& c)
         : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
           b(parameter("b", {c.dim}, nn::Init::constant(3), Role::gate)) {}
-    Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
-    Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-      return skip + values(skip) * (branch - skip);
-    }
+    Tensor t(const Tensor& x) const { return 0.5 + 0.5 * tanh(0.5 * linear(x, w, b)); }
+    Tensor values(const nn::Stream& before) const override { return t(before.x); }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + t(skip) * (branch - skip); }
     Tensor w, b;
   };
   nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);

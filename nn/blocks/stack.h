@@ -1,7 +1,7 @@
 // A stack of residual blocks with one residual method.
 #pragma once
 
-#include "nn/block.h"
+#include "nn/blocks/block.h"
 
 namespace plumb::nn {
 
@@ -13,52 +13,49 @@ struct DropPathOptions {
   DropPathForm form = DropPathForm::rescaled;
 };
 
-// Options of DropHead in a stack.
-struct DropHeadOptions {
-  double rate = 0;
-  // The number of training steps over which the rate falls to 0 and rises again (drop_head_rate()). With 0, the rate is
-  // constant.
-  std::int64_t steps = 0;
-};
+// Returns the junctions of a transformer block: self-attention, then an MLP. The block sets dim and init of both.
+std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, const MlpOptions& hidden);
 
 // Options of a Stack.
 struct StackOptions {
-  std::int64_t dim, heads, hidden, depth;
+  std::int64_t dim, depth;  // width of the stream, and number of blocks
   GateChoice gate = "layerscale";
+  // The branches of the junctions of a block, in order: transformer_block({.heads = 2}, {.hidden = 256}), which is
+  // {self_attention({.heads = 2}), mlp({.hidden = 256})}, or other lists.
+  std::vector<BranchChoice> junctions;
+  Layout layout = Layout::tokens;  // the axes of x: tokens [B, T, D] or images [B, D, H, W]
   double norm_eps = 1e-6;
   // The training recipe. A stack uses `base` and `scalar_rate` only. If the recipe is not given, recipe_of() chooses
   // the recipe.
   std::optional<Recipe> recipe = {};
-  DropKey drop_key = {};
-  KeyGrid grid = {};  // the grid of the patches, which are the last tokens; DropKey's structured shapes need the grid
-  double attention_dropout = 0;
-  DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
   // Whether a norm follows the last block. The method decides the input of this final norm: for most methods the input
   // is x, for ResiDual the second stream.
   bool final_norm = false;
-  AttentionFactory attention = make_attention<Attention>;
 };
 
-// Maps x [B, T, D] to [B, T, D] through `depth` blocks. The parameters are blocks.N.*, and norm.* if the stack has a
-// final norm. If a model registers the stack under the name "", these parameters have the same names in the model.
+// Maps x [B, T, D] (or images [B, D, H, W]) to the same shape through `depth` blocks. The parameters are blocks.N.*,
+// and norm.* if the stack has a final norm. If a model registers the stack under the name "", these parameters have the
+// same names in the model.
 class Stack : public Layer {
  public:
   explicit Stack(const StackOptions& options);
 
   // operator() is close(run(x)). run() returns the stream after the last block; close() returns the output [B, T, D]
   // after the final norm. A model that reads only one token can call close() for this token only. Only operator() calls
-  // the hooks on the stack itself.
-  Stream run(const Tensor& x) const;
+  // the hooks on the stack itself. `memory` is the second input of branches that have one, such as cross-attention.
+  Stream run(const Tensor& x, const Memory* memory = nullptr) const;
   // open() and advance() are the parts of run(), for a model that changes the tokens between two blocks. open() returns
   // the input stream of the first block; advance() runs the blocks first .. last - 1.
   Stream open(const Tensor& x) const;
-  void advance(Stream& stream, std::int64_t first, std::int64_t last) const;
+  void advance(Stream& stream, std::int64_t first, std::int64_t last, const Memory* memory = nullptr) const;
   Tensor close(const Stream& stream) const;
 
   // Return the residual method and the blocks.
   const Method& method() const { return *options_.gate; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
+  // Returns the junctions of all blocks, in the order of the forward pass.
+  std::vector<Junction*> junctions() const;
   // If `on` is true, each block is computed again in the backward pass, and the activations inside the block are not
   // kept.
   void checkpoint_blocks(bool on) { checkpoint_blocks_ = on; }

@@ -1,4 +1,4 @@
-#include "nn/stack.h"
+#include "nn/blocks/stack.h"
 
 #include "autograd/checkpoint.h"
 
@@ -24,14 +24,23 @@ Stream unpack(const Tensor& packed, const std::vector<Shape>& shapes) {
   return {parts[0], {parts.begin() + 1, parts.end()}};
 }
 
-Stream advance_checkpointed(const Block& block, const Stream& s) {
+Stream advance_checkpointed(const Block& block, const Stream& s, const Memory* memory) {
   Tensors inputs{s.x};
   inputs.insert(inputs.end(), s.carried.begin(), s.carried.end());
+  const auto of_stream = static_cast<std::ptrdiff_t>(inputs.size());
+  if (memory)
+    for (const Tensor& t : {memory->x, memory->position})
+      if (t.defined()) inputs.push_back(t);
   auto shapes = std::make_shared<std::vector<Shape>>();
   const Tensor packed = checkpoint(
-      [&block, shapes](const Tensors& in) {
-        Stream inner{in[0], {in.begin() + 1, in.end()}};
-        block.advance(inner);
+      [&block, shapes, of_stream, memory = memory ? std::optional(*memory) : std::nullopt](const Tensors& in) {
+        std::optional<Memory> again = memory;
+        auto next = in.begin() + of_stream;
+        if (again)
+          for (Tensor* t : {&again->x, &again->position})
+            if (t->defined()) *t = *next++;
+        Stream inner{in[0], {in.begin() + 1, in.begin() + of_stream}};
+        block.advance(inner, again ? &*again : nullptr);
         shapes->assign(1, inner.x.shape());
         for (const Tensor& t : inner.carried) shapes->push_back(t.shape());
         return pack(inner);
@@ -42,61 +51,63 @@ Stream advance_checkpointed(const Block& block, const Stream& s) {
 
 }  // namespace
 
+std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, const MlpOptions& hidden) {
+  return {self_attention(attention), mlp(hidden)};
+}
+
 Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
   check(o.depth >= 1, "[stack] expected a depth of at least 1, got {}", o.depth);
-  check(o.heads > 0 && o.dim % o.heads == 0,
-        "[stack] expected a width that is a multiple of the heads, got dim {} and {} heads", o.dim, o.heads);
+  const auto steps = std::make_shared<StepCounter>();
   for (std::int64_t i = 0; i < o.depth; ++i) {
-    AttentionOptions drop{.dim = o.dim,
-                          .heads = o.heads,
-                          .drop_key = o.drop_key,
-                          .grid = o.grid,
-                          .dropout = o.attention_dropout,
-                          .drop_head = o.drop_head.rate,
-                          .drop_head_steps = o.drop_head.steps};
-    drop.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, i, o.depth);
     blocks_.push_back(
         std::make_unique<Block>(BlockOptions{.dim = o.dim,
-                                             .heads = o.heads,
-                                             .hidden = o.hidden,
+                                             .junctions = o.junctions,
                                              .gate = o.gate,
                                              .block = i,
                                              .blocks = o.depth,
+                                             .layout = o.layout,
                                              .norm_eps = o.norm_eps,
                                              .recipe = o.recipe,
-                                             .drop = drop,
                                              .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
                                              .drop_path_form = o.drop_path.form,
-                                             .attention = o.attention}));
+                                             .steps = steps}));
     child(fmt::format("blocks.{}", i), *blocks_.back());
   }
   if (o.final_norm) {
-    norm_ = o.gate->norm_layer(o.dim, o.norm_eps);
+    norm_ = o.gate->make_norm(o.layout, o.dim, o.norm_eps);
     child("norm", *norm_);
   }
+  if (steps->needed()) steps->attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
 }
 
 Stream Stack::open(const Tensor& x) const { return method().open ? method().open(x) : Stream{x}; }
 
-void Stack::advance(Stream& s, std::int64_t first, std::int64_t last) const {
+void Stack::advance(Stream& s, std::int64_t first, std::int64_t last, const Memory* memory) const {
   for (std::int64_t i = first; i < last; ++i) {
     const Block& block = *blocks_.at(static_cast<std::size_t>(i));
     if (checkpoint_blocks_)
-      s = advance_checkpointed(block, s);
+      s = advance_checkpointed(block, s, memory);
     else
-      block.advance(s);
+      block.advance(s, memory);
   }
 }
 
-Stream Stack::run(const Tensor& x) const {
+Stream Stack::run(const Tensor& x, const Memory* memory) const {
   Stream s = open(x);
-  advance(s, 0, options_.depth);
+  advance(s, 0, options_.depth, memory);
   return s;
 }
 
-void Stack::drop_in_attention(bool on) {
+std::vector<Junction*> Stack::junctions() const {
+  std::vector<Junction*> all;
   for (const auto& block : blocks_)
-    if (auto* attention = dynamic_cast<SelfAttention*>(&block->attn())) attention->drop_in_attention(on);
+    for (const auto& junction : block->junctions()) all.push_back(junction.get());
+  return all;
+}
+
+void Stack::drop_in_attention(bool on) {
+  for (Junction* junction : junctions())
+    if (auto* attention = dynamic_cast<SelfAttention*>(&junction->branch())) attention->drop_in_attention(on);
 }
 
 Tensor Stack::close(const Stream& s) const {

@@ -1,4 +1,4 @@
-#include "nn/drop_key.h"
+#include "nn/layers/drop_key.h"
 
 #include <algorithm>
 #include <bit>

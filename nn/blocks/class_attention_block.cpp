@@ -1,0 +1,43 @@
+#include "nn/blocks/class_attention_block.h"
+
+namespace plumb::nn {
+
+LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
+    : Module("LayerScaleBlockClassAttn"),
+      norm1_(o.norm(o.dim, o.norm_eps)),
+      attn_(o.attention({.dim = o.dim,
+                         .heads = o.heads,
+                         .dropout = o.attn_drop,
+                         .init = o.weights,
+                         .qkv_bias = o.qkv_bias,
+                         .proj_drop = o.proj_drop})),
+      norm2_(o.norm(o.dim, o.norm_eps)),
+      mlp_(o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop})),
+      gate1_(o.dim, o.init),
+      gate2_(o.dim, o.init),
+      drop1_(o.drop_path, 0),
+      drop2_(o.drop_path, 1) {
+  child("norm1", *norm1_);
+  child("attn", *attn_);
+  child("norm2", *norm2_);
+  child("mlp", *mlp_);
+  child("gate1", gate1_);
+  child("gate2", gate2_);
+  child("drop_path1", drop1_);
+  child("drop_path2", drop2_);
+}
+
+Tensor LayerScaleBlockClassAttn::operator()(const Tensor& patches, const Tensor& cls) const {
+  const PathScope scope(path());
+  check(patches.shape().rank() == 3 && cls.shape() == patches.shape().with(1, 1),
+        "[class_block] expected patches [B, T, D] and a class token [B, 1, D], got {} and {}", patches.shape(),
+        cls.shape());
+  const auto join = [](const LayerScale& gate, const DropPath& drop, const Tensor& skip, const Tensor& branch) {
+    const Tensor kept = drop.row_scale(skip);
+    return kept.defined() ? gate.combine_scaled(skip, branch, kept) : gate.combine(skip, branch);
+  };
+  const Tensor c = join(gate1_, drop1_, cls, (*attn_)((*norm1_)(concat({cls, patches}, 1))));
+  return join(gate2_, drop2_, c, (*mlp_)((*norm2_)(c)));
+}
+
+}  // namespace plumb::nn

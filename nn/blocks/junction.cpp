@@ -1,0 +1,93 @@
+#include "nn/blocks/junction.h"
+
+#include <string_view>
+
+namespace plumb::nn {
+
+Junction::Junction(JunctionOptions parts)
+    : parts_(std::move(parts)),
+      drop_path_(parts_.drop_path, static_cast<std::uint32_t>(parts_.place.junction), parts_.drop_path_form) {}
+
+void Junction::advance(Stream& s, const Memory* memory) const {
+  const Gate& gate = *parts_.gate;
+  const Layer* const before = parts_.norm == Norm::pre ? parts_.norm_layer.get() : nullptr;
+  const Layer* const after = parts_.norm == Norm::post ? parts_.norm_layer.get() : nullptr;
+  // Observers are called once for each forward pass, and not again when checkpoint() repeats the pass.
+  const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
+  const Stream entering = s;
+  const Tensor x = s.x;
+  Tensor u;
+  std::unique_ptr<BranchHooks> hooks;
+  {
+    const PathScope scope(gate.path());
+    u = gate.read(s);
+    hooks = gate.inside(s);
+  }
+  Tensor f, before_norm;
+  Handle seen;
+  if (watched && after)
+    seen = after->on_input([&](const Layer&, const Tensor& y) {
+      before_norm = y.detach();
+      return Tensor();
+    });
+  BranchContext context{.hooks = hooks.get(), .norm = before, .memory = memory};
+  if (const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale()) {
+    context.sum = {x, *scale, drop_path_.row_scale(x)};
+    context.gate = gate.path();
+    context.value = watched ? &f : nullptr;
+    const Tensor y = (*parts_.branch)(u, context);
+    const PathScope scope(gate.path());
+    s.x = after ? (*after)(y) : y;
+  } else {
+    f = (*parts_.branch)(u, context);
+    const PathScope scope(gate.path());
+    if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
+    gate.join(s, f, drop_path_.row_scale(f), after);
+  }
+  check_joined(x, s.x);
+  if (!watched) return;
+  if (!before_norm.defined()) before_norm = s.x;
+  // An observer may remove itself, so the loop uses a copy of the map.
+  for (const auto& [id, observer] : std::map(*observers_))
+    observer({parts_.place, parts_.name, *parts_.branch, gate, parts_.norm, entering, before_norm, f.detach(), s.x});
+}
+
+Handle Junction::observe(Observer observer) {
+  check(static_cast<bool>(observer), "[observe] expected a function to call, got an empty one");
+  const int id = observers_->empty() ? 0 : observers_->rbegin()->first + 1;
+  (*observers_)[id] = std::move(observer);
+  return Handle([weak = std::weak_ptr(observers_), id] {
+    if (const auto alive = weak.lock()) alive->erase(id);
+  });
+}
+
+// If the gate is 0 and the value f of the branch is 0, the gradient of the gate is <dy, f> = 0 and the gradient of the
+// branch is gate * dy = 0 in every step. The gate is tested with a stream of zeros, in which a small term is not lost
+// to rounding, and with a random stream, for gates that multiply the stream. A gate that cannot compute yet, because it
+// contains layers with random weights, is not tested.
+void Junction::refuse_if_dead(const Method& method) const {
+  WeightLayer& last = parts_.branch->last();
+  if (!last.weight_init().is_zero()) return;
+  const NoGrad no_grad;
+  const std::int64_t dim = parts_.place.dim;
+  const Shape shape = parts_.place.layout == Layout::images ? Shape{1, dim, 1, 1} : Shape{1, 1, dim};
+  const Tensor f = random_normal(shape, 0, "branch");
+  const auto passes = [&](const Tensor& x) {
+    const Tensor stream = method.open ? method.open(x).x : x;
+    return gate().added(stream, f).values() != gate().added(stream, zeros_like(f)).values();
+  };
+  const auto alive = [&] {
+    try {
+      return passes(zeros(shape)) || passes(random_normal(shape, 0, "stream"));
+    } catch (const Error&) {
+      return true;  // an error that persists is thrown in the first forward pass
+    }
+  };
+  check(alive(),
+        "[block] expected method \"{}\" to start the gate or the last layer of the branch ({}) at other values than 0, "
+        "got zero for both: neither would ever get a gradient. Start the gate at another value, or do not set the last "
+        "layer to 0",
+        method.name, *last.path());
+}
+
+}  // namespace plumb::nn

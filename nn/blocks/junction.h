@@ -1,0 +1,83 @@
+// A residual junction: norm, branch, gate and stochastic depth. A block is a list of junctions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "nn/gates/gate.h"
+#include "nn/layers/branch.h"
+#include "nn/layers/drop_path.h"
+#include "nn/layers/stream.h"
+
+namespace plumb::nn {
+
+// One pass through a junction, for observers of signal propagation.
+struct JunctionPass {
+  JunctionPlace place;
+  const std::string& branch_name;  // such as "attn"
+  const Branch& branch;
+  const Gate& gate;
+  Norm norm;      // the place of the block's norm
+  Stream before;  // the stream before the junction; before.x is the skip input
+  Tensor joined;  // the result of the gate, before the norm if the norm is post
+  // f: the value of the branch before the gate, without a graph. If the gate is fused with the last product of the
+  // branch, this product is computed a second time for the observer.
+  Tensor branch_value;
+  Tensor output;  // the stream after the gate and, if the norm is post, after the norm
+};
+
+// The parts of a Junction.
+struct JunctionOptions {
+  std::string name;  // the name of the branch, such as "attn"
+  std::unique_ptr<Branch> branch;
+  Gate* gate;                         // owned by the block; several junctions of a block may share a gate
+  Norm norm;                          // the place of `norm_layer`
+  std::unique_ptr<Layer> norm_layer;  // null if the block has no norms
+  JunctionPlace place;
+  double drop_path = 0;
+  DropPathForm drop_path_form = DropPathForm::rescaled;
+};
+
+// Computes u = gate.read(stream), f = branch(u) and gate.join(stream, f), with the norm before the branch or after the
+// sum. A junction is no module: its block registers norm, branch and drop_path(), so that the parameters belong to the
+// block and keep their order.
+class Junction {
+ public:
+  explicit Junction(JunctionOptions options);
+  Junction(const Junction&) = delete;
+  Junction& operator=(const Junction&) = delete;
+
+  // Advances the stream by this junction. `memory` is the second input of branches that have one; null without one.
+  void advance(Stream& stream, const Memory* memory) const;
+
+  // Calls `observer` in each forward pass, as long as the handle lives. The observer is not called in passes of
+  // calibrate() and in repeated passes of checkpoint(). Throws Error for an empty function.
+  using Observer = std::function<void(const JunctionPass&)>;
+  [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
+      Observer observer);
+
+  // Return the branch, and its name in the block.
+  Branch& branch() { return *parts_.branch; }
+  const Branch& branch() const { return *parts_.branch; }
+  const std::string& branch_name() const { return parts_.name; }
+  // Returns the gate.
+  const Gate& gate() const { return *parts_.gate; }
+  // Return the place of the norm, and the norm; null if the block has no norms.
+  Norm norm() const { return parts_.norm; }
+  Layer* norm_layer() const { return parts_.norm_layer.get(); }
+  // Returns the layer for stochastic depth.
+  DropPath& drop_path() { return drop_path_; }
+  // Returns the place of the junction in its stack.
+  const JunctionPlace& place() const { return parts_.place; }
+
+  // Throws Error if neither the gate nor the branch could ever get a gradient, because both start at 0.
+  void refuse_if_dead(const Method& method) const;
+
+ private:
+  JunctionOptions parts_;
+  DropPath drop_path_;
+  std::shared_ptr<std::map<int, Observer>> observers_ = std::make_shared<std::map<int, Observer>>();
+};
+
+}  // namespace plumb::nn

@@ -1,0 +1,58 @@
+// The training step, for gates that change with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "nn/module.h"
+
+namespace plumb::nn {
+
+class StepCounter;
+
+// Reads the training step of a model. A gate gets its reader from GateContext::training_step():
+//   struct Ramp : nn::Gate {
+//     explicit Ramp(const nn::GateContext& c) : step(c.training_step()) {}
+//     Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+//       return skip + std::min(static_cast<double>(step()) / 1000, 1.0) * branch;
+//     }
+//     nn::TrainingStep step;
+//   };
+// In training, the step is that of the open RandomScope, and the model remembers it. In evaluation, the step is the
+// last one that the model was trained with, so that evaluation measures the network that was trained. The step is a
+// parameter of the stack, "training_step" [1] of Role::counter: weight files and checkpoints contain it, and an Ema
+// does not average it.
+class TrainingStep {
+ public:
+  explicit TrainingStep(std::shared_ptr<StepCounter> counter) : counter_(std::move(counter)) {}
+  // Returns the step. Throws Error in training if no RandomScope is open, because the step is then unknown.
+  std::int64_t operator()() const;
+
+ private:
+  std::shared_ptr<StepCounter> counter_;
+};
+
+// The training step of one stack. Stack makes it, and registers its parameter if a gate asks for the step.
+class StepCounter {
+ public:
+  // Returns a reader, and remembers that the counter is needed.
+  static TrainingStep reader(const std::shared_ptr<StepCounter>& counter);
+  bool needed() const { return needed_; }
+  // Sets the module whose mode decides between training and evaluation, and the parameter that keeps the step.
+  void attach(const Module& owner, const Tensor& value);
+  // Returns the step, as TrainingStep does.
+  std::int64_t step();
+
+ private:
+  std::mutex mutex_;  // several threads may train one model
+  bool needed_ = false;
+  const Module* owner_ = nullptr;
+  Tensor value_;
+  // The value of the parameter, as long as the parameter has this version.
+  std::int64_t known_ = 0;
+  std::optional<std::uint32_t> version_ = {};
+};
+
+}  // namespace plumb::nn

@@ -1,0 +1,36 @@
+#include "nn/layers/conv_branch.h"
+
+#include "autograd/ops.h"
+
+namespace plumb::nn {
+namespace {
+
+Conv2dOptions convolution(const ConvBranchOptions& o) {
+  check(o.kernel % 2 == 1, "[conv_branch] expected an odd kernel, so that the size of the image stays, got {}",
+        o.kernel);
+  return {.in = o.channels, .out = o.channels, .kernel = o.kernel, .padding = o.kernel / 2, .init = o.init};
+}
+
+}  // namespace
+
+ConvBranch::ConvBranch(const ConvBranchOptions& o)
+    : Branch("ConvBranch"), conv1_(convolution(o)), conv2_(convolution(o)) {
+  child("conv1", conv1_);
+  child("conv2", conv2_);
+}
+
+void ConvBranch::scale_value_path(double factor) {
+  for (Conv2d* layer : {&conv1_, &conv2_}) layer->scale_init(factor);
+}
+
+BranchResult ConvBranch::forward(const BranchCall& call) const { return call.leave(conv2_, relu(call.enter(conv1_))); }
+
+BranchChoice conv_branch(const ConvBranchOptions& options) {
+  return {"conv", [options](const BranchSite& site) {
+            ConvBranchOptions o = options;
+            o.channels = site.dim;
+            return std::make_unique<ConvBranch>(o);
+          }};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,42 @@
+// The branch of a residual convolutional network.
+#pragma once
+
+#include "nn/layers/branch.h"
+#include "nn/layers/conv2d.h"
+
+namespace plumb::nn {
+
+// Options of a ConvBranch.
+struct ConvBranchOptions {
+  std::int64_t channels = 0;
+  std::int64_t kernel = 3;  // odd, so that the size of the image stays
+  Init init = Init::he_normal();
+};
+
+// Maps images [B, C, H, W] to conv2(relu(conv1(x))), of the same shape. Parameters: conv1.weight, conv1.bias,
+// conv2.weight, conv2.bias. A norm between the convolutions is left to residual methods, as in pre-activation networks
+// without a second norm. The constructor throws Error for an even kernel.
+class ConvBranch : public Branch {
+ public:
+  explicit ConvBranch(const ConvBranchOptions& options);
+
+  // Returns the shape for residual methods.
+  BranchShape shape() const override {
+    return {.kind = "conv", .hidden = conv1_.weight().dim(0), .weight_layers = 2, .activation = true};
+  }
+  // Returns conv1 and conv2.
+  std::vector<WeightLayer*> weight_layers() override { return {&conv1_, &conv2_}; }
+  void scale_value_path(double factor) override;
+
+ protected:
+  // Computes the branch.
+  BranchResult forward(const BranchCall& call) const override;
+
+ private:
+  Conv2d conv1_, conv2_;
+};
+
+// Returns the choice of a ConvBranch for a junction, under the name "conv". The block sets the channels.
+BranchChoice conv_branch(const ConvBranchOptions& options = {});
+
+}  // namespace plumb::nn

@@ -1,0 +1,157 @@
+// Blocks with other lists of junctions than attention and MLP.
+#include <algorithm>
+
+#include "autograd/autograd.h"
+#include "nn/layers/heads.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+// Attention of the stream to a memory: the call of the branch carries the memory.
+class CrossAttention : public nn::Branch {
+ public:
+  CrossAttention(std::int64_t dim, std::int64_t heads)
+      : Branch("CrossAttention"),
+        heads_(heads),
+        q_({.in = dim, .out = dim}),
+        k_({.in = dim, .out = dim}),
+        v_({.in = dim, .out = dim}),
+        proj_({.in = dim, .out = dim}) {
+    child("q", q_), child("k", k_), child("v", v_), child("proj", proj_);
+  }
+  nn::BranchShape shape() const override {
+    return {.kind = "cross", .hidden = proj_.weight().dim(1), .heads = heads_, .weight_layers = 4};
+  }
+  std::vector<nn::WeightLayer*> weight_layers() override { return {&q_, &k_, &v_, &proj_}; }
+  void scale_value_path(double factor) override { v_.scale_init(factor), proj_.scale_init(factor); }
+
+ protected:
+  nn::BranchResult forward(const nn::BranchCall& call) const override {
+    const nn::Memory& m = call.memory();
+    const Tensor keys = m.position.defined() ? m.x + m.position : m.x;
+    return call.leave(
+        proj_, nn::merge_heads(attention(nn::split_heads(call.enter(q_), heads_), nn::split_heads(k_(keys), heads_),
+                                         nn::split_heads(v_(m.x), heads_))));
+  }
+
+ private:
+  std::int64_t heads_;
+  nn::Linear q_, k_, v_, proj_;
+};
+
+constexpr std::int64_t dim = 8;
+
+nn::BranchChoice cross_attention() {
+  return {"cross", [](const nn::BranchSite& site) { return std::make_unique<CrossAttention>(site.dim, 2); }};
+}
+
+nn::StackOptions decoder(const nn::GateChoice& gate) {
+  return {.dim = dim,
+          .depth = 2,
+          .gate = gate,
+          .junctions = {nn::self_attention({.heads = 2}), cross_attention(), nn::mlp({.hidden = 12})},
+          .final_norm = true};
+}
+
+void shake(nn::Module& module) {
+  for (const nn::Parameter& p : module.parameters())
+    if (!nn::is_measured(p.role))
+      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 1, p.name)).array(), p.value.array());
+}
+
+Tensor queries() { return random_normal({2, 3, dim}, 0, "queries"); }
+
+}  // namespace
+
+TEST_CASE("every method trains blocks of three junctions with a memory") {
+  const DefaultsScope f64(reference_f64);
+  const RandomScope random({.seed = 1, .step = 0});
+  for (const std::string& gate : nn::method_names()) {
+    INFO(gate);
+    nn::Stack stack(decoder(gate));
+    nn::initialize(stack, 1);
+    shake(stack);
+    const Tensor x = variable(queries()), memory = variable(random_normal({2, 4, dim}, 1, "memory")),
+                 position = random_normal({4, dim}, 2, "position");
+    const nn::Memory m{.x = memory, .position = position};
+    const auto output = [&] { return stack.close(stack.run(x, &m)); };
+    CHECK(check_gradients(output, {x, memory}, {.elements = 2, .directions = 1}) < 1e-5);
+    const auto gradients = [&](bool again) {
+      stack.checkpoint_blocks(again);
+      Tensors variables = stack.trainable();
+      variables.push_back(x);
+      variables.push_back(memory);
+      return grad(sum(output() * random_normal(x.shape(), 3, "cotangent")), variables);
+    };
+    const Tensors plain = gradients(false), repeated = gradients(true);
+    for (std::size_t i = 0; i < plain.size(); ++i) CHECK(relative_error(repeated[i], plain[i]) < 1e-10);
+  }
+}
+
+TEST_CASE("parameters, places and factors follow the list of junctions") {
+  nn::Stack stack(decoder("rezero_separate"));
+  std::vector<std::string> names;
+  for (const nn::Parameter& p : stack.parameters())
+    if (p.name.starts_with("blocks.1.")) names.push_back(p.name.substr(9));
+  for (const char* name : {"attn.qkv.weight", "cross.k.weight", "mlp.fc1.weight", "gate1.alpha", "gate3.alpha"})
+    CHECK(std::ranges::find(names, name) != names.end());
+  const std::vector<nn::Junction*> junctions = stack.junctions();
+  REQUIRE(junctions.size() == 6);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const nn::JunctionPlace& place = junctions[static_cast<std::size_t>(i)]->place();
+    CHECK(place.index() == i);
+    CHECK(place.count() == 6);
+    CHECK(place.block == i / 3);
+  }
+  CHECK(nn::Stack(decoder("post")).parameters().front().name == "blocks.0.norm1.weight");
+  // DeepNorm's alpha is L^(1/4) for L branches: 6 here, and not 2N = 4.
+  CHECK(nn::deepnorm_alpha(6) == Approx(std::pow(6, 0.25)));
+  nn::Stack deep(decoder("deepnorm"));
+  const auto& gate = deep.junctions()[2]->gate();
+  CHECK(gate.combine(ones({1, 1, dim}), zeros({1, 1, dim})).values()[0] == Approx(std::pow(6, 0.25)));
+}
+
+TEST_CASE("a block names its branches and refuses other names, empty lists and a missing memory") {
+  nn::Stack stack(decoder("pre"));
+  nn::initialize(stack, 1);
+  nn::Block& block = *stack.blocks()[0];
+  CHECK(block.branch("cross").kind() == "cross");
+  CHECK_THAT(error_of([&] { block.branch("conv"); }),
+             contains("[block] expected one of the branches attn, cross, mlp, got \"conv\""));
+  CHECK_THAT(error_of([&] { (void)stack(queries()); }), contains("expected a second input (Memory) for this branch"));
+  CHECK_THAT(error_of([] { nn::Stack({.dim = dim, .depth = 1, .junctions = {}}); }),
+             contains("[block] expected at least one junction, got none"));
+  CHECK_THAT(error_of([] {
+               nn::Stack({.dim = dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4})}});
+             }),
+             contains("got \"mlp\", which is taken"));
+  CHECK_NOTHROW(
+      nn::Stack({.dim = dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("mlp2")}}));
+}
+
+TEST_CASE("stochastic depth draws separately for each junction of a block") {
+  nn::Stack stack({.dim = dim,
+                   .depth = 1,
+                   .gate = "pre",
+                   .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("second"),
+                                 nn::mlp({.hidden = 4}).named("third")},
+                   .drop_path = {.rate = 0.5}});
+  nn::initialize(stack, 1);
+  std::vector<std::vector<bool>> kept;
+  const Handle watch = stack.blocks()[0]->observe([&](const nn::JunctionPass& j) {
+    std::vector<bool>& samples = kept.emplace_back();
+    const std::vector<double> moved = max(abs(j.output - j.before.x), {1, 2}).values();
+    for (const double m : moved) samples.push_back(m > 0);
+  });
+  const RandomScope random({.seed = 3, .step = 1});
+  (void)stack(random_normal({64, 2, dim}, 0, "x"));
+  REQUIRE(kept.size() == 3);
+  CHECK(kept[0] != kept[1]);
+  CHECK(kept[1] != kept[2]);
+  CHECK(kept[0] != kept[2]);
+}

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+// x + min(step / 10, 1) f(LN(x))
+struct Ramp : nn::Gate {
+  explicit Ramp(const nn::GateContext& c) : step(c.training_step()) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + std::min(static_cast<double>(step()) / 10, 1.0) * branch;
+  }
+  nn::TrainingStep step;
+};
+
+nn::ViT ramp_model(std::uint64_t seed) {
+  return nn::ViT({.image = 8,
+                  .patch = 4,
+                  .channels = 1,
+                  .classes = 3,
+                  .dim = 8,
+                  .depth = 2,
+                  .gate = nn::Method{.name = "ramp", .build = nn::gate_per_branch<Ramp>},
+                  .seed = seed});
+}
+
+const Tensor& images() {
+  static const Tensor x = random_normal({2, 1, 8, 8}, 0, "images");
+  return x;
+}
+
+std::vector<double> trained(const nn::ViT& model, std::uint32_t step) {
+  const RandomScope random({.seed = 1, .step = step});
+  return model(images()).values();
+}
+
+std::vector<double> evaluated(nn::ViT& model) {
+  const nn::EvaluationScope scope(model);
+  return model(images()).values();
+}
+
+double counter(const nn::Module& model) {
+  for (const nn::Parameter& p : model.parameters())
+    if (p.name == "training_step") return p.value.item();
+  FAIL("no parameter training_step");
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("evaluation uses the training step of the last training pass") {
+  nn::ViT model = ramp_model(1);
+  const auto at_0 = evaluated(model);
+  CHECK(trained(model, 0) == at_0);
+  const auto at_7 = trained(model, 7);
+  CHECK(at_7 != at_0);
+  CHECK(evaluated(model) == at_7);
+  CHECK(counter(model) == 7);
+  {
+    const RandomScope other({.seed = 1, .step = 3});  // an evaluation within another step, as in a training loop
+    CHECK(evaluated(model) == at_7);
+  }
+  CHECK_THAT(error_of([&] { (void)model(images()); }), contains("expected an open RandomScope"));
+}
+
+TEST_CASE("the training step is saved with the weights and is neither trained nor averaged") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "ramp.safetensors";
+  nn::ViT model = ramp_model(1), other = ramp_model(2);
+  nn::Ema ema(model, {.decay = 0.5});
+  const auto at_4 = trained(model, 4);
+  ema.update();
+  nn::save_weights(model, file);
+  nn::load_weights(other, file);
+  CHECK(evaluated(other) == at_4);
+  CHECK(counter(other) == 4);
+  {
+    const nn::EmaScope averages(ema);
+    CHECK(counter(model) == 4);  // an average of 0 and 4 would be 2
+  }
+  for (const nn::Parameter& p : model.parameters())
+    if (p.name == "training_step") {
+      CHECK(p.frozen);
+      CHECK(p.role == nn::Role::counter);
+    }
+}
+
+TEST_CASE("a model whose gates do not ask for the training step has no parameter for it") {
+  const nn::ViT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1});
+  for (const nn::Parameter& p : model.parameters()) CHECK(p.name != "training_step");
+}
+
+TEST_CASE("a checkpointed block repeats the training step of its forward pass") {
+  nn::ViT model = ramp_model(1);
+  const auto gradients = [&](bool again) {
+    model.checkpoint_blocks(again);
+    const RandomScope random({.seed = 1, .step = 6});
+    return grad(sum(model(images())), model.trainable());
+  };
+  const Tensors plain = gradients(false), repeated = gradients(true);
+  for (std::size_t i = 0; i < plain.size(); ++i) CHECK(plain[i].values() == repeated[i].values());
+}
