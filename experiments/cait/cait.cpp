@@ -314,7 +314,7 @@ lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   double ratio = 0, empty = 0;
   for (const auto& block : model.blocks()) {
     const nn::DropKeyStatistics s =
-        dynamic_cast<const nn::SelfAttention&>(block->attn()).drop_key_statistics(batch, side * side);
+        dynamic_cast<const nn::SelfAttention&>(block->branch("attn")).drop_key_statistics(batch, side * side);
     ratio += s.drop_ratio / static_cast<double>(model.blocks().size());
     empty += s.empty_rows / static_cast<double>(model.blocks().size());
   }
@@ -337,7 +337,7 @@ void train(const Options& o, lab::Trial& run) {
   if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay});
   run.track(model, optimizer, ema ? &*ema : nullptr);
   run.save_under(nn::timm_cait(model.options().channels));
-  lab::ImageTask task(run, model, run.normalization(),
+  lab::ImageTask task(run.data().train, run.task_settings(), model, run.normalization(),
                       o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);
   const auto watch = [&, passports = lab::passports(run, model.stack())](std::int64_t step) {
     if (o.drop.drop_key > 0 && step % drop_logged_every == 0) run.log(dropped(model, run.options().batch));

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "autograd/autograd.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/study/study.h"
-#include "experiments/lab/train/evaluate.h"
 #include "experiments/lab/train/train.h"
 #include "nn/audit.h"
 #include "nn/models/deep_mlp.h"
@@ -52,7 +52,7 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
     const Evaluation e = evaluate(model, trial.data().validation, normalization, 256, trial.options().eval_images);
     return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
   });
-  ImageTask task(trial, model, normalization);
+  ImageTask task(images, trial.task_settings(), model, normalization);
   if (!train(trial, task, optimizer, nullptr, {}, 1)) return;
   const JacobianMeasure end =
       mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});

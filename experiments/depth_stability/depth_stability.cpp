@@ -177,7 +177,7 @@ int depth_stability(int argc, const char* const* argv) {
     input.question.clear();  // removed, because the verdict answers the question
     return Display{.report = render_report(input),
                    .terminal = fmt::format("{}val acc: accuracy on {}\n{}",
-                                           results_table(trial_results(r), r.data.images.classes, r.colour),
+                                           results_table(trial_results(r), r.data.chance(), r.colour),
                                            r.data.validation_is, findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {

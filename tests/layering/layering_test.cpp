@@ -64,7 +64,7 @@ std::vector<Violation> violations(const fs::path& root) {
 
 // The folders of experiments/lab ("rooms"), from lowest to highest. A room may include only itself and lower rooms. All
 // rooms may include the files of experiments/lab that are in no room.
-const std::vector<std::string> rooms{"data", "record", "cli",     "plot",   "options", "stats",
+const std::vector<std::string> rooms{"data", "record", "cli",     "plot",   "options", "stats", "problem",
                                      "run",  "train",  "signals", "report", "study"};
 const std::string lab = "experiments/lab/";
 

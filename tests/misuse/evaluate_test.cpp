@@ -1,5 +1,5 @@
 // Mistakes with evaluation.
-#include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "autograd/autograd.h"
 #include "experiments/lab/train/train.h"
 #include "nn/nn.h"

@@ -78,7 +78,7 @@ Known known_numbers(const fs::path& file) {
   const Ledger ledger(file);
   const fs::path description = fs::path(file).replace_extension(".json");
   Judging how;
-  how.classes = StudyDescription::parse(read_file(description), description.string()).facts.data.images.classes;
+  how.chance = StudyDescription::parse(read_file(description), description.string()).facts.data.chance();
   std::vector<TrialResult> trials;
   for (const LedgerEntry& e : ledger.entries())
     if (is_of_search(e.record.point))

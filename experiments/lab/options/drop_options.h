@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "nn/stack.h"
+#include "nn/blocks/stack.h"
 
 namespace plumb::lab {
 

@@ -6,7 +6,7 @@
 #include "experiments/lab/options/study_options.h"
 
 namespace plumb::lab {
-void OptimizationOptions::declare(Cli& cli) {
+void OptimizationOptions::declare(Cli& cli, bool images) {
   cli.section("Training");
   cli.option("--lr", &lr, "Peak learning rate").above(0);
   cli.option("--optimizer", &optimizer, "Optimizer (sgd: with Nesterov momentum 0.9)").one_of("optimizer");
@@ -20,6 +20,7 @@ void OptimizationOptions::declare(Cli& cli) {
              "Evaluate a moving average of the weights with this decay, which has a warm-up; 0: no average")
       .at_least(0)
       .below(1);
+  if (!images) return;
   augment.declare(cli);
   augment.declare_smoothing(cli);
 }

@@ -41,8 +41,8 @@ struct OptimizationOptions {
   // averaged weights are evaluated instead of the weights.
   double ema_decay = 0;
 
-  // Declares the options in the sections Training and Augmentation.
-  void declare(Cli& cli);
+  // Declares the options in the sections Training and, for a problem with `images`, Augmentation.
+  void declare(Cli& cli, bool images = true);
   // Makes the optimizer of `parameters` for a trial of `steps` steps. The first `warmup` steps are the warm-up. Throws
   // Error unless 0 <= warmup <= steps.
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup,

@@ -24,22 +24,7 @@ StudyOptions::Shard StudyOptions::shard_of_call() const {
   return part;
 }
 
-void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
-  cli.section("Axes");
-  cli.option("--seeds", &seeds, "Random seeds; each point of the study is trained once for each seed")
-      .at_least(0)
-      .scope(Scope::study);
-
-  cli.section("Training");
-  cli.option("--steps", &steps, "Optimizer steps of a trial")
-      .at_least(static_cast<double>(choices.least_steps))
-      .at_most(4294967295.0);
-  const std::string rising = "Warm-up: number of first steps, in which the learning rate rises";
-  if (warmup)
-    cli.option("--warmup", &warmup, rising).at_least(0);
-  else
-    cli.option("--warmup", &warmup, rising + "; recipe: as set by --recipe").at_least(0).or_word("recipe");
-  cli.option("--batch", &batch, "Samples per step").at_least(1).at_most(1 << 20);
+void StudyOptions::declare_images(Cli& cli, const StudyChoices& choices) {
   cli.option("--data", &data, "Data set").one_of("data set", choices.data).scope(Scope::run);
   cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").scope(Scope::speed);
   cli.option("--image-folder", &image_folder,
@@ -74,15 +59,35 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       .at_least(0)
       .below(1)
       .scope(Scope::run);
+}
+
+void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
+  cli.section("Axes");
+  cli.option("--seeds", &seeds, "Random seeds; each point of the study is trained once for each seed")
+      .at_least(0)
+      .scope(Scope::study);
+
+  cli.section("Training");
+  cli.option("--steps", &steps, "Optimizer steps of a trial")
+      .at_least(static_cast<double>(choices.least_steps))
+      .at_most(4294967295.0);
+  const std::string rising = "Warm-up: number of first steps, in which the learning rate rises";
+  if (warmup)
+    cli.option("--warmup", &warmup, rising).at_least(0);
+  else
+    cli.option("--warmup", &warmup, rising + "; recipe: as set by --recipe").at_least(0).or_word("recipe");
+  cli.option("--batch", &batch, "Samples per step").at_least(1).at_most(1 << 20);
+  if (choices.images) declare_images(cli, choices);
   cli.option("--loss-limit", &loss_limit,
              "A trial has diverged if its loss is above this limit times the chance loss (that of a uniform guess) for "
              "20 steps in a row; 0: only if its loss or gradient is not finite")
       .at_least(0);
   cli.option("--eval-every", &eval_every, "Training steps between evaluations; 0: evaluate only at the end")
       .at_least(0);
-  cli.option("--eval-images", &eval_images,
-             "Number of images per evaluation, from the start of the validation set; 0: all")
-      .at_least(0);
+  if (choices.images)
+    cli.option("--eval-images", &eval_images,
+               "Number of images per evaluation, from the start of the validation set; 0: all")
+        .at_least(0);
 
   cli.section("Machine");
   cli.option("--dtype", &dtype, "Number format (bf16: only the operands of matrix products, all other values are f32)")
@@ -165,7 +170,9 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
         cli.explain("--warmup", fmt::format("{:.3g} % of the steps, the default share", 100 * *warmup_share));
     }
     // A configuration file has data, data_dir and image_folder. The command line overrides these values.
-    if (cli.typed("--image-folder") && !image_folder.empty()) {
+    if (!cli.has("--data")) {
+      data.clear(), image_folder.clear();  // the problem of the program has no images
+    } else if (cli.typed("--image-folder") && !image_folder.empty()) {
       usage_check(!cli.typed("--data") || data == "image-folder",
                   "--image-folder selects the data set; leave out --data {}", data);
       usage_check(!cli.typed("--data-dir"), "--image-folder and --data-dir exclude each other; give only one");

@@ -26,6 +26,7 @@ struct StudyChoices {
   std::vector<NumberFormat> dtypes = enum_values<NumberFormat>();
   std::vector<DeviceChoice> devices = enum_values<DeviceChoice>();
   std::int64_t least_steps = 1;
+  bool images = true;  // whether the options of image data are declared: --data, --image-folder, ...
 };
 
 // The steps that --profile times, counted from 0. Earlier steps are left out, because they allocate memory and compile
@@ -114,6 +115,9 @@ struct StudyOptions {
   // both given, or one of them is given without --out; the trials are too short for --profile; --jobs would change the
   // results.
   void declare(Cli& cli, const StudyChoices& choices = {});
+
+ private:
+  void declare_images(Cli& cli, const StudyChoices& choices);
 };
 
 // The former name of StudyOptions, kept for one version.

@@ -18,12 +18,47 @@ std::optional<LinearModel> linear_from(const Json& data) {
                      .val_accuracy = linear.at("val_accuracy")};
 }
 
+Json json_of(const DataFacts& data) {
+  Json all = Json::array();
+  for (const Measure& m : data.measures) {
+    Json measure{{"name", m.name},
+                 {"title", m.title},
+                 {"better", m.better == Better::higher ? "higher" : "lower"},
+                 {"unit", m.unit == Unit::fraction ? "fraction" : "plain"}};
+    if (m.chance) measure["chance"] = *m.chance;
+    if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
+    all.push_back(std::move(measure));
+  }
+  return all;
+}
+
+// Folders of older versions are of classification, and have no measures.
+std::vector<Measure> measures_from(const Json& data) {
+  if (!data.contains("measures")) return measures_of_classification(data.at("classes"));
+  std::vector<Measure> measures;
+  for (const Json& m : data["measures"])
+    measures.push_back({.name = m.at("name"),
+                        .title = m.at("title"),
+                        .better = m.at("better") == "higher" ? Better::higher : Better::lower,
+                        .unit = m.at("unit") == "fraction" ? Unit::fraction : Unit::plain,
+                        .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
+                        .chance_text = m.value("chance_text", "")});
+  return measures;
+}
+
 std::optional<std::vector<std::string>> claims_from(const Json& run) {
   if (!run.contains("claims")) return std::nullopt;
   return run["claims"].get<std::vector<std::string>>();
 }
 
 }  // namespace
+
+Chance DataFacts::chance() const {
+  for (const Measure& m : measures)
+    if (m.name == "train_loss" && m.chance)
+      return {*m.chance, m.chance_text.empty() ? fmt::format("{:.4g}", *m.chance) : m.chance_text};
+  return {};
+}
 
 void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
   if (looks.empty()) return;
@@ -52,7 +87,8 @@ std::string StudyDescription::text() const {
              {"hash", facts.data.hash},
              {"validation_images", facts.data.validation_images},
              {"image", {images.channels, images.height, images.width}},
-             {"classes", images.classes}}},
+             {"classes", images.classes},
+             {"measures", json_of(facts.data)}}},
            {"started", started},
            {"outputs", facts.outputs},
            {"settings", Json::parse(settings)},
@@ -90,7 +126,8 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                                           .width = image.at(2),
                                           .classes = data.at("classes")},
                                .linear = linear_from(data),
-                               .validation_images = data.value("validation_images", std::int64_t{0})},
+                               .validation_images = data.value("validation_images", std::int64_t{0}),
+                               .measures = measures_from(data)},
                       .code = run.at("code"),
                       .outputs = run.at("outputs")},
             .command_line = run.at("command_line"),

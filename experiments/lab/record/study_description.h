@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "experiments/lab/data/image_set.h"
+#include "experiments/lab/record/chance.h"
+#include "experiments/lab/record/measure.h"
 
 namespace plumb::lab {
 
@@ -32,9 +34,14 @@ struct DataFacts {
   std::string name = {}, text = {};
   std::string validation_is = {};          // such as "the published test set"
   std::string hash = {};                   // hash of the images and labels
-  ImageSet images = {};                    // has only the sizes and the number of classes
+  ImageSet images = {};                    // has only the sizes and the number of classes; without classes: no images
   std::optional<LinearModel> linear = {};  // the results of a linear model on the data, if known
   std::int64_t validation_images = 0;      // number of validation images that an evaluation uses; 0: unknown
+  // The values that the problem measures, "train_loss" first. All other values of trials are plain numbers.
+  std::vector<Measure> measures = {};
+
+  // The chance level of the training loss, which decides whether a network trained.
+  Chance chance() const;
 };
 
 // The part of run.json that does not depend on the call: run.json without the settings and the facts about the call.

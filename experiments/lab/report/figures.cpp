@@ -139,7 +139,7 @@ void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, s
 // Gives all plots the same range of losses. The range starts at 0 if the lowest loss is near 0. The loss of an
 // exploding trial leaves the range at the top, so that this loss does not flatten the other curves.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
-  const double chance = chance_loss(input.judging.classes);
+  const double chance = input.judging.chance.loss;
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
   for (const TrialResult& a : input.trials) last_step = std::max(last_step, static_cast<double>(a.steps));
   for (const LossPoint& p : input.losses) last_step = std::max(last_step, static_cast<double>(p.step));
@@ -230,7 +230,7 @@ void share_log_range(std::vector<Plot>& plots) {
 
 std::vector<Plot> loss_plots(const ReportInput& input) {
   constexpr std::size_t most_points = 100;
-  const double chance = chance_loss(input.judging.classes);
+  const double chance = input.judging.chance.loss;
   const StudyGroups study(input);
   LossLog log;
   for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
@@ -245,10 +245,9 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
               .y = {.title = "training loss"}};
     plot.marks_name = "diverged";
     for (const StyledGroup& group : groups) add_loss_curves(plot, group, log, every);
-    if (std::isfinite(chance))
-      plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.judging.classes, chance)});
+    if (std::isfinite(chance)) plot.rules.push_back({chance, "chance, " + input.judging.chance.text});
     for (const Reference& r : input.judging.references)
-      if (r.value == "train_loss" && !r.name.starts_with("chance"))
+      if (r.value == "train_loss" && !r.chance)
         plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     plots.push_back(std::move(plot));
   }
@@ -290,12 +289,10 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
       plot.series.push_back(std::move(s));
     }
-    if (input.judging.classes >= 2) {
-      const double chance = 100.0 / static_cast<double>(input.judging.classes);
-      plot.rules.push_back({chance, fmt::format("chance, {:.3g} %", chance)});
-    }
+    if (const auto chance = chance_of(input.judging.references, "val_accuracy"))
+      plot.rules.push_back({100 * *chance, fmt::format("chance, {:.3g} %", 100 * *chance)});
     for (const Reference& r : input.judging.references)
-      if (r.value == "val_accuracy" && !r.name.starts_with("chance"))
+      if (r.value == "val_accuracy" && !r.chance)
         plot.rules.push_back({100 * r.level, fmt::format("{}, {:.3g} %", r.name, 100 * r.level)});
     plots.push_back(std::move(plot));
   }

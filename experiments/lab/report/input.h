@@ -21,7 +21,9 @@ struct ReportInput {
   std::string series = "gate";            // heading of the column of methods
   std::vector<std::string> columns = {};  // measured values with a column, besides losses and accuracy
   NamedTexts settings = {};               // methods and settings of the study, as names and values
-  Judging judging = {};  // how methods are compared; for fewer than two classes no chance level is drawn
+  // The measures of the problem, which are the columns of the table.
+  std::vector<Measure> measures = measures_of_classification(0);
+  Judging judging = {};                    // how methods are compared; without a chance level, none is drawn
   std::vector<Condition> conditions = {};  // verdicts on the trials
   std::vector<TrialResult> trials = {};    // methods appear in the order of these trials
   std::vector<LossPoint> losses = {};

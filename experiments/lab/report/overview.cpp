@@ -73,7 +73,7 @@ std::string standing_words(const Condition& condition, const Standing& s) {
 
 }  // namespace
 
-std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes,
+std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, const Chance& chance,
                               const std::vector<Reference>& references) {
   std::vector<DotPlot> plots;
   std::int64_t deepest = 0;
@@ -87,11 +87,9 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
     DotPlot plot{.id = name.empty() ? "ranking" : slug("ranking-depth-" + name),
                  .title = name.empty() ? "All trials" : (condition.depth > 0 ? "Depth " : "") + name,
                  .x = {.title = "training loss"}};
-    if (classes >= 2)
-      plot.rules.push_back(
-          {chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
+    if (chance.known()) plot.rules.push_back({chance.loss, "chance, " + chance.text});
     for (const Reference& r : references)
-      if (r.value == "train_loss" && !r.name.starts_with("chance"))
+      if (r.value == "train_loss" && !r.chance)
         plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     bool reaches_below = false, any_below = false;
     for (const Standing* s : ranked(condition)) {
@@ -115,7 +113,7 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
   return plots;
 }
 
-std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes) {
+std::optional<HeatMap> overview(const std::vector<Condition>& conditions, const Chance& chance) {
   if (conditions.size() < 2 ||
       std::ranges::all_of(conditions, [](const Condition& p) { return p.standings.size() < 2; }))
     return std::nullopt;
@@ -143,7 +141,7 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
     for (const Standing& s : condition.standings)
       if (s.loss.n > 0) low = std::min(low, s.loss.mean), high = std::max(high, s.loss.mean);
   if (low > high) return std::nullopt;
-  if (classes >= 2) low = 0, high = chance_loss(classes);
+  if (chance.known()) low = 0, high = chance.loss;
   for (const std::string& method : map.rows)
     for (const Condition& condition : conditions) {
       HeatCell& cell = map.cells.emplace_back();
@@ -163,9 +161,8 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
         cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";
       }
     }
-  map.legend = classes >= 2 ? fmt::format("mean training loss; paler is nearer to chance, ln {} = {:.3f}", classes,
-                                          chance_loss(classes))
-                            : "mean training loss; a stronger colour is a lower loss";
+  map.legend = chance.known() ? "mean training loss; paler is nearer to chance, " + chance.text
+                              : "mean training loss; a stronger colour is a lower loss";
   if (std::ranges::any_of(map.cells, [](const HeatCell& c) { return c.crossed; }))
     map.legend += "; ✕n: n seeds did not train, and the mean is over the others";
   return map;

@@ -24,10 +24,10 @@ std::string html_comparisons(const std::vector<Condition>& conditions);
 // A dot plot for each condition, which ranks its methods by training loss. The deepest condition comes first. If there
 // are several learning rates, only the largest depth has plots. Conditions with fewer than two methods, or without a
 // loss, have no plot.
-std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes,
+std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, const Chance& chance,
                               const std::vector<Reference>& references = {});
 // A heat map of training losses by method and condition. Empty for a single condition or a single method.
-std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes);
+std::optional<HeatMap> overview(const std::vector<Condition>& conditions, const Chance& chance);
 
 // The geometric mean of positive values and its interval, for a logarithmic axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);

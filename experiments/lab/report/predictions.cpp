@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "experiments/lab/plot/text.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/report/page.h"
-#include "experiments/lab/train/evaluate.h"
 
 namespace plumb::lab {
 namespace {

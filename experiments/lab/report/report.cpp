@@ -39,23 +39,23 @@ std::string claims_html(const std::vector<JudgedClaim>& claims, const Judging& h
 }
 
 std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
-  const std::int64_t classes = how.classes;
   std::string text = "Mean over the n seeds that ended ok";
   const bool intervals =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.count(Status::ok) > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval."
                     : "; with n = 1 there is no interval.";
-  if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.over_ok("train_loss").n > 0; }))
-    text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share,
-                        classes);
+  if (how.chance.known() &&
+      std::ranges::any_of(groups, [](const TrialGroup& g) { return g.over_ok("train_loss").n > 0; }))
+    text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of {}.", 100 * near_chance_share,
+                        how.chance.text);
   return text;
 }
 
 // The heat map of methods by depth, the rankings with intervals, and the caption of both.
 std::string first_look(const std::vector<Condition>& judged, const Judging& how, Gallery& gallery) {
-  const std::vector<DotPlot> ranks = rankings(judged, how.classes, how.references);
+  const std::vector<DotPlot> ranks = rankings(judged, how.chance, how.references);
   std::vector<std::string> svgs;
-  if (const std::optional<HeatMap> map = overview(judged, how.classes)) svgs.push_back(gallery.svg(*map));
+  if (const std::optional<HeatMap> map = overview(judged, how.chance)) svgs.push_back(gallery.svg(*map));
   for (const DotPlot& plot : ranks) svgs.push_back(gallery.svg(plot));
   if (svgs.empty()) return "";
   const bool repeated = std::ranges::any_of(ranks, [](const DotPlot& p) {
@@ -203,6 +203,7 @@ ReportInput report_input(const StudyResults& r) {
                     .series = series.size() == 1 ? series.front() : "trial",
                     .columns = further_columns(r),
                     .settings = r.settings,
+                    .measures = r.data.measures,
                     .judging = r.judging,
                     .conditions = r.conditions,
                     .trials = r.trials,

@@ -41,9 +41,9 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
 }
 
 // The outcome of a group in words. The words also tell whether the loss of the group is near chance.
-std::string verdict_words(const TrialGroup& g, std::int64_t classes) {
+std::string verdict_words(const TrialGroup& g, const Chance& chance) {
   const std::string words = outcome(g);
-  if (!near_chance(g.over_ok("train_loss"), classes)) return words;
+  if (!near_chance(g.over_ok("train_loss"), chance)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
@@ -72,39 +72,41 @@ std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) 
 }
 
 std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input) {
-  const std::int64_t classes = input.judging.classes;
+  const Chance& chance = input.judging.chance;
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
   const bool depths = any([](const TrialGroup&g) { return g.depth() > 0; }),
              rates = any([](const TrialGroup&g) { return g.lr() > 0; });
   struct Column {
-    const char *title, *value;
+    std::string title, value;
     int decimals;
-    double factor, chance;
+    double factor;
   };
-  const double chance = chance_loss(classes);
   std::vector<Column> columns;
-  for (const Column& c : {Column{"train loss", "train_loss", decimals, 1, chance},
-                          {"val loss", "val_loss", decimals, 1, chance},
-                          {"val accuracy, %", "val_accuracy", 1, 100, 100 / static_cast<double>(classes)}})
-    if (groups.empty() || any([&](const TrialGroup& g) { return g.over_ok(c.value).n > 0; }) || input.columns.empty())
-      columns.push_back(c);
+  for (const Measure& m : input.measures)
+    if (groups.empty() || any([&](const TrialGroup& g) { return g.over_ok(m.name).n > 0; }) || input.columns.empty())
+      columns.push_back(m.unit == Unit::fraction ? Column{m.title + ", %", m.name, 1, 100}
+                                                 : Column{m.title, m.name, decimals, 1});
   const char* span = intervals ? R"( colspan="2")" : "";
   const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
   std::string html = fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(input.series));
   if (depths) html += R"(<th class="num">depth</th>)";
   if (rates) html += R"(<th class="num">lr</th>)";
   html += R"(<th class="num">n</th>)";
-  for (const Column& c : columns) html += fmt::format(R"(<th class="num"{}>{}</th>)", span, c.title);
+  for (const Column& c : columns) html += fmt::format(R"(<th class="num"{}>{}</th>)", span, escape_markup(c.title));
   for (const std::string& name : input.columns) html += fmt::format(R"(<th class="num">{}</th>)", escape_markup(name));
   html += "<th>outcome</th></tr></thead><tbody>";
-  if (classes >= 2 && !columns.empty()) {
+  if (chance.known() && !columns.empty()) {
     html += R"(<tr class="chance"><td>chance</td><td></td>)" + std::string(depths ? "<td></td>" : "") +
             (rates ? "<td></td>" : "");
-    for (const Column& c : columns) html += fmt::format(R"(<td class="num">{:.{}f}</td>{})", c.chance, c.decimals, gap);
+    for (const Column& c : columns) {
+      const std::optional<double> level = chance_of(input.judging.references, c.value);
+      html += level ? fmt::format(R"(<td class="num">{:.{}f}</td>{})", c.factor * *level, c.decimals, gap)
+                    : std::string("<td></td>") + gap;
+    }
     for (std::size_t i = 0; i < input.columns.size(); ++i) html += "<td></td>";
-    html += fmt::format("<td>ln {} = {:.3f}</td></tr>", classes, chance);
+    html += fmt::format("<td>{}</td></tr>", escape_markup(chance.text));
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const TrialGroup& g = groups[i];
@@ -118,10 +120,10 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
     for (const std::string& name : input.columns)
       html += fmt::format(R"(<td class="num">{}</td>)", to_string(g.over_ok(name)));
     const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
-                       : near_chance(g.over_ok("train_loss"), classes)              ? "warn"
+                       : near_chance(g.over_ok("train_loss"), chance)               ? "warn"
                                                                                     : "";
     html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind,
-                        escape_markup(verdict_words(g, classes) + survival_words(g)));
+                        escape_markup(verdict_words(g, chance) + survival_words(g)));
   }
   return html + "</tbody></table>";
 }
@@ -166,7 +168,7 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
          rows + "</tbody></table>";
 }
 
-std::string results_table(const std::vector<TrialResult>& trials, std::int64_t classes, bool colour) {
+std::string results_table(const std::vector<TrialResult>& trials, const Chance& chance, bool colour) {
   using enum TextTable::Align;
   const std::vector<TrialGroup> groups = groups_by_depth(trials);
   const bool intervals = any_interval(groups);
@@ -183,14 +185,14 @@ std::string results_table(const std::vector<TrialResult>& trials, std::int64_t c
                                     mean_text(loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(loss, decimals, 1));
     row.push_back(accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * accuracy.mean));
-    row.push_back(shortened(verdict_words(g, classes), 33));
-    table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, classes) ? "33" : "32");
+    row.push_back(shortened(verdict_words(g, chance), 33));
+    table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, chance) ? "33" : "32");
   }
   std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.over_ok("train_loss"), classes); }))
-    text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n",
-                        100 * near_chance_share, classes, chance_loss(classes));
+  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.over_ok("train_loss"), chance); }))
+    text += fmt::format("near chance: mean training loss at or above {:.0f} % of {}.\n", 100 * near_chance_share,
+                        chance.text);
   return text;
 }
 

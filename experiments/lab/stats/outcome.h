@@ -55,7 +55,7 @@ struct LayerPoint {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::int64_t block = 0;   // counted from the input
-  std::string branch = {};  // "attn" or "mlp"
+  std::string branch = {};  // the name of the branch in its block: "attn", "mlp"
   double ratio = unknown;   // norm of the branch's addition divided by the norm of the stream; NaN if not finite
   std::optional<double> gate_max = {};  // largest magnitude of the gate's factors; empty for a gate without factors
 };

@@ -187,12 +187,12 @@ bool has_training_losses(const std::vector<TrialResult>& trials) {
          std::ranges::none_of(trials, [](const TrialResult& a) { return a.status == Status::ok; });
 }
 
-bool near_chance(const Summary& training_loss, std::int64_t classes) {
-  return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance_loss(classes);
+bool near_chance(const Summary& training_loss, const Chance& chance) {
+  return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance.loss;
 }
 
 std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Judging& how) {
-  const double chance = chance_loss(how.classes);
+  const double chance = how.chance.loss;
   std::map<std::pair<std::int64_t, double>, std::map<Point, Outcomes, LabelOrder>> sections;
   const auto section_of = [&](const TrialResult& a) { return std::pair(a.depth(), how.own_rates ? 0 : a.lr()); };
   for (const TrialResult& a : trials)
@@ -252,7 +252,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
         if (how.own_rates) s.rate = at_rate->second.begin()->second->lr();
         condition.standings.push_back(std::move(s));
       }
-      judge_training(condition.standings, chance_loss(how.classes));
+      judge_training(condition.standings, how.chance.loss);
       for (Standing& s : condition.standings) {
         s.shallowest = depth;
         if (s.seeds == 0) continue;
@@ -320,8 +320,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
       text += against_best(condition, static_cast<std::size_t>(best - condition.standings.data()));
   }
   std::vector<std::string> rest;
-  const std::string at_chance =
-      fmt::format("stayed near chance (ln {} = {:.3f})", how.classes, chance_loss(how.classes));
+  const std::string at_chance = fmt::format("stayed near chance ({})", how.chance.text);
   if (!chance.empty()) {
     const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < condition.depth; });
     rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/lab/record/chance.h"
 #include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
@@ -12,8 +13,8 @@
 
 namespace plumb::lab {
 
-// Whether a mean training loss is near the loss of random guessing among `classes` classes.
-bool near_chance(const Summary& training_loss, std::int64_t classes);
+// Whether a mean training loss is near the loss of a guess that knows nothing.
+bool near_chance(const Summary& training_loss, const Chance& chance);
 
 // False if some trials ended ok but no trial has a training loss: then there is nothing to judge. Trials that all
 // diverged can be judged.
@@ -21,7 +22,7 @@ bool has_training_losses(const std::vector<TrialResult>& trials);
 
 // How the methods of a study are compared.
 struct Judging {
-  std::int64_t classes = 0;
+  Chance chance = {};        // of the training loss
   std::string control = {};  // the method that all others are compared with if the control has trials
   // Whether each method trained at its own learning rate at each depth. The methods then form one condition for each
   // depth, and the rate of a method is that of its trials.

@@ -16,6 +16,7 @@
 #include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/section.h"
+#include "experiments/lab/problem/image_problem.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/results.h"
@@ -114,7 +115,7 @@ struct StudyDeclaration {
   StudyDeclaration& operator=(const StudyDeclaration&) = delete;
 
   const std::string name, question;
-  const StudyParts parts;
+  StudyParts parts;
   // Title of the report, followed by "on" and the name of the data; if empty, the name of the study.
   std::string title = {};
   Cli cli;
@@ -131,6 +132,7 @@ struct StudyDeclaration {
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
   std::function<void(const ImageSet&)> check = {};
+  ProblemFactory problem = [](const StudyOptions& o) { return std::make_unique<ImageProblem>(o); };
   std::function<void(Trial&)> body = {};
   std::vector<Output> outputs = {};
   std::vector<Claim> claims = {};

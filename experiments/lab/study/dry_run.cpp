@@ -6,9 +6,9 @@
 
 #include "core/backend.h"
 #include "core/thread_share.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/progress.h"
-#include "experiments/lab/train/evaluate.h"
 
 namespace plumb::lab {
 namespace {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/train/train.h"
 #include "experiments/lab/train/trial.h"
 

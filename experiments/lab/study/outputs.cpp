@@ -45,11 +45,10 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
                                      ? study.optimization.describe(study.options, rates, warmup)
                                      : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps,
                                                    study.options.batch, study.options.warmup.value_or(0)));
-  if (study.parts.optimization) {
+  if (study.parts.optimization && study.choices.images)
     texts.emplace_back("augmentation", study.optimization.augment.describe(study.optimization.augment.make(
                                            data.name, data.images, study.options.batch)));
-    texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
-  }
+  if (study.parts.optimization) texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
   if (study.parts.network) {
     const DropOptions& drop = study.network.drop;
     texts.insert(
@@ -121,12 +120,12 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
                  .colour = !study.options.json && shows_colour(STDOUT_FILENO)};
   std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return !is_of_search(e.point); });
   r.judging.own_rates = study.has_own_rates();
-  r.judging.classes = data.images.classes;
+  r.judging.chance = data.chance();
   r.judging.validation_images = data.validation_images;
   r.judging.planned_claims = run.claims;
   r.judging.look = std::max<std::int64_t>(std::ssize(run.looks), 1);
   r.judging.off = study.judging.off || study.next != nullptr;
-  r.judging.references = chance_references(data.images.classes);
+  r.judging.references = chance_references(data.measures);
   if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
   if (study.parts.optimization && !study.has_own_rates()) {

@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "experiments/lab/build_info.h"
+#include "experiments/lab/problem/image_problem.h"
+#include "experiments/lab/problem/linear_model.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
@@ -16,7 +18,6 @@
 #include "experiments/lab/study/plan.h"
 #include "experiments/lab/study/replay.h"
 #include "experiments/lab/study/sweep.h"
-#include "experiments/lab/train/linear_model.h"
 
 namespace plumb::lab {
 namespace {
@@ -63,12 +64,13 @@ std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& l
   return codes;
 }
 
-// Prints notes on stderr before the first trial.
-void announce(const StudyDeclaration& study, const ImageSet& images,
+// Prints notes on stderr before the first trial. `images` is null if the problem has no images.
+void announce(const StudyDeclaration& study, const ImageSet* images,
               const std::vector<std::string>& claims_not_judged) {
-  if (const std::string enlarged = enlargement(images); !enlarged.empty() && !study.cli.typed("--image-size"))
+  if (const std::string enlarged = images ? enlargement(*images) : "";
+      !enlarged.empty() && !study.cli.typed("--image-size"))
     note_error(fmt::format("{}{}; --image-size native keeps their size\n", enlarged,
-                           study.parts.network ? ": " + study.network.describe(images) : ""));
+                           study.parts.network ? ": " + study.network.describe(*images) : ""));
   for (const std::string& note : study.notes) note_error(note + "\n");
   if (!claims_not_judged.empty())
     note_error(fmt::format(
@@ -126,12 +128,14 @@ int run_study(const StudyDeclaration& study) {
   const Plan plan(study);
   if (options.mode() == Mode::rebuild) return rebuild(study, plan);
   const std::vector<std::string> not_judged = plan.claims_not_judged();
-  const Setup setup(options);
-  plan.check_for(setup.data.train);
-  announce(study, setup.data.train, not_judged);
+  const Setup setup(options, study.problem);
+  const auto* const images = dynamic_cast<const ImageProblem*>(setup.problem.get());
+  plan.check_for(images ? &images->data().train : nullptr);
+  announce(study, images ? &images->data().train : nullptr, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return TrialEnvironment{options,        setup.data, setup.normalization, folder, code_hash(), setup.arithmetic,
-                            study.by_point, progress,   study.loss_levels};
+    return TrialEnvironment{options,        *setup.problem, setup.facts.chance().loss,
+                            folder,         code_hash(),    setup.arithmetic,
+                            study.by_point, progress,       study.loss_levels};
   };
   if (options.mode() == Mode::dry_run) {
     StudyFolder::check_beforehand(study.cli, options);
@@ -157,7 +161,7 @@ int run_study(const StudyDeclaration& study) {
                       [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, setup.facts); });
   DataFacts facts = setup.facts;
   const bool plain_glyphs = options.data == "glyphs" && options.train_images == 0 && options.validation_split == 0;
-  facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);
+  if (images) facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(images->data());
   std::vector<std::string> claims;
   for (const Claim& claim : study.claims) claims.push_back(claim.text);
   StudyFolder folder(

@@ -88,6 +88,14 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
   return axis;
 }
 
+void Study::problem(ProblemFactory make) {
+  plumb::check(make != nullptr, "[study] expected a function that makes the problem, got an empty one");
+  d_.problem = std::move(make);
+  d_.choices.images = false;
+  d_.parts.network = false;
+  d_.options.warmup = 0;
+}
+
 std::string Study::steps_to(double loss) {
   plumb::check(std::isfinite(loss) && loss > 0,
                "[study] expected a finite training loss above 0 in steps_to(), got {}; name a level that trials reach",
@@ -108,7 +116,7 @@ void Study::declare() {
   for (const auto& [key, value] : own.items()) d_.own_settings.push_back(key);
   for (const AxisData& axis : d_.axes) d_.cli.leave_out(option_of_axis(axis.name));
   if (d_.parts.network) d_.network.declare(d_.cli);
-  if (d_.parts.optimization) d_.optimization.declare(d_.cli);
+  if (d_.parts.optimization) d_.optimization.declare(d_.cli, d_.choices.images);
   d_.options.declare(d_.cli, d_.choices);
   check_axes(d_);
   bind_axes(d_);

@@ -40,6 +40,10 @@ class Study {
   StudyOptions& options() { return d_.options; }
   NetworkOptions& network() { return d_.network; }
   OptimizationOptions& optimization() { return d_.optimization; }
+  // Sets the problem that the networks solve, in place of the classification of images (problem/problem.h). The study
+  // then has no options of images, of ViTs and of augmentation. If options of the program decide the data, `make` reads
+  // the variables of these options.
+  void problem(ProblemFactory make);
   // Restricts the values of common options: data sets, number formats, devices, least number of steps.
   void takes(const StudyChoices& choices) { d_.choices = choices; }
   // The settings for comparing methods in the report. run() sets the number of classes from the data.

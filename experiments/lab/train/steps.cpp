@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "experiments/lab/problem/image_problem.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/train/trial_state.h"
 
@@ -35,9 +36,10 @@ void Steps::advance() {
   scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
 }
 
-Batches::Batches(TrialState& run, const Augmentation& augment)
+Batches::Batches(TrialState& run, const ImageProblem& problem, const Augmentation& augment)
     : steps_(run),
-      loader_(run.env.data.train, run.env.normalization,
+      images_(problem.data().train),
+      loader_(images_, problem.normalization(),
               {.batch = run.options.batch,
                .seed = static_cast<std::uint64_t>(run.record.seed()),
                .augment = augment,
@@ -45,7 +47,7 @@ Batches::Batches(TrialState& run, const Augmentation& augment)
 
 void Batches::advance() {
   steps_.advance();
-  if (steps_.scope_) batch_ = to_tensors(loader_.next(), steps_.run_.env.data.train);
+  if (steps_.scope_) batch_ = to_tensors(loader_.next(), images_);
 }
 
 }  // namespace plumb::lab

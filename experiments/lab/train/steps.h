@@ -9,6 +9,7 @@
 
 namespace plumb::lab {
 
+class ImageProblem;
 class TrialState;
 
 // The step numbers of a trial, for a range-based for loop. While the body of the loop runs, random draws belong to the
@@ -70,7 +71,7 @@ class Batches {
     Batches* owner_;
   };
 
-  Batches(TrialState& run, const Augmentation& augment);
+  Batches(TrialState& run, const ImageProblem& problem, const Augmentation& augment);
   // For range-based for. begin() starts the first step.
   Iterator begin() {
     advance();
@@ -82,6 +83,7 @@ class Batches {
   void advance();
 
   Steps steps_;
+  const ImageSet& images_;
   BatchLoader loader_;
   Batch batch_;
 };

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/data/batch.h"
 #include "experiments/lab/train/trial_state.h"
 #include "nn/audit.h"
 
@@ -47,39 +46,16 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
   return !trial.has_diverged();
 }
 
-ImageTask::ImageTask(const Trial& trial, const nn::Layer& model, Normalization normalization,
-                     const Augmentation& augment, double label_smoothing)
-    : trial_(trial),
-      model_(model),
-      normalization_(std::move(normalization)),
-      augment_(augment),
-      label_smoothing_(label_smoothing) {}
-
-std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
-  const ImageSet& images = trial_.data().train;
-  if (!loader_)
-    loader_ = std::make_unique<BatchLoader>(images, normalization_,
-                                            LoaderOptions{.batch = trial_.options().batch,
-                                                          .seed = trial_.seed(),
-                                                          .augment = augment_,
-                                                          .workers = loading_threads(images),
-                                                          .start_step = step});
-  return [this, batch = to_tensors(loader_->next(), images)] {
-    return lab::loss_of(model_(batch.images), batch, label_smoothing_);
-  };
-}
-
 void Trial::train(nn::Layer& model, const AroundStep& around) {
-  const OptimizationOptions o = run_.env.by_point.optimization(run_.record.point);
+  const OptimizationOptions& o = run_.optimization;
   if (!run_.trained && !run_.calibrated) check_fresh(model, seed());
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());
   std::optional<nn::Ema> ema;
   if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
   track(model, *optimizer, ema ? &*ema : nullptr);
-  ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch),
-                 o.augment.smoothing());
-  if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
+  const std::unique_ptr<Task> task = run_.env.problem.task(task_settings(), model);
+  if (!lab::train(*this, *task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss")))
     return mark_diverged(steps() - 1, "the validation loss is not finite");  // the last update made the loss not finite

@@ -19,9 +19,7 @@ void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
 
 void TrainedAt::measure(Trial& trial) const {
   if (trial.has_diverged()) return;
-  trial.measure(
-      {{"trained",
-        trial.recent_loss() < share * std::log(static_cast<double>(trial.data().train.classes)) ? 1.0 : 0.0}});
+  trial.measure({{"trained", trial.recent_loss() < share * trial.watch().chance() ? 1.0 : 0.0}});
 }
 
 }  // namespace plumb::lab

@@ -6,13 +6,20 @@
 #include <ranges>
 
 #include "experiments/lab/record/model_facts.h"
-#include "experiments/lab/train/evaluate.h"
 #include "experiments/lab/train/trial_state.h"
+#include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+const ImageProblem& images_of(const Problem& problem) {
+  const auto* const images = dynamic_cast<const ImageProblem*>(&problem);
+  check(images,
+        "[trial] expected a problem of image classification, got the study's own problem: use Trial::problem<P>()");
+  return *images;
+}
 
 }  // namespace
 
@@ -27,8 +34,12 @@ const Point& Trial::point() const {
 }
 const StudyOptions& Trial::options() const { return run_.options; }
 std::uint64_t Trial::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
-const ImageData& Trial::data() const { return run_.env.data; }
-const Normalization& Trial::normalization() const { return run_.env.normalization; }
+const Problem& Trial::problem_of_any_type() const { return run_.env.problem; }
+TaskSettings Trial::task_settings() const {
+  return {.seed = seed(), .study = run_.options, .optimization = run_.optimization};
+}
+const ImageData& Trial::data() const { return images_of(run_.env.problem).data(); }
+const Normalization& Trial::normalization() const { return images_of(run_.env.problem).normalization(); }
 const std::filesystem::path& Trial::folder() const { return run_.env.folder; }
 std::filesystem::path Trial::weights_file() const { return run_.weights_file(); }
 
@@ -36,7 +47,7 @@ std::int64_t Trial::warmup() const {
   return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps())));
 }
 
-Batches Trial::batches(const Augmentation& augment) { return Batches(run_, augment); }
+Batches Trial::batches(const Augmentation& augment) { return Batches(run_, images_of(run_.env.problem), augment); }
 Steps Trial::each_step() { return Steps(run_); }
 
 nn::ViTOptions Trial::vit(const ViTChoice& choice) {
@@ -59,8 +70,7 @@ void Trial::mark_pretrained() { run_.trained = true; }
 void Trial::calibrate(nn::Layer& model) {
   if (run_.trained) return;
   const RandomScope random({.seed = seed(), .step = 0});
-  BatchLoader loader(data().train, normalization(), {.batch = options().batch, .seed = seed()});
-  nn::calibrate(model, to_tensors(loader.next(), data().train).images);
+  run_.env.problem.calibrate(model, task_settings());
   run_.calibrated = true;
 }
 
@@ -74,9 +84,8 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
   run_.evaluate = [this_run = &run_] {
     std::optional<nn::EmaScope> averaged;
     if (this_run->ema) averaged.emplace(*this_run->ema);
-    const Evaluation e = lab::evaluate(*this_run->model, this_run->env.data.validation, this_run->env.normalization,
-                                       256, this_run->options.eval_images);
-    return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
+    const nn::EvaluationScope evaluation(*this_run->model);
+    return this_run->env.problem.evaluate(*this_run->model);
   };
   run_.restore();
   // Reports before the training, not hours later, that the weights file will have no model card.

@@ -11,6 +11,7 @@
 
 #include "experiments/lab/data/batch.h"
 #include "experiments/lab/options/study_options.h"
+#include "experiments/lab/problem/image_problem.h"
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/steps.h"
@@ -58,7 +59,18 @@ class Trial {
   std::uint64_t seed() const;
   std::int64_t steps() const { return options().steps; }
   std::int64_t warmup() const;  // in steps: the value of --warmup or of the recipe of the network from vit(), or 0
-  // The training and validation images, and the normalization of the pixels.
+  // The problem of the study, as the type that Study::problem() makes; ImageProblem without Study::problem(). Throws
+  // Error if the problem has another type.
+  template <class P>
+  const P& problem() const {
+    const auto* const wanted = dynamic_cast<const P*>(&problem_of_any_type());
+    check(wanted, "[trial] expected the problem of the study in Trial::problem<P>(), got another type");
+    return *wanted;
+  }
+  // The settings of this trial on which batches and losses may depend.
+  TaskSettings task_settings() const;
+  // The training and validation images, and the normalization of the pixels. Throws Error if the problem of the study
+  // has no images.
   const ImageData& data() const;
   const Normalization& normalization() const;
   const std::filesystem::path& folder() const;  // the study folder
@@ -69,10 +81,11 @@ class Trial {
   // record of the trial describes this network.
   nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains the model with the options of the command line (optimizer, schedule, clipping, moving average) and minimises
-  // the cross-entropy. Measures train_loss (mean over the last 20 steps), val_loss, val_accuracy and images_per_second.
-  // Traces loss, lr_now and grad_norm at about 200 steps. After the training, the model has the weights that were
-  // evaluated. Throws Error if the initial weights are not the weights that the modules declare for the seed of this
-  // trial (nn::audit_init). Calibrated and pretrained models are not checked.
+  // the loss of the problem, the cross-entropy for images. Measures train_loss (mean over the last 20 steps), the
+  // values of the problem (val_loss and val_accuracy for images) and images_per_second. Traces loss, lr_now and
+  // grad_norm at about 200 steps. After the training, the model has the weights that were evaluated. Throws Error if
+  // the initial weights are not the weights that the modules declare for the seed of this trial (nn::audit_init).
+  // Calibrated and pretrained models are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
   // batches() returns the training batches of this trial, one batch for each of its --steps steps. each_step() returns
@@ -93,8 +106,8 @@ class Trial {
   // loop continues at the step of the checkpoint. Any other state of the body is not restored. Only one loop may
   // follow, over batches() or each_step(). The record of the trial describes this model.
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
-  // Evaluates the tracked model in its current state. The result has val_loss and val_accuracy, or the values of the
-  // function that track_evaluation() has set.
+  // Evaluates the tracked model in its current state. The result has the values of the problem (val_loss and
+  // val_accuracy for images), or of the function that track_evaluation() has set.
   Values evaluate();
   // track_evaluation() sets the function that evaluates the tracked model, for models that do not map images to logits.
   // save_under() sets the names under which the weights of the model are saved.
@@ -149,6 +162,7 @@ class Trial {
   void note(const std::string& text);
 
  private:
+  const Problem& problem_of_any_type() const;
   const Point& read(const std::string& axis) const;  // the point, after it noted that the body reads this axis
 
   TrialState& run_;

@@ -17,8 +17,6 @@ namespace {
 
 constexpr double hopeless_share = 0.98;  // a share of the chance loss
 
-double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
-
 std::string shown(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite";
 }
@@ -50,10 +48,11 @@ void check_name(const Point& point, const std::string& name) {
 TrialState::TrialState(const TrialEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
     : env(environment),
       options(environment.by_point.study(point)),
+      optimization(environment.by_point.optimization(point)),
       key(std::move(key_)),
       place(place_),
       record{.point = point},
-      watch(log_classes(environment.data), options.loss_limit),
+      watch(environment.chance, options.loss_limit),
       levels(environment.loss_levels) {}
 
 std::filesystem::path TrialState::checkpoint_file() const {
@@ -302,9 +301,7 @@ void TrialState::mark_diverged(std::int64_t at_step, const std::string& reason) 
 std::pair<std::map<std::string, std::string>, std::string> TrialState::weights_metadata() const {
   std::optional<nn::ModelCard> card = nn::card_of(*model);
   if (!card) return {};
-  card->mean.assign(env.normalization.mean.begin(), env.normalization.mean.end());
-  card->std.assign(env.normalization.std.begin(), env.normalization.std.end());
-  card->class_names = env.data.train.class_names;
+  env.problem.describe(*card);
   try {
     return {nn::metadata_of(*card), ""};
   } catch (const Error& e) {

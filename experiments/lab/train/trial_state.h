@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/data/loader.h"
 #include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/options/study_options.h"
+#include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/loss_levels.h"
@@ -31,8 +31,8 @@ void check_name(const Point& point, const std::string& name);
 // The data that all trials of one call share.
 struct TrialEnvironment {
   const StudyOptions& options;
-  const ImageData& data;
-  const Normalization& normalization;
+  const Problem& problem;
+  double chance;  // of the training loss
   std::filesystem::path folder;
   std::string code, machine;
   const OptionsByPoint& by_point;
@@ -51,9 +51,11 @@ class TrialState {
   TrialState(const TrialEnvironment& environment, const Point& point, std::string key, std::size_t place);
 
   const TrialEnvironment& env;
-  const StudyOptions options;  // options of the call; axes have the values of the point
-  const std::string key;       // identifies the settings and data of the trial
-  const std::size_t place;     // index of the trial in the progress
+  // The options of the call; axes have the values of the point.
+  const StudyOptions options;
+  const OptimizationOptions optimization;
+  const std::string key;    // identifies the settings and data of the trial
+  const std::size_t place;  // index of the trial in the progress
   Record record;
   DivergenceWatch watch;
   LossLevels levels;

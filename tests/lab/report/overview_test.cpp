@@ -41,7 +41,7 @@ std::vector<TrialResult> trials() {
 }
 
 std::vector<Condition> judged(const std::string& control = "a") {
-  return conditions(trials(), {.classes = 10, .control = control});
+  return conditions(trials(), {.chance = chance_of_classes(10), .control = control});
 }
 
 // The report with verdicts on its trials.
@@ -53,7 +53,7 @@ Report render(ReportInput input) {
 }  // namespace
 
 TEST_CASE("rankings begin with the deepest condition and put methods with lost seeds last") {
-  const std::vector<DotPlot> plots = rankings(judged(), 10);
+  const std::vector<DotPlot> plots = rankings(judged(), chance_of_classes(10));
   REQUIRE(plots.size() == 2);
   CHECK(plots[0].title == "Depth 48");
   CHECK(plots[0].id == "ranking-depth-48");
@@ -74,15 +74,16 @@ TEST_CASE("rankings begin with the deepest condition and put methods with lost s
     for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
       many.push_back(trial(gate, 6, seed,
                            loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
-  const DotPlot plain = rankings(conditions(many, {.classes = 10, .control = "a"}), 10).at(0);
+  const DotPlot plain =
+      rankings(conditions(many, {.chance = chance_of_classes(10), .control = "a"}), chance_of_classes(10)).at(0);
   CHECK(plain.rows[0].note == "lower");
   CHECK(plain.rows[2].note == "higher");
-  CHECK(rankings(judged("none of these"), 10)[1].rows[0].note == "");
-  CHECK(rankings(conditions({trial("a", 6, 0, 1)}, {.classes = 10}), 10).empty());
+  CHECK(rankings(judged("none of these"), chance_of_classes(10))[1].rows[0].note == "");
+  CHECK(rankings(conditions({trial("a", 6, 0, 1)}, {.chance = chance_of_classes(10)}), chance_of_classes(10)).empty());
 }
 
 TEST_CASE("the overview has methods by depth, sorted by the deepest, with stronger colours far from chance") {
-  const std::optional<HeatMap> map = overview(judged(), 10);
+  const std::optional<HeatMap> map = overview(judged(), chance_of_classes(10));
   REQUIRE(map);
   CHECK(map->rows == std::vector<std::string>{"a", "c", "b", "d"});
   CHECK(map->columns == std::vector<HeatMap::Head>{{"6", ""}, {"48", ""}});
@@ -96,14 +97,17 @@ TEST_CASE("the overview has methods by depth, sorted by the deepest, with strong
   CHECK(cell(1, 1).crossed);
   CHECK(cell(3, 1).text == "diverged");
   // All trials have one depth.
-  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.classes = 10}), 10));
+  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.chance = chance_of_classes(10)}),
+                       chance_of_classes(10)));
   // All trials have one method.
-  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.classes = 10}), 10));
+  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.chance = chance_of_classes(10)}),
+                       chance_of_classes(10)));
 }
 
 TEST_CASE("the axis of losses does not begin at zero if all losses are near chance") {
-  ReportInput input{
-      .title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
+  ReportInput input{.title = "t",
+                    .judging = {.chance = chance_of_classes(10)},
+                    .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
   for (const TrialResult& a : input.trials)
     for (std::int64_t step = 0; step < 4; ++step)
       input.losses.push_back(
@@ -114,7 +118,8 @@ TEST_CASE("the axis of losses does not begin at zero if all losses are near chan
 }
 
 TEST_CASE("gate factors over training are geometric means and need three logged steps") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1), trial("b", 6, 0, 1)}};
+  ReportInput input{
+      .title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {trial("a", 6, 0, 1), trial("b", 6, 0, 1)}};
   for (std::int64_t step : {0, 10, 20})
     for (std::int64_t block : {0, 1}) {
       input.layers.push_back({"a", 6, 1e-3, 0, step, block, "attn", 1, block == 0 ? 0.01 : 1.0});
@@ -131,7 +136,7 @@ TEST_CASE("gate factors over training are geometric means and need three logged 
 }
 
 TEST_CASE("each figure of a report has its own name, a standalone picture and a table of its data") {
-  ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .trials = trials()};
+  ReportInput input{.title = "t", .judging = {.chance = chance_of_classes(10), .control = "a"}, .trials = trials()};
   const Report report = render(input);
   std::vector<std::string> ids;
   for (const Figure& f : report.figures) {
@@ -159,12 +164,12 @@ TEST_CASE("with several learning rates a column has two heads and only the large
         all.push_back(trial(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
         all.back().point.set("lr", rate);
       }
-  const std::vector<Condition> judged_conditions = conditions(all, {.classes = 10});
-  const HeatMap map = overview(judged_conditions, 10).value();
+  const std::vector<Condition> judged_conditions = conditions(all, {.chance = chance_of_classes(10)});
+  const HeatMap map = overview(judged_conditions, chance_of_classes(10)).value();
   CHECK(map.columns == std::vector<HeatMap::Head>{{"6", "0.001"}, {"6", "0.003"}, {"48", "0.001"}, {"48", "0.003"}});
   CHECK(map.rows == std::vector<std::string>{"b", "a"});
   CHECK(map.cells[3].text == "0.01");
-  const std::vector<DotPlot> plots = rankings(judged_conditions, 10);
+  const std::vector<DotPlot> plots = rankings(judged_conditions, chance_of_classes(10));
   REQUIRE(plots.size() == 2);
   CHECK(plots[0].title == "Depth 48, lr 0.003");
   CHECK(plots[1].title == "Depth 48, lr 0.001");
@@ -208,6 +213,6 @@ TEST_CASE("a study without training losses has no verdicts") {
   CHECK(has_training_losses({dead("a", 6, 1)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));
   const std::string html =
-      render({.title = "t", .judging = {.classes = 10}, .trials = {accurate, dead("a", 6, 1)}}).html;
+      render({.title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {accurate, dead("a", 6, 1)}}).html;
   CHECK(html.find("no method trained") == std::string::npos);
 }

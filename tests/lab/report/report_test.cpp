@@ -23,7 +23,7 @@ TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t see
 ReportInput input_of(std::vector<TrialResult> trials) {
   ReportInput input{.title = "Depth <stability> & more",
                     .settings = {{"data", "glyphs <8x8>"}},
-                    .judging = {.classes = 10},
+                    .judging = {.chance = chance_of_classes(10)},
                     .trials = std::move(trials)};
   for (const TrialResult& a : input.trials) {
     for (std::int64_t step = 0; step < 4; ++step)
@@ -113,7 +113,9 @@ TEST_CASE("a report is one self-contained, well-formed, escaped page") {
 
 TEST_CASE("the table has intervals only for groups with several seeds") {
   const auto table = [](const std::vector<TrialResult>& trials) {
-    return html_table(groups_by_depth(trials), {.judging = {.classes = 10}});
+    return html_table(groups_by_depth(trials),
+                      {.judging = {.chance = chance_of_classes(10),
+                                   .references = chance_references(measures_of_classification(10))}});
   };
   const std::string mixed = table({trial("a", 6, 0, 1), trial("a", 6, 1, 2), trial("b", 6, 0, 1)});
   CHECK_THAT(mixed, contains("<td class=\"num\">1.500</td><td class=\"interval\">± 6.353</td>"));
@@ -127,7 +129,7 @@ TEST_CASE("the table has intervals only for groups with several seeds") {
 }
 
 TEST_CASE("small losses are shown with more decimals") {
-  CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 "));
+  CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, chance_of_classes(0), false), contains(" 0.0012 "));
 }
 
 TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines for diverged seeds") {
@@ -158,7 +160,7 @@ TEST_CASE("an exploding trial does not flatten the loss curves") {
 }
 
 TEST_CASE("loss curves of long trials are means of consecutive steps") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1)}};
+  ReportInput input{.title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {trial("a", 6, 0, 1)}};
   for (std::int64_t step = 0; step < 1000; ++step)
     input.losses.push_back(
         {.method = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
@@ -181,7 +183,7 @@ TEST_CASE("accuracy plots mark depths at which no seed finished") {
 
 TEST_CASE("layer plots take the last logged step and the geometric mean over seeds") {
   ReportInput input{.title = "t",
-                    .judging = {.classes = 10},
+                    .judging = {.chance = chance_of_classes(10)},
                     .trials = {trial("a", 1, 0, 1), trial("a", 1, 1, 1), dead("a", 1, 2, 9), trial("b", 1, 0, 1)}};
   const auto point = [&](const char* gate, std::uint64_t seed, std::int64_t step, const char* branch, double ratio,
                          std::optional<double> gate_max) {
@@ -247,7 +249,7 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
                                      trial("post", 6, 1, 1)};
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
-  const std::string text = results_table(trials, 10, false);
+  const std::string text = results_table(trials, chance_of_classes(10), false);
   std::istringstream lines(text);
   std::set<std::size_t> accuracy_ends;
   std::string line;
@@ -263,30 +265,33 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
 }
 
 TEST_CASE("the terminal table says that one seed has no interval and has colours only with the colour flag") {
-  const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
+  const std::string text =
+      results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, chance_of_classes(10), false);
   CHECK(text ==
         "gate   depth     lr  train loss  val acc  status\n"
         "pre        6  0.001       1.000   50.0 %  ok\n"
         "fixup      6  0.001           –        –  diverged at step 49\n"
         "One seed for each line (n = 1): no intervals.\n");
-  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, 10, true), contains("\x1b[31mdiverged at step 49\x1b[0m"));
+  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, chance_of_classes(10), true),
+             contains("\x1b[31mdiverged at step 49\x1b[0m"));
 }
 
 TEST_CASE("the terminal table and the report mark the same methods as near chance") {
   const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29),
                                         dead("rezero", 6, 1, 49)};
-  CHECK(results_table(trials, 10, false) ==
+  CHECK(results_table(trials, chance_of_classes(10), false) ==
         "gate    depth     lr  train loss  val acc  status\n"
         "pre         6  0.001       1.000   50.0 %  ok\n"
         "post        6  0.001       2.300   50.0 %  near chance\n"
         "rezero      6  0.001       2.290   50.0 %  near chance; 1 of 2 diverged at \u2026\n"
         "One seed for each line (n = 1): no intervals.\n"
         "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
-  CHECK_THAT(results_table(trials, 10, true), contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
-  CHECK_THAT(results_table(trials, 0, false), !contains("chance"));
+  CHECK_THAT(results_table(trials, chance_of_classes(10), true),
+             contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
+  CHECK_THAT(results_table(trials, chance_of_classes(0), false), !contains("chance"));
   ReportInput input;
   input.trials = trials;
-  input.judging.classes = 10;
+  input.judging.chance = chance_of_classes(10);
   const std::string html = render(input).html;
   CHECK_THAT(html, contains(">near chance<") &&
                        contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));

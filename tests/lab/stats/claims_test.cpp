@@ -96,7 +96,7 @@ TEST_CASE("trials near chance count as failures for every value of a claim") {
       trials.back().values = {{"train_loss", epsilon > 0 || seed > 0 ? 0.5 : 2.3}, {"val_accuracy", 0.9}};
     }
   const ClaimResult found =
-      judge(higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials, {.classes = 10});
+      judge(higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials, {.chance = chance_of_classes(10)});
   CHECK((found.difference.trained_first == 7 && found.difference.trained_second == 6 && found.difference.trained == 6));
 }
 

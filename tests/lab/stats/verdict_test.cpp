@@ -17,7 +17,7 @@ TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t see
   return trial_of(gate, depth, seed, {{"train_loss", loss}}, lr);
 }
 
-const Judging against_pre{.classes = 10, .control = "pre"};
+const Judging against_pre{.chance = chance_of_classes(10), .control = "pre"};
 
 const Standing& standing(const Condition& condition, const std::string& method) {
   return *std::ranges::find(condition.standings, method, &Standing::method);
@@ -171,7 +171,7 @@ TEST_CASE("a method that trains at no depth is not compared at the larger depths
   CHECK(training(found[1], "f") == Difference::Training::less_often);
   CHECK(found[1].pairs.size() == 6);
   // If the control is near chance at its smallest depth as well, no method is compared with the control.
-  CHECK(conditions(trials, {.classes = 10, .control = "a"})[1].against_control.empty());
+  CHECK(conditions(trials, {.chance = chance_of_classes(10), .control = "a"})[1].against_control.empty());
   // Each learning rate is judged separately: with 1e-2, method a trains at depth 6.
   const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),        trial("a", 48, 0, 2.3),
                                        trial("b", 6, 0, 0.5),        trial("a", 6, 0, 0.5, 1e-2),
@@ -218,7 +218,7 @@ TEST_CASE("the verdict in words") {
              contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and "
                       "did not train at depth 6 "
                       "either, so nothing follows about depth. Against pre: e is lower; b and f train less often."));
-  CHECK_THAT(verdict_of(two_depths(), {.classes = 10, .control = "a"}), !contains("Against"));
+  CHECK_THAT(verdict_of(two_depths(), {.chance = chance_of_classes(10), .control = "a"}), !contains("Against"));
   CHECK_THAT(
       verdict_of({trial("a", 6, 0, 0.5), trial("a", 48, 0, 2.3)}),
       contains(
@@ -231,7 +231,7 @@ TEST_CASE("the verdict in words") {
              contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
   CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) ==
         "At depth 6 and lr 0.001, a trained, to a training loss of 5.000 (n = 1).");
-  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.classes = 10, .own_rates = true}),
+  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.chance = chance_of_classes(10), .own_rates = true}),
              contains("a trained, to a training loss of 0.400 (n = 1) at lr 0.001"));
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("methods at their own learning rates form one condition for each depth
     trials.push_back(trial("a", 6, seed, 0.5, 1e-3));
     trials.push_back(trial("b", 6, seed, 0.4, 1e-2));
   }
-  const std::vector<Condition> found = conditions(trials, {.classes = 10, .own_rates = true});
+  const std::vector<Condition> found = conditions(trials, {.chance = chance_of_classes(10), .own_rates = true});
   REQUIRE(found.size() == 1);
   CHECK_FALSE(found[0].rate);
   CHECK(standing(found[0], "a").rate == 1e-3);
@@ -250,7 +250,7 @@ TEST_CASE("methods at their own learning rates form one condition for each depth
 
 TEST_CASE("without classes no loss is near chance") {
   CHECK_FALSE(conditions({trial("a", 6, 0, 5.0)}, {}).at(0).standings.at(0).near_chance);
-  CHECK(chance_loss(10) == Approx(std::log(10.0)));
+  CHECK(chance_of_classes(10).loss == Approx(std::log(10.0)));
 }
 
 TEST_CASE("comparisons.csv has a row for each pair in both families") {
@@ -260,18 +260,18 @@ TEST_CASE("comparisons.csv has a row for each pair in both families") {
       trials.push_back(trial(gate, 6, seed,
                              base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0) +
                                  (seed == 1 && *gate == 'y' ? 0.01 : 0)));
-  const std::string csv = comparisons_csv(conditions(trials, {.classes = 20, .control = "pre"}));
+  const std::string csv = comparisons_csv(conditions(trials, {.chance = chance_of_classes(20), .control = "pre"}));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 3 + 6);
   CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,undecided,-1.00") && contains(",3,3,3,3,,3,,\n") &&
                       contains("\n6,0.001,control,x,pre,undecided,undecided,-0.00333") &&
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
   // No rate is given, because all trials have the same rate.
-  CHECK_FALSE(conditions(trials, {.classes = 20, .control = "pre"}).front().rate);
+  CHECK_FALSE(conditions(trials, {.chance = chance_of_classes(20), .control = "pre"}).front().rate);
   // Without an axis of learning rates, the rows have the rate of all trials if that rate is known.
   for (TrialResult& a : trials) a.point = a.point.without("lr");
-  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 20, .control = "pre", .rate = 0.25})),
+  CHECK_THAT(comparisons_csv(conditions(trials, {.chance = chance_of_classes(20), .control = "pre", .rate = 0.25})),
              contains("\n6,0.25,control,post,pre,lower,"));
-  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 20, .control = "pre"})),
+  CHECK_THAT(comparisons_csv(conditions(trials, {.chance = chance_of_classes(20), .control = "pre"})),
              contains("\n6,,control,post,pre,lower,"));
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("the verdict of a claim replaces the verdict of its pair in tables and
     for (const auto& [method, loss] : {std::pair("pre", 1.0), {"a", 0.8}, {"b", 0.9}, {"c", 1.1}})
       trials.push_back(trial(method, 24, seed, loss + noise * (loss - 0.9)));
   }
-  const Judging how{.classes = 10, .control = "pre"};
+  const Judging how{.chance = chance_of_classes(10), .control = "pre"};
   const Difference claim{.order = Difference::Order::lower, .n = 3, .mean = -0.7, .low = -0.9, .high = -0.5};
   const auto condition = [&](const ClaimedPair& pair) { return conditions(trials, how, {pair}).front(); };
   const Condition without = conditions(trials, how).front();

@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "core/one_line.h"
+#include "experiments/lab/problem/evaluate.h"
+#include "experiments/lab/problem/linear_model.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/train/evaluate.h"
-#include "experiments/lab/train/linear_model.h"
 #include "experiments/lab/train/train.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"

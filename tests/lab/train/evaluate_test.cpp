@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
 

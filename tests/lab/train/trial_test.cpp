@@ -11,10 +11,10 @@
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/study/experiment.h"
-#include "experiments/lab/train/evaluate.h"
 #include "experiments/lab/train/train.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
@@ -401,7 +401,7 @@ struct LevelStudy {
       nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
       trial.track(model, optimizer);
       if (loop == Loop::train) {
-        ImageTask task(trial, model, trial.normalization());
+        ImageTask task(trial.data().train, trial.task_settings(), model, trial.normalization());
         lab::train(trial, task, optimizer, nullptr, interrupt, 1);
         return;
       }

@@ -1,11 +1,11 @@
-#include "experiments/lab/train/linear_model.h"
+#include "experiments/lab/problem/linear_model.h"
 
 #include <algorithm>
 
 #include "autograd/autograd.h"
 #include "core/precision.h"
 #include "experiments/lab/data/batch.h"
-#include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/problem/evaluate.h"
 #include "nn/layers/linear.h"
 #include "nn/optim/optimizer.h"
 

@@ -1,4 +1,4 @@
-#include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/problem/evaluate.h"
 
 #include <algorithm>
 #include <cmath>

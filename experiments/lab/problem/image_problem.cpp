@@ -1,0 +1,119 @@
+#include "experiments/lab/problem/image_problem.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/data/batch.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/data/split.h"
+#include "experiments/lab/hash.h"
+#include "experiments/lab/problem/evaluate.h"
+#include "nn/gates/gate.h"
+
+namespace plumb::lab {
+namespace {
+
+ImageData data_of(const StudyOptions& o) {
+  ImageData data = open_data(o.data, o.data_dir, {o.image_size, o.image_crop});
+  if (o.validation_split > 0) data = with_validation_split(std::move(data), o.validation_split);
+  const bool has_train = std::filesystem::is_directory(std::filesystem::path(o.data_dir) / "train");
+  check(data.validation.size() > 0, "{}: there are no validation images ({}); give --validation-split 0.1", o.data_dir,
+        has_train ? "it has train/ but no val/" : "it has no train/ and val/, so its folders are read as classes");
+  if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
+  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch,
+        data.train.size(), data.name,
+        o.validation_split > 0 ? fmt::format(" that --validation-split {:g} leaves", o.validation_split) : "");
+  return data;
+}
+
+// A hash of all data that training and evaluation read from the images.
+std::string hash_of_images(const ImageData& data) {
+  Hash hash;
+  for (const ImageSet* set : {&data.train, &data.validation}) {
+    hash.add(fmt::format("{} {} {} {};", set->channels, set->height, set->width, set->classes));
+    hash.add({reinterpret_cast<const char*>(set->pixels.data()), set->pixels.size()});
+    hash.add({reinterpret_cast<const char*>(set->labels.data()), set->labels.size() * sizeof set->labels[0]});
+    if (!set->in_files()) continue;
+    hash.add(fmt::format("{:g};", set->crop));
+    // For images in files, the hash is computed from class folder, name and size, because reading all pixels would take
+    // hours.
+    for (const std::string& file : set->files) {
+      std::error_code error;
+      const std::filesystem::path path = file;
+      hash.add(fmt::format("{}/{} {};", path.parent_path().filename().string(), path.filename().string(),
+                           std::filesystem::file_size(path, error)));
+    }
+  }
+  return hash.text();
+}
+
+DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
+  const std::int64_t validation = data.validation.size();
+  return {.name = data.name,
+          .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name,
+                              data.train.size(), validation, data.validation_is, data.train.classes),
+          .validation_is = data.validation_is,
+          .hash = hash_of_images(data),
+          .images = {.channels = data.train.channels,
+                     .height = data.train.height,
+                     .width = data.train.width,
+                     .classes = data.train.classes},
+          .validation_images = eval_images > 0 ? std::min(eval_images, validation) : validation,
+          .measures = measures_of_classification(data.train.classes)};
+}
+
+}  // namespace
+
+ImageProblem::ImageProblem(const StudyOptions& o)
+    : data_(data_of(o)),
+      normalization_(normalization_of(data_.train, o.normalization)),
+      facts_(facts_of(data_, o.eval_images)),
+      eval_images_(o.eval_images) {}
+
+std::unique_ptr<Task> ImageProblem::task(const TaskSettings& s, const nn::Layer& model) const {
+  const AugmentOptions& augment = s.optimization.augment;
+  return std::make_unique<ImageTask>(data_.train, s, model, normalization_,
+                                     augment.make(data_.name, data_.train, s.study.batch), augment.smoothing());
+}
+
+Values ImageProblem::evaluate(nn::Layer& model) const {
+  const Evaluation e = lab::evaluate(model, data_.validation, normalization_, 256, eval_images_);
+  return {{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
+}
+
+void ImageProblem::calibrate(nn::Layer& model, const TaskSettings& s) const {
+  BatchLoader loader(data_.train, normalization_, {.batch = s.study.batch, .seed = s.seed});
+  nn::calibrate(model, to_tensors(loader.next(), data_.train).images);
+}
+
+void ImageProblem::describe(nn::ModelCard& card) const {
+  card.mean.assign(normalization_.mean.begin(), normalization_.mean.end());
+  card.std.assign(normalization_.std.begin(), normalization_.std.end());
+  card.class_names = data_.train.class_names;
+}
+
+ImageTask::ImageTask(const ImageSet& images, const TaskSettings& settings, const nn::Layer& model,
+                     Normalization normalization, const Augmentation& augment, double label_smoothing)
+    : images_(images),
+      batch_(settings.study.batch),
+      seed_(settings.seed),
+      model_(model),
+      normalization_(std::move(normalization)),
+      augment_(augment),
+      label_smoothing_(label_smoothing) {}
+
+std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
+  if (!loader_)
+    loader_ = std::make_unique<BatchLoader>(images_, normalization_,
+                                            LoaderOptions{.batch = batch_,
+                                                          .seed = seed_,
+                                                          .augment = augment_,
+                                                          .workers = loading_threads(images_),
+                                                          .start_step = step});
+  return [this, batch = to_tensors(loader_->next(), images_)] {
+    return lab::loss_of(model_(batch.images), batch, label_smoothing_);
+  };
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,24 @@
+#include "experiments/lab/problem/problem.h"
+
+namespace plumb::lab {
+namespace {
+
+class FunctionTask : public Task {
+ public:
+  explicit FunctionTask(std::function<Tensor(std::int64_t)> loss) : loss_(std::move(loss)) {}
+  std::function<Tensor()> loss_of(std::int64_t step) override {
+    return [loss = loss_, step] { return loss(step); };
+  }
+
+ private:
+  std::function<Tensor(std::int64_t)> loss_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> task_of(std::function<Tensor(std::int64_t)> loss) {
+  check(loss != nullptr, "[task_of] expected a function that computes the loss of a step, got an empty one");
+  return std::make_unique<FunctionTask>(std::move(loss));
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,73 @@
+// The interface between the laboratory and the problem that the networks of a study solve. The laboratory knows only
+// this interface: image classification is one problem, and a program can bring a problem of its own.
+//
+//   struct Waves : lab::Problem {                        // a regression problem
+//     lab::DataFacts facts() const override;             // name, text, hash and chance level of the data
+//     std::unique_ptr<lab::Task> task(const lab::TaskSettings&, const nn::Layer& model) const override;
+//     lab::Values evaluate(nn::Layer& model) const override;   // {"val_loss", ..} and further measures
+//   };
+//   study.problem([](const lab::StudyOptions&) { return std::make_unique<Waves>(); });
+//
+// examples/own_problem.cpp is a complete program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "experiments/lab/options/optimizer_options.h"
+#include "experiments/lab/options/study_options.h"
+#include "experiments/lab/record/record.h"
+#include "experiments/lab/record/study_description.h"
+#include "nn/io/pretrained.h"
+#include "nn/module.h"
+
+namespace plumb::lab {
+
+// The settings of one trial that batches and losses may depend on.
+struct TaskSettings {
+  std::uint64_t seed;                       // of the trial
+  const StudyOptions& study;                // --batch, --steps, ...
+  const OptimizationOptions& optimization;  // --augment, ...
+};
+
+// The batches and the loss of one trial.
+class Task {
+ public:
+  virtual ~Task() = default;
+  // Returns a function that computes the loss of the batch of step `step`. Call the function within the random scope of
+  // the step. The function keeps its batch, so that the step can be repeated after later steps have begun. The steps
+  // come in order and may start at any number.
+  virtual std::function<Tensor()> loss_of(std::int64_t step) = 0;
+};
+
+// Returns the task whose loss of a step is loss(step). `loss` must compute the same value each time for a step, within
+// the random scope of the step.
+std::unique_ptr<Task> task_of(std::function<Tensor(std::int64_t step)> loss);
+
+// A problem that networks learn to solve: data, loss and measures. All trials of a call share one problem, and may use
+// it on several threads at the same time.
+class Problem {
+ public:
+  virtual ~Problem() = default;
+
+  // The facts for run.json and reports. `hash` must change with everything in the data that can change a result.
+  // `measures` describes the training loss and the values of evaluate(). The chance level of "train_loss", the loss of
+  // a guess that knows nothing, decides which networks trained, and when a training has diverged.
+  virtual DataFacts facts() const = 0;
+  // Makes the batches and the loss of a trial that trains `model`. Batches must depend only on the problem, the
+  // settings and the step.
+  virtual std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const = 0;
+  // Measures a model, which is in evaluation mode. The values contain "val_loss". Every name must be in
+  // facts().measures.
+  virtual Values evaluate(nn::Layer& model) const = 0;
+  // Sets initial values of gates that depend on data (nn::calibrate). The default does nothing.
+  virtual void calibrate(nn::Layer& /*model*/, const TaskSettings& /*settings*/) const {}
+  // Adds facts about the data to the card of a weights file. The default adds nothing.
+  virtual void describe(nn::ModelCard& /*card*/) const {}
+};
+
+// Makes the problem of a call from the options of the call.
+using ProblemFactory = std::function<std::unique_ptr<Problem>(const StudyOptions&)>;
+
+}  // namespace plumb::lab

@@ -1,0 +1,35 @@
+// Descriptions of the values that a problem measures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plumb::lab {
+
+// The direction in which a value is better.
+enum class Better { lower, higher };
+// The unit of a value, which decides how reports print it.
+enum class Unit {
+  plain,    // a number, such as a loss in nats or bits per byte
+  fraction  // a number in 0..1 that reports print in percent, such as an accuracy
+};
+
+// A value that a problem measures.
+struct Measure {
+  std::string name;   // such as "val_accuracy"
+  std::string title;  // for tables, such as "val accuracy"
+  Better better = Better::lower;
+  Unit unit = Unit::plain;
+  // The value of a guess that knows nothing; no value if it is unknown. The text of the level for reports, such as
+  // "ln 28 = 3.332"; if it is empty, reports print the number.
+  std::optional<double> chance = {};
+  std::string chance_text = {};
+};
+
+// The measures of classification: the training loss and val_loss in nats, and val_accuracy. For fewer than two classes,
+// no measure has a chance level.
+std::vector<Measure> measures_of_classification(std::int64_t classes);
+
+}  // namespace plumb::lab
