@@ -14,7 +14,7 @@ void Junction::advance(Stream& s, const Memory* memory) const {
   const Layer* const after = parts_.norm == Norm::post ? parts_.norm_layer.get() : nullptr;
   // Observers are called once for each forward pass, and not again when checkpoint() repeats the pass.
   const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
-  const Stream entering = s;
+  const Stream entering = watched ? s : Stream{};
   const Tensor x = s.x;
   Tensor u;
   std::unique_ptr<BranchHooks> hooks;

@@ -58,7 +58,7 @@ class BranchResult {
 // leave(): these functions add the norm, the hooks and the residual sum of the context.
 class BranchCall {
  public:
-  // What enter() computes after the first layer, in the same op if the context has no hooks.
+  // The computation of enter() after the first layer, in the same op if the context has no hooks.
   struct First {
     std::optional<Gelu> gelu = {};
     // ResultDType::product if the next op of the branch accepts bf16.

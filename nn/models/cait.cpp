@@ -3,18 +3,6 @@
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
-namespace {
-
-AttentionOptions attention_of(const CaiTOptions& o) {
-  return {.heads = o.heads,
-          .drop_key = o.drop_key,
-          .grid = {o.image / o.patch, o.image / o.patch},
-          .dropout = o.attention_dropout,
-          .drop_head = o.drop_head.rate,
-          .drop_head_steps = o.drop_head.steps};
-}
-
-}  // namespace
 
 CaiT::CaiT(const CaiTOptions& o)
     : Classifier("CaiT"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nn/blocks/stack.h"
+#include "nn/layers/attention.h"
 
 namespace plumb::nn {
 
@@ -13,5 +14,16 @@ class Classifier : public Layer {
   // Returns the stack of residual blocks.
   virtual Stack& stack() = 0;
 };
+
+// Returns the options of self-attention between the patches of a model.
+template <class ModelOptions>
+AttentionOptions attention_of(const ModelOptions& o) {
+  return {.heads = o.heads,
+          .drop_key = o.drop_key,
+          .grid = {o.image / o.patch, o.image / o.patch},
+          .dropout = o.attention_dropout,
+          .drop_head = o.drop_head.rate,
+          .drop_head_steps = o.drop_head.steps};
+}
 
 }  // namespace plumb::nn

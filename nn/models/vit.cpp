@@ -1,18 +1,6 @@
 #include "nn/models/vit.h"
 
 namespace plumb::nn {
-namespace {
-
-AttentionOptions attention_of(const ViTOptions& o) {
-  return {.heads = o.heads,
-          .drop_key = o.drop_key,
-          .grid = {o.image / o.patch, o.image / o.patch},
-          .dropout = o.attention_dropout,
-          .drop_head = o.drop_head.rate,
-          .drop_head_steps = o.drop_head.steps};
-}
-
-}  // namespace
 
 ViT::ViT(const ViTOptions& o)
     : Classifier("ViT"),

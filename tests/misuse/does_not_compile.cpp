@@ -11,6 +11,15 @@ struct Gate : nn::Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
 };
 
+struct Branch : nn::Branch {
+  Branch() : nn::Branch("branch") {}
+  nn::BranchShape shape() const override { return {.kind = "branch"}; }
+  std::vector<nn::WeightLayer*> weight_layers() override { return {&layer}; }
+  void scale_value_path(double) override {}
+  nn::BranchResult forward(const nn::BranchCall& call) const override { return call.leave(layer, call.enter(layer)); }
+  nn::Linear layer{{.in = 8, .out = 8}};
+};
+
 void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   x = y[0];
   x = where(y > 0, 1, 0);
@@ -38,6 +47,21 @@ struct ByValue : nn::Gate {
 struct NoGate {};
 struct OfTwo : Gate {
   OfTwo(int, int) {}
+};
+struct WithoutLeave : Branch {
+  nn::BranchResult forward(const nn::BranchCall& call) const override {
+    return call.enter(layer);          // refused: could not convert
+  }
+};
+struct OwnResult : Branch {
+  nn::BranchResult forward(const nn::BranchCall& call) const override {
+    return nn::BranchResult(call.enter(layer));  // refused: private within this context
+  }
+};
+struct WithoutEnter : Branch {
+  nn::BranchResult forward(const nn::BranchCall& call) const override {
+    return call.leave(layer, call.x_);  // refused: private within this context
+  }
 };
 
 void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {

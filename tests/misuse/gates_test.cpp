@@ -167,8 +167,8 @@ TEST_CASE("misuse: a method whose gates are not passed on") {
                                         }}),
                 "got null for \"none\"");
 }
-TEST_CASE("misuse: a method without a norm in a block with a norm") {
-  nn::Method none = method<Plain>(), null = method<Plain>();
+TEST_CASE("misuse: a method whose norm_layer makes no layer") {
+  nn::Method null = method<Plain>();
   null.norm_layer = [](std::int64_t, double) { return std::unique_ptr<nn::Layer>(); };
   CHECK_REFUSED(stack_of(null), "norm_layer of method \"mine\" to make a layer, got null");
 }

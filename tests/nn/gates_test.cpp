@@ -269,7 +269,7 @@ TEST_CASE("with a class token that joins late, the blocks before it see only pat
     std::vector<Handle> handles;
     for (const auto& block : model.blocks())
       handles.push_back(block->observe([&](const nn::JunctionPass& j) {
-        if (std::string(j.branch.kind()) == "attn") tokens.push_back(j.before.x.dim(1));
+        if (j.branch.kind() == "attn") tokens.push_back(j.before.x.dim(1));
       }));
     const Gradients g = backward(sum(model(random_normal({3, 1, 16, 16}, 1, "images"))));
     for (std::int64_t b = 0; b < 3; ++b) CHECK(tokens.at(static_cast<std::size_t>(b)) == (b < joins ? 4 : 5));

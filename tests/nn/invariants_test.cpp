@@ -163,7 +163,7 @@ TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates 
     const Tensor x = stream();
     std::vector<Handle> watch;
     watch.push_back(stack->blocks()[0]->observe([&](const nn::JunctionPass& j) {
-      if (std::string(j.branch.kind()) == "attn")
+      if (j.branch.kind() == "attn")
         largest = mean((j.output - j.before.x) * (j.output - j.before.x)).item() /
                   mean(j.branch_value * j.branch_value).item();
     }));

@@ -56,7 +56,7 @@ class Problem {
   // a guess that knows nothing, decides which networks trained, and when a training has diverged.
   virtual DataFacts facts() const = 0;
   // Makes the batches and the loss of a trial that trains `model`. Batches must depend only on the problem, the
-  // settings and the step.
+  // settings and the step. `settings` and `model` outlive the task.
   virtual std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const = 0;
   // Measures a model, which is in evaluation mode. The values contain "val_loss". Every name must be in
   // facts().measures.

@@ -39,7 +39,7 @@ Section references_section(const StudyResults& results) {
     // A lower training loss does not mean that a trial has learned more.
     if (r.name != linear_model_name || r.value == "train_loss") continue;
     compared = true;
-    any_better = any_better || (is_accuracy(r.value) ? high > r.level : low < r.level);
+    any_better = any_better || (r.better == Better::higher ? high > r.level : low < r.level);
   }
   if (compared && !any_better)
     section.title = fmt::format("Known levels: no trial is better than {}", linear_model_name);

@@ -16,7 +16,7 @@ std::vector<Reference> chance_references(const std::vector<Measure>& measures) {
     if (m.chance)
       references.push_back({m.name, *m.chance,
                             "chance, " + (m.chance_text.empty() ? describe_level(m.name, *m.chance) : m.chance_text),
-                            true});
+                            true, m.better});
   return references;
 }
 
@@ -29,7 +29,7 @@ std::optional<double> chance_of(const std::vector<Reference>& references, std::s
 std::vector<Reference> references_of(const LinearModel& m) {
   return {{"train_loss", m.train_loss, linear_model_name},
           {"val_loss", m.val_loss, linear_model_name},
-          {"val_accuracy", m.val_accuracy, linear_model_name}};
+          {"val_accuracy", m.val_accuracy, linear_model_name, false, Better::higher}};
 }
 
 }  // namespace plumb::lab

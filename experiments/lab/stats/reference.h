@@ -17,6 +17,7 @@ struct Reference {
   double level;
   std::string name;     // name of the level, such as "chance, 10 %"
   bool chance = false;  // whether the level is that of a guess that knows nothing
+  Better better = Better::lower;
 };
 
 // Whether the name of a value is that of an accuracy, a fraction in 0..1: "accuracy", "val_accuracy".

@@ -46,7 +46,7 @@ class Study {
   void problem(ProblemFactory make);
   // Restricts the values of common options: data sets, number formats, devices, least number of steps.
   void takes(const StudyChoices& choices) { d_.choices = choices; }
-  // The settings for comparing methods in the report. run() sets the number of classes from the data.
+  // The settings for comparing methods in the report. run() takes the chance levels from the problem.
   Judging& judging() { return d_.judging; }
 
   // Declares an axis and its option. The values are int, std::int64_t, double or std::string. The name of the axis is

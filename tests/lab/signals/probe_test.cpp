@@ -263,9 +263,9 @@ TEST_CASE("passport: for every method the change compares the stream before and 
     Tensor before_attention;
     for (const auto& block : model.stack().blocks())
       watch.push_back(block->observe([&](const nn::JunctionPass& j) {
-        if (std::string(j.branch.kind()) == "attn") before_attention = j.before.x;
+        if (j.branch.kind() == "attn") before_attention = j.before.x;
         Tensor y = j.gate.combine(j.before.x, j.branch_value);
-        if (gate == "b2t" && std::string(j.branch.kind()) == "mlp")
+        if (gate == "b2t" && j.branch.kind() == "mlp")
           y = y + before_attention;  // the shortcut bypasses the norm of the attention
         double ratios = 0;
         for (std::int64_t b = 0; b < 4; ++b) {
