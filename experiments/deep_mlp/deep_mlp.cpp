@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/train.h"
 #include "nn/audit.h"
@@ -13,12 +12,6 @@
 
 namespace plumb::lab {
 namespace {
-
-// Maps pixels to [-1, 1] for every data set.
-Normalization half_and_half(const ImageSet& set) {
-  const auto channels = static_cast<std::size_t>(set.channels);
-  return {.mean = std::vector<float>(channels, 0.5f), .std = std::vector<float>(channels, 0.5f)};
-}
 
 // The mean losses over the steps of epochs 1, 2, 3, 5 and 10, with the names "epoch_1", "epoch_2" and so on. Epochs
 // without a step are left out.
@@ -47,13 +40,8 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
 
   nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, trial.warmup())});
   trial.track(model, optimizer);
-  const Normalization normalization = half_and_half(images);
-  trial.track_evaluation([&] {
-    const Evaluation e = evaluate(model, trial.data().validation, normalization, 256, trial.options().eval_images);
-    return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
-  });
-  ImageTask task(images, trial.task_settings(), model, normalization);
-  if (!train(trial, task, optimizer, nullptr, {}, 1)) return;
+  const auto task = trial.problem<ImageProblem>().task(trial.task_settings(), model);
+  if (!train(trial, *task, optimizer, nullptr, {}, 1)) return;
   const JacobianMeasure end =
       mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
   if (!std::isfinite(end.value))
@@ -77,6 +65,7 @@ int deep_mlp(int argc, const char* const* argv) {
   double lr = 0.01;
   study.options().seeds = {0, 1, 2};
   study.options().batch = 100;
+  study.options().normalization = NormalizationKind::half;  // maps pixels to [-1, 1]
   study.options().loss_limit = 0;  // 0 means no limit, because losses in the first epoch of this experiment reach 1e5
   Cli& cli = study.cli();
   cli.section("Model");

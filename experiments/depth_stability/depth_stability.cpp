@@ -11,7 +11,7 @@
 #include "experiments/lab/stats/verdict.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/gate_check.h"
+#include "nn/gates/gate_check.h"
 
 namespace plumb::lab {
 namespace {

@@ -15,8 +15,8 @@
 #include "experiments/lab/signals/mask_images.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/attention_maps.h"
 #include "nn/evaluation_scope.h"
+#include "nn/layers/attention_maps.h"
 
 using namespace plumb;
 

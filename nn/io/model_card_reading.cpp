@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/io/model_card_parts.h"
-#include "nn/name_remedies.h"
+#include "nn/io/name_remedies.h"
 
 namespace plumb::nn {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "nn/named_tensors.h"
+#include "nn/io/named_tensors.h"
 
 namespace plumb::nn {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "nn/io/named_tensors.h"
 #include "nn/module.h"
-#include "nn/named_tensors.h"
 
 namespace plumb::nn {
 

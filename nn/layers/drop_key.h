@@ -3,7 +3,7 @@
 
 #include "core/drop_key.h"
 #include "core/scope.h"
-#include "nn/schedule.h"
+#include "nn/layers/drop_schedule.h"
 
 namespace plumb::nn {
 

@@ -1,8 +1,8 @@
 // Exponential moving average of a model's weights, for evaluation.
 #pragma once
 
+#include "nn/io/named_tensors.h"
 #include "nn/module.h"
-#include "nn/named_tensors.h"
 
 namespace plumb::nn {
 

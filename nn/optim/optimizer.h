@@ -6,8 +6,8 @@
 
 #include "autograd/backward.h"
 #include "core/readback.h"
+#include "nn/io/named_tensors.h"
 #include "nn/module.h"
-#include "nn/named_tensors.h"
 #include "nn/optim/learning_rate.h"
 
 namespace plumb::nn {

@@ -4,7 +4,7 @@
 
 #include "autograd/node.h"
 #include "nn/blocks/stack.h"
-#include "nn/gate_check.h"
+#include "nn/gates/gate_check.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "nn/named_tensors.h"
+#include "nn/io/named_tensors.h"
 
 namespace plumb::parity {
 

@@ -71,10 +71,11 @@ Pixels fitted(const Pixels& image, std::int64_t height, std::int64_t width, doub
 
 Normalization normalization_of(const ImageSet& set, NormalizationKind kind) {
   if (kind == NormalizationKind::data) return normalization_of(set);
-  check(set.channels == 3, "[normalization] expected three channels for {}, got {}; choose data", enum_name(kind),
-        set.channels);
-  if (kind == NormalizationKind::imagenet) return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
-  return {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
+  const auto channels = static_cast<std::size_t>(set.channels);
+  if (kind == NormalizationKind::half) return {std::vector(channels, 0.5f), std::vector(channels, 0.5f)};
+  check(set.channels == 3, "[normalization] expected three channels for {}, got {}; choose data or half",
+        enum_name(kind), set.channels);
+  return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 }
 
 Normalization normalization_of(const ImageSet& set) {

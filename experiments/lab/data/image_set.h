@@ -59,7 +59,7 @@ struct Normalization {
 // read once and fitted. A constant channel gets the standard deviation 1, so that the normalized channel is 0. Throws
 // Error if the set is empty.
 Normalization normalization_of(const ImageSet& set);
-// The values of --normalization. The kinds `imagenet` and `half` need images with three channels.
+// The values of --normalization. The kind `imagenet` needs images with three channels.
 enum class NormalizationKind {
   data,      // the mean and deviation of the pixels of the data set
   imagenet,  // the mean and deviation of ImageNet, as for CaiT and DeiT in timm

@@ -184,7 +184,8 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
     for (const char* option : {"--image-size", "--image-crop"})
       usage_check(in_files || !cli.typed(option),
                   "{} applies only to an image folder; give --image-folder, or leave it out", option);
-    if (in_files && !cli.given("--normalization")) normalization = NormalizationKind::imagenet;
+    if (in_files && normalization == NormalizationKind::data && !cli.given("--normalization"))
+      normalization = NormalizationKind::imagenet;
     if (device == DeviceChoice::automatic) {
       device = best_device();  // settings, keys and reports name the device in use
       if (cli.has("--device") && !cli.given("--device"))

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "experiments/lab/record/record.h"
-#include "nn/named_tensors.h"
+#include "nn/io/named_tensors.h"
 
 namespace plumb::lab {
 

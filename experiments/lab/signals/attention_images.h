@@ -8,7 +8,7 @@
 #include "experiments/lab/data/image_ops.h"
 #include "experiments/lab/plot/section.h"
 #include "experiments/lab/train/trial.h"
-#include "nn/attention_maps.h"
+#include "nn/layers/attention_maps.h"
 #include "nn/models/classifier.h"
 
 namespace plumb::lab {

@@ -23,7 +23,7 @@
 #include "experiments/lab/run/setup.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/train/train.h"
-#include "nn/attention_maps.h"
+#include "nn/layers/attention_maps.h"
 
 namespace plumb::lab {
 namespace {

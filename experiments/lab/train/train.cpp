@@ -54,8 +54,7 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   std::optional<nn::Ema> ema;
   if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
   track(model, *optimizer, ema ? &*ema : nullptr);
-  const TaskSettings settings = task_settings();
-  const std::unique_ptr<Task> task = run_.env.problem.task(settings, model);
+  const std::unique_ptr<Task> task = run_.env.problem.task(task_settings(), model);
   if (!lab::train(*this, *task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss")))

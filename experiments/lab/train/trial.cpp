@@ -35,9 +35,7 @@ const Point& Trial::point() const {
 const StudyOptions& Trial::options() const { return run_.options; }
 std::uint64_t Trial::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
 const Problem& Trial::problem_of_any_type() const { return run_.env.problem; }
-TaskSettings Trial::task_settings() const {
-  return {.seed = seed(), .study = run_.options, .optimization = run_.optimization};
-}
+const TaskSettings& Trial::task_settings() const { return run_.task_settings; }
 const ImageData& Trial::data() const { return images_of(run_.env.problem).data(); }
 const Normalization& Trial::normalization() const { return images_of(run_.env.problem).normalization(); }
 const std::filesystem::path& Trial::folder() const { return run_.env.folder; }

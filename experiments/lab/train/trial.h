@@ -67,8 +67,8 @@ class Trial {
     check(wanted, "[trial] expected the problem of the study in Trial::problem<P>(), got another type");
     return *wanted;
   }
-  // The settings of this trial on which batches and losses may depend.
-  TaskSettings task_settings() const;
+  // The settings of this trial on which batches and losses may depend. They live as long as the trial.
+  const TaskSettings& task_settings() const;
   // The training and validation images, and the normalization of the pixels. Throws Error if the problem of the study
   // has no images.
   const ImageData& data() const;

@@ -52,6 +52,7 @@ TrialState::TrialState(const TrialEnvironment& environment, const Point& point, 
       key(std::move(key_)),
       place(place_),
       record{.point = point},
+      task_settings{.seed = static_cast<std::uint64_t>(record.seed()), .study = options, .optimization = optimization},
       watch(environment.chance, options.loss_limit),
       levels(environment.loss_levels) {}
 

@@ -57,6 +57,7 @@ class TrialState {
   const std::string key;    // identifies the settings and data of the trial
   const std::size_t place;  // index of the trial in the progress
   Record record;
+  const TaskSettings task_settings;
   DivergenceWatch watch;
   LossLevels levels;
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/gate_check.h"
 #include "nn/gates/gate.h"
+#include "nn/gates/gate_check.h"
 
 namespace plumb::nn {
 

@@ -1,4 +1,4 @@
-#include "nn/gate_rules.h"
+#include "nn/gates/gate_rules.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "core/names.h"
 #include "nn/audit.h"
 #include "nn/evaluation_scope.h"
-#include "nn/gate_check.h"
+#include "nn/gates/gate_check.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
 #include "nn/optim/optimizer.h"

@@ -1,10 +1,10 @@
-#include "nn/gate_check.h"
+#include "nn/gates/gate_check.h"
 
 #include <algorithm>
 #include <map>
 
 #include "core/bfloat16.h"
-#include "nn/gate_rules.h"
+#include "nn/gates/gate_rules.h"
 
 namespace plumb::nn {
 namespace {

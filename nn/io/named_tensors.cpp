@@ -1,10 +1,10 @@
-#include "nn/named_tensors.h"
+#include "nn/io/named_tensors.h"
 
 #include <algorithm>
 
 #include "core/backend.h"
 #include "core/names.h"
-#include "nn/name_remedies.h"
+#include "nn/io/name_remedies.h"
 
 namespace plumb::nn {
 namespace {

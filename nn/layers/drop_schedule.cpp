@@ -1,4 +1,4 @@
-#include "nn/schedule.h"
+#include "nn/layers/drop_schedule.h"
 
 #include "core/names.h"
 

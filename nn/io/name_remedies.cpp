@@ -1,4 +1,4 @@
-#include "nn/name_remedies.h"
+#include "nn/io/name_remedies.h"
 
 #include <algorithm>
 

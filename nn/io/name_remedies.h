@@ -1,7 +1,7 @@
 // Advice for weight files whose parameter names differ from Plumb's names.
 #pragma once
 
-#include "nn/named_tensors.h"
+#include "nn/io/named_tensors.h"
 
 namespace plumb::nn {
 

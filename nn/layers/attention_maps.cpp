@@ -1,4 +1,4 @@
-#include "nn/attention_maps.h"
+#include "nn/layers/attention_maps.h"
 
 #include <algorithm>
 
