@@ -21,6 +21,21 @@ const ImageProblem& images_of(const Problem& problem) {
   return *images;
 }
 
+// The values of Problem::evaluate(). Throws Error if a value is not in facts().measures, because reports and verdicts
+// then know neither its direction nor its unit, or if val_loss is missing.
+Values evaluation_of(const Problem& problem, nn::Layer& model) {
+  Values values = problem.evaluate(model);
+  const std::vector<Measure> measures = problem.facts().measures;
+  for (const auto& [name, value] : values)
+    check(std::ranges::find(measures, name, &Measure::name) != measures.end(),
+          "[problem] expected evaluate() to return values that facts().measures describes, got \"{}\": add it to "
+          "facts().measures",
+          name);
+  check(std::ranges::find(values, "val_loss", &Values::value_type::first) != values.end(),
+        "[problem] expected evaluate() to return \"val_loss\", got {} other values", values.size());
+  return values;
+}
+
 }  // namespace
 
 const Point& Trial::read(const std::string& axis) const {
@@ -83,7 +98,7 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
     std::optional<nn::EmaScope> averaged;
     if (this_run->ema) averaged.emplace(*this_run->ema);
     const nn::EvaluationScope evaluation(*this_run->model);
-    return this_run->env.problem.evaluate(*this_run->model);
+    return evaluation_of(this_run->env.problem, *this_run->model);
   };
   run_.restore();
   // Reports before the training, not hours later, that the weights file will have no model card.

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -62,6 +63,47 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
   CHECK(checkpoint_in(folder / "a").empty());  // the checkpoint is deleted when the trial is complete
+}
+
+namespace {
+
+// x + min(step / 10, 1) f(LN(x))
+struct Ramp : nn::Gate {
+  explicit Ramp(const nn::GateContext& c) : step(c.training_step()) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + std::min(static_cast<double>(step()) / 10, 1.0) * branch;
+  }
+  nn::TrainingStep step;
+};
+
+}  // namespace
+
+TEST_CASE("an interrupted trial of a gate that follows the training step continues with the same bits") {
+  const TemporaryFolder folder;
+  int stop_at = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("ramp", "Ramp.");
+    study.axis<int>("--depths", {2}, "Depths");
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit({.gate = nn::Method{.name = "ramp", .build = nn::gate_per_branch<Ramp>}}));
+      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+        if (step == stop_at) interrupted_by(SIGINT);
+        return nullptr;
+      });
+    });
+  };
+  const Words words{"--dim",       "8",   "--batch",      "4", "--steps",       "9",    "--lr", "1e-2",
+                    "--ema-decay", "0.9", "--eval-every", "4", "--no-progress", "--out"};
+  REQUIRE(call(folder.path(), main, with(words, {"whole"})).status == 0);
+  stop_at = 5;
+  CHECK(call(folder.path(), main, with(words, {"a"})).status == 130);
+  stop_at = -1;
+  const Ended resumed = call(folder.path(), main, with(words, {"a", "--resume"}));
+  INFO(resumed.err);
+  REQUIRE(resumed.status == 0);
+  CHECK_THAT(resumed.err, !contains("from the beginning"));
+  CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
 }
 
 TEST_CASE("a checkpoint that does not fit is named and the trial starts from the beginning") {
