@@ -176,9 +176,9 @@ int depth_stability(int argc, const char* const* argv) {
     ReportInput input = report_input(r);
     input.question.clear();  // removed, because the verdict answers the question
     return Display{.report = render_report(input),
-                   .terminal = fmt::format("{}val acc: accuracy on {}\n{}",
-                                           results_table(trial_results(r), r.data.chance(), r.colour),
-                                           r.data.validation_is, findings_text(r, r.colour))};
+                   .terminal = fmt::format("{}val accuracy: accuracy on {}\n{}",
+                                           results_table(trial_results(r), r.judging, r.colour), r.data.validation_is,
+                                           findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));

@@ -49,7 +49,7 @@ TEST_CASE("the tasks of the quick presets are above chance and not solved") {
         if (!is_of_search(e.record.point))
           trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
       REQUIRE(trials.size() >= 2);
-      CHECK(saturation(trials) == "");
+      CHECK(saturation(trials, measures_of_classification(0)) == "");
       // Some arms fail at chance: such a task can tell as well. The control and most arms are well above chance.
       const auto above = [&](const TrialResult& t) { return t.value("val_accuracy").value_or(0) > 2 / classes; };
       const auto control = std::ranges::find_if(

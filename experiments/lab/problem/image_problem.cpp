@@ -49,7 +49,8 @@ std::string hash_of_images(const ImageData& data) {
 }
 
 DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
-  const std::int64_t validation = data.validation.size();
+  const std::int64_t validation = data.validation.size(),
+                     evaluated = eval_images > 0 ? std::min(eval_images, validation) : validation;
   return {.name = data.name,
           .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name,
                               data.train.size(), validation, data.validation_is, data.train.classes),
@@ -59,8 +60,8 @@ DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
                      .height = data.train.height,
                      .width = data.train.width,
                      .classes = data.train.classes},
-          .validation_images = eval_images > 0 ? std::min(eval_images, validation) : validation,
-          .measures = measures_of_classification(data.train.classes)};
+          .validation_images = evaluated,
+          .measures = measures_of_classification(data.train.classes, evaluated)};
 }
 
 }  // namespace

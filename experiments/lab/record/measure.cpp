@@ -1,10 +1,32 @@
 #include "experiments/lab/record/measure.h"
 
+#include <algorithm>
+
 #include "experiments/lab/record/chance.h"
 
 namespace plumb::lab {
+namespace {
 
-std::vector<Measure> measures_of_classification(std::int64_t classes) {
+constexpr double images_resolved = 2;  // differences of fewer images of an evaluation decide nothing
+
+}  // namespace
+
+const Measure* find_measure(const std::vector<Measure>& measures, std::string_view name) {
+  const auto found = std::ranges::find(measures, name, &Measure::name);
+  return found == measures.end() ? nullptr : &*found;
+}
+
+Unit unit_of(const std::vector<Measure>& measures, std::string_view name) {
+  const Measure* measure = find_measure(measures, name);
+  return measure ? measure->unit : Unit::plain;
+}
+
+const Measure* score_of(const std::vector<Measure>& measures) {
+  const auto found = std::ranges::find(measures, Better::higher, &Measure::better);
+  return found == measures.end() ? nullptr : &*found;
+}
+
+std::vector<Measure> measures_of_classification(std::int64_t classes, std::int64_t validation_images) {
   const Chance loss = chance_of_classes(classes);
   const std::optional<double> nats = loss.known() ? std::optional(loss.loss) : std::nullopt,
                               share = loss.known() ? std::optional(1 / static_cast<double>(classes)) : std::nullopt;
@@ -14,7 +36,8 @@ std::vector<Measure> measures_of_classification(std::int64_t classes) {
            .title = "val accuracy",
            .better = Better::higher,
            .unit = Unit::fraction,
-           .chance = share}};
+           .chance = share,
+           .resolution = validation_images > 0 ? images_resolved / static_cast<double>(validation_images) : 0}};
 }
 
 }  // namespace plumb::lab

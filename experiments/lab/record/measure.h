@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plumb::lab {
@@ -26,10 +27,20 @@ struct Measure {
   // "ln 28 = 3.332"; if it is empty, reports print the number.
   std::optional<double> chance = {};
   std::string chance_text = {};
+  // A smaller difference of means decides no claim. Example: two images of 10,000 for an accuracy. 0: no such limit.
+  double resolution = 0;
 };
 
+// The measure with this name; null if there is none.
+const Measure* find_measure(const std::vector<Measure>& measures, std::string_view name);
+// The unit of a value of a trial. Values that are no measures of the problem are plain numbers.
+Unit unit_of(const std::vector<Measure>& measures, std::string_view name);
+// The score of a problem: the first measure whose higher values are better, such as val_accuracy. Reports draw the
+// score against depth. Null if there is none.
+const Measure* score_of(const std::vector<Measure>& measures);
+
 // The measures of classification: the training loss and val_loss in nats, and val_accuracy. For fewer than two classes,
-// no measure has a chance level.
-std::vector<Measure> measures_of_classification(std::int64_t classes);
+// no measure has a chance level. `validation_images` is the number of images of an evaluation; 0: unknown.
+std::vector<Measure> measures_of_classification(std::int64_t classes, std::int64_t validation_images = 0);
 
 }  // namespace plumb::lab

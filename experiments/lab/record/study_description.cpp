@@ -27,6 +27,7 @@ Json json_of(const DataFacts& data) {
                  {"unit", m.unit == Unit::fraction ? "fraction" : "plain"}};
     if (m.chance) measure["chance"] = *m.chance;
     if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
+    if (m.resolution > 0) measure["resolution"] = m.resolution;
     all.push_back(std::move(measure));
   }
   return all;
@@ -34,7 +35,8 @@ Json json_of(const DataFacts& data) {
 
 // Folders of older versions are of classification, and have no measures.
 std::vector<Measure> measures_from(const Json& data) {
-  if (!data.contains("measures")) return measures_of_classification(data.at("classes"));
+  if (!data.contains("measures"))
+    return measures_of_classification(data.at("classes"), data.value("validation_images", std::int64_t{0}));
   std::vector<Measure> measures;
   for (const Json& m : data["measures"])
     measures.push_back({.name = m.at("name"),
@@ -42,7 +44,8 @@ std::vector<Measure> measures_from(const Json& data) {
                         .better = m.at("better") == "higher" ? Better::higher : Better::lower,
                         .unit = m.at("unit") == "fraction" ? Unit::fraction : Unit::plain,
                         .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
-                        .chance_text = m.value("chance_text", "")});
+                        .chance_text = m.value("chance_text", ""),
+                        .resolution = m.value("resolution", 0.0)});
   return measures;
 }
 
@@ -54,10 +57,9 @@ std::optional<std::vector<std::string>> claims_from(const Json& run) {
 }  // namespace
 
 Chance DataFacts::chance() const {
-  for (const Measure& m : measures)
-    if (m.name == "train_loss" && m.chance)
-      return {*m.chance, m.chance_text.empty() ? fmt::format("{:.4g}", *m.chance) : m.chance_text};
-  return {};
+  const Measure* loss = find_measure(measures, "train_loss");
+  if (!loss || !loss->chance) return {};
+  return {*loss->chance, loss->chance_text.empty() ? fmt::format("{:.4g}", *loss->chance) : loss->chance_text};
 }
 
 void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {

@@ -63,7 +63,7 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     std::ranges::sort(series.points, {}, &PlotPoint::x);
     for (const PlotPoint& p : series.points) low = std::min(low, p.y), high = std::max(high, p.y);
   }
-  if (is_accuracy(curve.value)) plot.y.least = 0, plot.y.most = 1;
+  if (unit_of(results.judging.measures, curve.value) == Unit::fraction) plot.y.least = 0, plot.y.most = 1;
   for (PlotRule& rule : rules_of(results.judging.references, curve.value, low, high))
     plot.rules.push_back(std::move(rule));
   return plot;
@@ -84,7 +84,7 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const DotRow& row : plot.rows)
     if (std::isfinite(row.dot.x)) low = std::min(low, row.dot.x), high = std::max(high, row.dot.x);
-  if (is_accuracy(value)) plot.x.least = 0, plot.x.most = 1;
+  if (unit_of(results.judging.measures, value) == Unit::fraction) plot.x.least = 0, plot.x.most = 1;
   plot.rules = rules_of(results.judging.references, value, low, high);
   return plot;
 }

@@ -255,17 +255,19 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
   return plots;
 }
 
-std::vector<Plot> accuracy_plots(const ReportInput& input) {
+std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
+  const bool percent = score.unit == Unit::fraction;
+  const double factor = percent ? 100 : 1;
   const StudyGroups study(input);
   const std::vector<TrialGroup> groups = group_trials(input.trials);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {
-    Plot plot{.id = study.rates().size() > 1 ? slug(fmt::format("accuracy-lr-{}", lr)) : "accuracy",
+    Plot plot{.id = study.rates().size() > 1 ? slug(fmt::format("score-lr-{}", lr)) : "score",
               .title = study.rates().size() > 1 ? fmt::format("lr {}", lr) : "",
               .x = {.title = "depth (blocks, log scale)", .log = true},
-              .y = {.title = "validation accuracy, %"}};
+              .y = {.title = score.title + (percent ? ", %" : "")}};
     for (std::int64_t depth : study.depths()) plot.x.ticks.push_back(static_cast<double>(depth));
-    plot.y.least = 0, plot.y.most = 100;
+    if (percent) plot.y.least = 0, plot.y.most = 100;
     plot.interval = PlotInterval::bars;
     plot.marks_name = "no seed finished";
     std::map<int, PlotSeries> series;
@@ -273,8 +275,8 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
       if (study.rate_of(g) != lr) continue;
       const int style = study.style(g.method);
       PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.method, .style = style}).first->second;
-      PlotPoint p = with_interval(static_cast<double>(g.depth()), g.over_ok("val_accuracy"));
-      p.y *= 100, p.low *= 100, p.high *= 100;
+      PlotPoint p = with_interval(static_cast<double>(g.depth()), g.over_ok(score.name));
+      p.y *= factor, p.low *= factor, p.high *= factor;
       s.points.push_back(p);
       if (g.count(Status::ok) == 0)
         plot.marks.push_back({.x = static_cast<double>(g.depth()),
@@ -283,17 +285,16 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
                               .of = g.method});
     }
     if (std::none_of(groups.begin(), groups.end(),
-                     [&](const TrialGroup& g) { return study.rate_of(g) == lr && g.over_ok("val_accuracy").n > 0; }))
-      plot.y.low = 0, plot.y.high = 100;
+                     [&](const TrialGroup& g) { return study.rate_of(g) == lr && g.over_ok(score.name).n > 0; }))
+      plot.y.low = 0, plot.y.high = factor;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
       plot.series.push_back(std::move(s));
     }
-    if (const auto chance = chance_of(input.judging.references, "val_accuracy"))
-      plot.rules.push_back({100 * *chance, fmt::format("chance, {:.3g} %", 100 * *chance)});
     for (const Reference& r : input.judging.references)
-      if (r.value == "val_accuracy" && !r.chance)
-        plot.rules.push_back({100 * r.level, fmt::format("{}, {:.3g} %", r.name, 100 * r.level)});
+      if (r.value == score.name)
+        plot.rules.push_back(
+            {factor * r.level, r.chance ? r.name : fmt::format("{}, {}", r.name, describe_level(score.unit, r.level))});
     plots.push_back(std::move(plot));
   }
   return plots;

@@ -17,12 +17,10 @@ struct ReportInput {
   std::string title = {};
   std::string question = {};  // the question of the study; empty if there is none
   std::vector<JudgedClaim> claims = {};
-  std::vector<Section> sections = {};     // sections of the study, shown before the sections of the library
-  std::string series = "gate";            // heading of the column of methods
-  std::vector<std::string> columns = {};  // measured values with a column, besides losses and accuracy
-  NamedTexts settings = {};               // methods and settings of the study, as names and values
-  // The measures of the problem, which are the columns of the table.
-  std::vector<Measure> measures = measures_of_classification(0);
+  std::vector<Section> sections = {};      // sections of the study, shown before the sections of the library
+  std::string series = "gate";             // heading of the column of methods
+  std::vector<std::string> columns = {};   // measured values with a column, besides the measures of the problem
+  NamedTexts settings = {};                // methods and settings of the study, as names and values
   Judging judging = {};                    // how methods are compared; without a chance level, none is drawn
   std::vector<Condition> conditions = {};  // verdicts on the trials
   std::vector<TrialResult> trials = {};    // methods appear in the order of these trials

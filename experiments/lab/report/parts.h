@@ -37,8 +37,8 @@ void share_log_range(std::vector<Plot>& plots);
 
 // Training losses against the step, a plot for each condition.
 std::vector<Plot> loss_plots(const ReportInput& input);
-// Validation accuracies against the depth, a plot for each learning rate.
-std::vector<Plot> accuracy_plots(const ReportInput& input);
+// The score of the problem against the depth, a plot for each learning rate.
+std::vector<Plot> score_plots(const ReportInput& input, const Measure& score);
 // The ratios of branch and stream norms against the block, a plot for each condition and branch.
 std::vector<Plot> ratio_plots(const ReportInput& input);
 // The largest gate factors against the block, a plot for each condition and branch. Empty if no method has gate

@@ -34,8 +34,9 @@ Section references_section(const StudyResults& results) {
     for (const TrialGroup& group : groups)
       if (const Summary s = group.over_ok(r.value); s.n > 0) low = std::min(low, s.mean), high = std::max(high, s.mean);
     if (low > high) continue;
-    section.table.row({r.value, r.name, describe_level(r.value, r.level), describe_level(r.value, low),
-                       describe_level(r.value, high)});
+    const Unit unit = unit_of(results.judging.measures, r.value);
+    section.table.row(
+        {r.value, r.name, describe_level(unit, r.level), describe_level(unit, low), describe_level(unit, high)});
     // A lower training loss does not mean that a trial has learned more.
     if (r.name != linear_model_name || r.value == "train_loss") continue;
     compared = true;

@@ -109,7 +109,7 @@ Report render_report(const ReportInput& input) {
       input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims, how);
   if (!how.off && has_training_losses(input.trials)) html += verdict_html(judged, how);
-  if (const std::string saturated = saturation(input.trials); !saturated.empty())
+  if (const std::string saturated = saturation(input.trials, how.measures); !saturated.empty())
     html += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(saturated));
   std::set<std::string> names;
   for (const TrialResult& a : input.trials) names.insert(a.method);
@@ -137,12 +137,12 @@ Report render_report(const ReportInput& input) {
   const bool crowded = std::any_of(losses.begin(), losses.end(), is_crowded);
   const std::string behind = crowded ? " There is a panel for each method, with the other methods in grey." : "";
   std::string loss_caption = "A line is one seed; a thin line that ends in a cross diverged.";
-  std::string accuracy_caption;
+  std::string score_caption;
   if (repeated) {
     loss_caption =
         "Means over the seeds that ended ok, with bands for their 95 % intervals; seeds that diverged are thin lines "
         "that end in a cross.";
-    accuracy_caption = "Bars are 95 % intervals over seeds. ";
+    score_caption = "Bars are 95 % intervals over seeds. ";
   }
   if (!how.off && !input.losses.empty())
     html += section("Training loss",
@@ -150,12 +150,13 @@ Report render_report(const ReportInput& input) {
                         " Long trials are shown as means of consecutive logged steps. Point at a plot to see " +
                         (crowded ? "where its line begins and ends." : "its values."),
                     gallery.show(losses));
-  if (!how.off && (std::ranges::any_of(
-                       groups, [](const TrialGroup& g) { return g.depth() > 0 && g.over_ok("val_accuracy").n > 0; }) ||
-                   input.losses.empty()))
-    html += section("Accuracy against depth",
-                    accuracy_caption + (crowded ? "" : "Methods at one depth are drawn side by side."),
-                    gallery.show(accuracy_plots(input)));
+  const Measure* score = how.off ? nullptr : score_of(how.measures);
+  if (score && (std::ranges::any_of(
+                    groups, [&](const TrialGroup& g) { return g.depth() > 0 && g.over_ok(score->name).n > 0; }) ||
+                input.losses.empty()))
+    html += section(escape_markup("Against depth: " + score->title),
+                    score_caption + (crowded ? "" : "Methods at one depth are drawn side by side."),
+                    gallery.show(score_plots(input, *score)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
     html += section("Branch against stream",
                     "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
@@ -203,7 +204,6 @@ ReportInput report_input(const StudyResults& r) {
                     .series = series.size() == 1 ? series.front() : "trial",
                     .columns = further_columns(r),
                     .settings = r.settings,
-                    .measures = r.data.measures,
                     .judging = r.judging,
                     .conditions = r.conditions,
                     .trials = r.trials,

@@ -22,8 +22,8 @@ Report render_report(const ReportInput& input);
 Report results_report(const StudyResults& results);
 
 // A table of the trials for a terminal, with a line for each method, depth and learning rate. The table is at most 100
-// columns wide unless numbers are unusually long. If the chance level is known, the table marks methods near
-// chance, as the report does. `colour` adds ANSI colours.
-std::string results_table(const std::vector<TrialResult>& trials, const Chance& chance, bool colour);
+// columns wide unless numbers are unusually long. The columns are the training loss and the score of the problem. If
+// the chance level is known, the table marks methods near chance, as the report does. `colour` adds ANSI colours.
+std::string results_table(const std::vector<TrialResult>& trials, const Judging& how, bool colour);
 
 }  // namespace plumb::lab

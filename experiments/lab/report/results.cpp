@@ -65,9 +65,7 @@ class MethodNames {
 
 std::vector<std::string> further_columns(const StudyResults& r) {
   std::vector<std::string> names = shown_values(r).names;
-  std::erase_if(names, [](const std::string& name) {
-    return name == "train_loss" || name == "val_loss" || name == "val_accuracy";
-  });
+  std::erase_if(names, [&](const std::string& name) { return find_measure(r.judging.measures, name); });
   return names;
 }
 

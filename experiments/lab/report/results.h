@@ -64,7 +64,7 @@ inline constexpr std::size_t shown_unasked = 8;
 std::string method_name(const StudyResults& results, const Point& point);
 // A TrialResult for each record, with the name of its method.
 std::vector<TrialResult> trial_results(const StudyResults& results);
-// The measured values that have columns in tables, besides the losses and the accuracy.
+// The measured values that have columns in tables, besides the measures of the problem.
 std::vector<std::string> further_columns(const StudyResults& results);
 // Judges the trials once for all tables, files and figures: sets `trials`, `claims` and `conditions` of `results`. If a
 // claim compares two methods under one condition, the verdict on the claim is also the verdict on that pair. The claim

@@ -14,20 +14,20 @@
 namespace plumb::lab {
 namespace {
 
-// The number of decimals in columns of losses. The number is three, or up to six if a mean would have fewer than two
-// digits.
-int loss_decimals(const std::vector<TrialGroup>& groups) {
+// The number of decimals in columns of plain measures, such as losses. The number is three, or up to six if a mean
+// would have fewer than two digits.
+int plain_decimals(const std::vector<TrialGroup>& groups, const std::vector<Measure>& measures) {
   int decimals = 3;
   for (const TrialGroup& g : groups)
-    for (const Summary& s : {g.over_ok("train_loss"), g.over_ok("val_loss")})
-      while (decimals < 6 && s.n > 0 && s.mean != 0 && std::abs(s.mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
+    for (const Measure& m : measures)
+      if (const Summary s = g.over_ok(m.name); m.unit == Unit::plain && s.n > 0 && s.mean != 0)
+        while (decimals < 6 && std::abs(s.mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
   return decimals;
 }
 
-bool any_interval(const std::vector<TrialGroup>& groups) {
-  return std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) {
-    return g.over_ok("train_loss").half_width || g.over_ok("val_loss").half_width ||
-           g.over_ok("val_accuracy").half_width;
+bool any_interval(const std::vector<TrialGroup>& groups, const std::vector<Measure>& measures) {
+  return std::ranges::any_of(groups, [&](const TrialGroup& g) {
+    return std::ranges::any_of(measures, [&](const Measure& m) { return g.over_ok(m.name).half_width.has_value(); });
   });
 }
 
@@ -73,8 +73,8 @@ std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) 
 
 std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input) {
   const Chance& chance = input.judging.chance;
-  const bool intervals = any_interval(groups);
-  const int decimals = loss_decimals(groups);
+  const bool intervals = any_interval(groups, input.judging.measures);
+  const int decimals = plain_decimals(groups, input.judging.measures);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
   const bool depths = any([](const TrialGroup&g) { return g.depth() > 0; }),
              rates = any([](const TrialGroup&g) { return g.lr() > 0; });
@@ -84,7 +84,7 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
     double factor;
   };
   std::vector<Column> columns;
-  for (const Measure& m : input.measures)
+  for (const Measure& m : input.judging.measures)
     if (groups.empty() || any([&](const TrialGroup& g) { return g.over_ok(m.name).n > 0; }) || input.columns.empty())
       columns.push_back(m.unit == Unit::fraction ? Column{m.title + ", %", m.name, 1, 100}
                                                  : Column{m.title, m.name, decimals, 1});
@@ -168,23 +168,29 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
          rows + "</tbody></table>";
 }
 
-std::string results_table(const std::vector<TrialResult>& trials, const Chance& chance, bool colour) {
+std::string results_table(const std::vector<TrialResult>& trials, const Judging& how, bool colour) {
   using enum TextTable::Align;
   const std::vector<TrialGroup> groups = groups_by_depth(trials);
-  const bool intervals = any_interval(groups);
-  const int decimals = loss_decimals(groups);
+  const bool intervals = any_interval(groups, how.measures);
+  const int decimals = plain_decimals(groups, how.measures);
+  const Chance& chance = how.chance;
+  const Measure* score = score_of(how.measures);
   TextTable table;
   table.column("gate", left);
   for (const char* title : {"depth", "lr", "train loss"}) table.column(title, right);
   if (intervals) table.column("95 %", left);
-  table.column("val acc", right);
+  if (score) table.column(score->title, right);
   table.column("status", left);
   for (const TrialGroup& g : groups) {
-    const Summary loss = g.over_ok("train_loss"), accuracy = g.over_ok("val_accuracy");
+    const Summary loss = g.over_ok("train_loss");
     std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth()), fmt::format("{}", g.lr()),
                                     mean_text(loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(loss, decimals, 1));
-    row.push_back(accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * accuracy.mean));
+    if (score) {
+      const Summary s = g.over_ok(score->name);
+      const bool percent = score->unit == Unit::fraction;
+      row.push_back(s.n == 0 ? "–" : percent ? fmt::format("{:.1f} %", 100 * s.mean) : mean_text(s, decimals, 1));
+    }
     row.push_back(shortened(verdict_words(g, chance), 33));
     table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, chance) ? "33" : "32");
   }

@@ -11,9 +11,9 @@
 namespace plumb::lab {
 namespace {
 
-std::string cell_of(const TrialGroup& group, const std::string& name) {
+std::string cell_of(const TrialGroup& group, const std::string& name, Unit unit) {
   Summary s = group.over_ok(name);
-  if (name != "val_accuracy" || s.n == 0) return to_string(s);
+  if (unit == Unit::plain || s.n == 0) return to_string(s);
   return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
 }
 
@@ -28,7 +28,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
   for (const TrialGroup& group : r.groups()) {
     std::vector<std::string> row;
     for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
-    for (const std::string& name : names) row.push_back(cell_of(group, name));
+    for (const std::string& name : names) row.push_back(cell_of(group, name, unit_of(r.judging.measures, name)));
     row.push_back(std::to_string(group.count(Status::ok)));
     row.push_back(outcome(group));
     table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
@@ -87,7 +87,8 @@ std::string findings_text(const StudyResults& r, bool colour) {
   for (const JudgedClaim& c : r.claims)
     text += fmt::format("\n{} ({})\n  {}: {}\n", c.text, c.source, c.verdict_words(), c.why());
   if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
-  if (const std::string saturated = saturation(r.trials); !saturated.empty()) text += "\n" + saturated + "\n";
+  if (const std::string saturated = saturation(r.trials, r.judging.measures); !saturated.empty())
+    text += "\n" + saturated + "\n";
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
   return text;
@@ -97,7 +98,8 @@ std::string results_markdown(const StudyResults& r) {
   std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown_values(r).names).markdown();
   if (!r.claims.empty()) {
     TextTable table;
-    for (const char* column : {"claim", "source", "measure", "verdict", "why"}) table.column(column, TextTable::Align::left);
+    for (const char* column : {"claim", "source", "measure", "verdict", "why"})
+      table.column(column, TextTable::Align::left);
     for (const JudgedClaim& c : r.claims)
       table.row({c.text, c.source, c.measure, fmt::format("**{}**", c.verdict_words()), c.why()});
     text += "\n" + table.markdown();
@@ -109,7 +111,8 @@ std::string results_markdown(const StudyResults& r) {
   const std::vector<Condition>& judged = r.conditions;
   if (!judged.empty()) text += "\n";
   for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
-  if (const std::string saturated = saturation(r.trials); !saturated.empty()) text += "\n" + saturated + "\n";
+  if (const std::string saturated = saturation(r.trials, r.judging.measures); !saturated.empty())
+    text += "\n" + saturated + "\n";
   return text;
 }
 

@@ -53,8 +53,7 @@ std::string_view to_string(Verdict verdict) {
 
 namespace {
 
-constexpr double widest_margin = 4;    // standard deviations of the difference between two trials of the control
-constexpr double images_resolved = 2;  // differences of fewer images of an evaluation decide nothing
+constexpr double widest_margin = 4;  // standard deviations of the difference between two trials of the control
 
 // The trials of a study by series: the trials that differ only in their seeds.
 class Trials {
@@ -135,8 +134,9 @@ bool is_too_wide(double margin, const Outcomes& control) {
 }
 
 // Whether the claim is about how well a network trains: a trial that did not train then speaks against its side.
-bool is_about_training(const Comparison& c) {
-  return !c.constant && (c.value.ends_with("loss") || is_accuracy(c.value) || c.value.starts_with("steps_to"));
+bool is_about_training(const Comparison& c, const std::vector<Measure>& measures) {
+  return !c.constant &&
+         (c.value.ends_with("loss") || c.value.starts_with("steps_to") || find_measure(measures, c.value));
 }
 
 Verdict verdict_on(const Difference& d, bool has_margin) {
@@ -172,15 +172,15 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       if (!c.constant && !all.has(second)) continue;
       Contrast contrast{.first = all.outcomes(first, c.value, sign),
                         .margin = c.margin.value_or(0),
-                        .training = is_about_training(c)};
+                        .training = is_about_training(c, how.measures)};
       if (c.constant) {
         contrast.second.assign(contrast.first.size(), sign * *c.constant), contrast.constant = true;
       } else {
         contrast.second = all.outcomes(second, c.value, sign);
         contrast.section = all.variances(first, c.value, sign);
       }
-      if (is_accuracy(c.value) && how.validation_images > 0 && !c.margin)
-        contrast.resolution = images_resolved / static_cast<double>(how.validation_images);
+      const Measure* measure = find_measure(how.measures, c.value);
+      if (measure && !c.margin) contrast.resolution = measure->resolution;
       claim.results.push_back({.at = at, .higher = c.higher, .margin = c.margin, .constant = c.constant});
       (claim.post_hoc ? later : planned).push_back(std::move(contrast));
     }

@@ -4,10 +4,8 @@
 
 namespace plumb::lab {
 
-bool is_accuracy(std::string_view value) { return value == "accuracy" || value.ends_with("_accuracy"); }
-
-std::string describe_level(std::string_view value, double level) {
-  return is_accuracy(value) ? fmt::format("{:.3g} %", 100 * level) : fmt::format("{:.4g}", level);
+std::string describe_level(Unit unit, double level) {
+  return unit == Unit::fraction ? fmt::format("{:.3g} %", 100 * level) : fmt::format("{:.4g}", level);
 }
 
 std::vector<Reference> chance_references(const std::vector<Measure>& measures) {
@@ -15,7 +13,7 @@ std::vector<Reference> chance_references(const std::vector<Measure>& measures) {
   for (const Measure& m : measures)
     if (m.chance)
       references.push_back({m.name, *m.chance,
-                            "chance, " + (m.chance_text.empty() ? describe_level(m.name, *m.chance) : m.chance_text),
+                            "chance, " + (m.chance_text.empty() ? describe_level(m.unit, *m.chance) : m.chance_text),
                             true, m.better});
   return references;
 }

@@ -20,10 +20,8 @@ struct Reference {
   Better better = Better::lower;
 };
 
-// Whether the name of a value is that of an accuracy, a fraction in 0..1: "accuracy", "val_accuracy".
-bool is_accuracy(std::string_view value);
-// A level of a value as text: "38.1 %" for an accuracy, "1.49" for other values.
-std::string describe_level(std::string_view value, double level);
+// A level of a value as text: "38.1 %" for a fraction, "1.49" for a plain number.
+std::string describe_level(Unit unit, double level);
 
 // The level of random guessing of a value, such as 0.1 for "val_accuracy" with 10 classes; no value if it is unknown.
 std::optional<double> chance_of(const std::vector<Reference>& references, std::string_view value);

@@ -35,7 +35,7 @@ struct Judging {
   std::int64_t look = 1;                   // how often the seeds were judged, this time included (level_of_look)
   // The texts of the claims that were stated when the study folder was made; no value if the folder does not say.
   std::optional<std::vector<std::string>> planned_claims = {};
-  std::int64_t validation_images = 0;  // number of images of an evaluation; 0: unknown
+  std::vector<Measure> measures = measures_of_classification(0);  // of the problem
 };
 
 // For each trial, whether it trained (trained.h). The trials at one depth and one learning rate are a section; with

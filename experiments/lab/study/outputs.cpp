@@ -121,7 +121,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return !is_of_search(e.point); });
   r.judging.own_rates = study.has_own_rates();
   r.judging.chance = data.chance();
-  r.judging.validation_images = data.validation_images;
+  r.judging.measures = data.measures;
   r.judging.planned_claims = run.claims;
   r.judging.look = std::max<std::int64_t>(std::ssize(run.looks), 1);
   r.judging.off = study.judging.off || study.next != nullptr;

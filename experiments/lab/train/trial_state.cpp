@@ -365,11 +365,13 @@ std::string TrialState::outcome(const std::vector<std::string>& show) const {
       break;
   }
   std::string text = warning;
+  const std::vector<Measure> measures = env.problem.facts().measures;
   for (const std::string& name : warning.empty() ? show : std::vector<std::string>())
     if (std::ranges::find(record.values, name, &Values::value_type::first) != record.values.end()) {
       const double value = value_of(record.values, name);
       text += (text.empty() ? "" : "  ") +
-              (name == "val_accuracy" && std::isfinite(value) ? fmt::format("acc {:.1f} %", 100 * value)
+              (unit_of(measures, name) == Unit::fraction && std::isfinite(value)
+                   ? fmt::format("{} {:.1f} %", find_measure(measures, name)->title, 100 * value)
                : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
                                                               : fmt::format("{} {}", name, shown(value, 4)));
     }

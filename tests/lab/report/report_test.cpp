@@ -20,10 +20,12 @@ TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t see
   return trial_of(gate, depth, seed, {{"train_loss", loss}, {"val_loss", loss + 0.1}, {"val_accuracy", 0.5}}, lr);
 }
 
+const Judging of_ten_classes{.chance = chance_of_classes(10)};
+
 ReportInput input_of(std::vector<TrialResult> trials) {
   ReportInput input{.title = "Depth <stability> & more",
                     .settings = {{"data", "glyphs <8x8>"}},
-                    .judging = {.chance = chance_of_classes(10)},
+                    .judging = of_ten_classes,
                     .trials = std::move(trials)};
   for (const TrialResult& a : input.trials) {
     for (std::int64_t step = 0; step < 4; ++step)
@@ -129,7 +131,7 @@ TEST_CASE("the table has intervals only for groups with several seeds") {
 }
 
 TEST_CASE("small losses are shown with more decimals") {
-  CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, chance_of_classes(0), false), contains(" 0.0012 "));
+  CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, {}, false), contains(" 0.0012 "));
 }
 
 TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines for diverged seeds") {
@@ -169,9 +171,10 @@ TEST_CASE("loss curves of long trials are means of consecutive steps") {
   for (const PlotPoint& p : points) CHECK(p.y == Approx(2));
 }
 
-TEST_CASE("accuracy plots mark depths at which no seed finished") {
-  const std::vector<Plot> plots =
-      accuracy_plots(input_of({trial("a", 12, 0, 1), trial("a", 6, 0, 1), dead("b", 6, 0, 3), trial("b", 12, 0, 1)}));
+TEST_CASE("plots of the score mark depths at which no seed finished") {
+  const Measure accuracy{.name = "val_accuracy", .title = "accuracy", .better = Better::higher, .unit = Unit::fraction};
+  const std::vector<Plot> plots = score_plots(
+      input_of({trial("a", 12, 0, 1), trial("a", 6, 0, 1), dead("b", 6, 0, 3), trial("b", 12, 0, 1)}), accuracy);
   REQUIRE(plots.size() == 1);
   CHECK(plots[0].x.ticks == std::vector<double>{6, 12});
   REQUIRE(plots[0].series.size() == 2);
@@ -249,7 +252,7 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
                                      trial("post", 6, 1, 1)};
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
-  const std::string text = results_table(trials, chance_of_classes(10), false);
+  const std::string text = results_table(trials, of_ten_classes, false);
   std::istringstream lines(text);
   std::set<std::size_t> accuracy_ends;
   std::string line;
@@ -265,30 +268,29 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
 }
 
 TEST_CASE("the terminal table says that one seed has no interval and has colours only with the colour flag") {
-  const std::string text =
-      results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, chance_of_classes(10), false);
+  const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, of_ten_classes, false);
   CHECK(text ==
-        "gate   depth     lr  train loss  val acc  status\n"
-        "pre        6  0.001       1.000   50.0 %  ok\n"
-        "fixup      6  0.001           –        –  diverged at step 49\n"
+        "gate   depth     lr  train loss  val accuracy  status\n"
+        "pre        6  0.001       1.000        50.0 %  ok\n"
+        "fixup      6  0.001           –             –  diverged at step 49\n"
         "One seed for each line (n = 1): no intervals.\n");
-  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, chance_of_classes(10), true),
+  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, of_ten_classes, true),
              contains("\x1b[31mdiverged at step 49\x1b[0m"));
 }
 
 TEST_CASE("the terminal table and the report mark the same methods as near chance") {
   const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29),
                                         dead("rezero", 6, 1, 49)};
-  CHECK(results_table(trials, chance_of_classes(10), false) ==
-        "gate    depth     lr  train loss  val acc  status\n"
-        "pre         6  0.001       1.000   50.0 %  ok\n"
-        "post        6  0.001       2.300   50.0 %  near chance\n"
-        "rezero      6  0.001       2.290   50.0 %  near chance; 1 of 2 diverged at \u2026\n"
+  CHECK(results_table(trials, of_ten_classes, false) ==
+        "gate    depth     lr  train loss  val accuracy  status\n"
+        "pre         6  0.001       1.000        50.0 %  ok\n"
+        "post        6  0.001       2.300        50.0 %  near chance\n"
+        "rezero      6  0.001       2.290        50.0 %  near chance; 1 of 2 diverged at \u2026\n"
         "One seed for each line (n = 1): no intervals.\n"
         "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
-  CHECK_THAT(results_table(trials, chance_of_classes(10), true),
+  CHECK_THAT(results_table(trials, of_ten_classes, true),
              contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
-  CHECK_THAT(results_table(trials, chance_of_classes(0), false), !contains("chance"));
+  CHECK_THAT(results_table(trials, {}, false), !contains("chance"));
   ReportInput input;
   input.trials = trials;
   input.judging.chance = chance_of_classes(10);

@@ -241,8 +241,8 @@ TEST_CASE("a difference of accuracies below two images decides nothing") {
     }
   const Comparison better = higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   CHECK(judge(better, trials).verdict == Verdict::agree);
-  CHECK(judge(better, trials, {.validation_images = 10000}).verdict == Verdict::undecided);
-  CHECK_THAT(judge(better, trials, {.validation_images = 10000}).why(),
+  CHECK(judge(better, trials, {.measures = measures_of_classification(10, 10000)}).verdict == Verdict::undecided);
+  CHECK_THAT(judge(better, trials, {.measures = measures_of_classification(10, 10000)}).why(),
              contains("below the resolution of the measure"));
 }
 

@@ -24,7 +24,11 @@ struct Line : Problem {
             .hash = "1",
             .measures = {{.name = "train_loss", .title = "train MSE", .chance = 4.0},
                          {.name = "val_loss", .title = "val MSE", .chance = 4.0},
-                         {.name = "val_score", .title = "score", .better = Better::higher}}};
+                         {.name = "val_score",
+                          .title = "score",
+                          .better = Better::higher,
+                          .unit = Unit::fraction,
+                          .resolution = 0.25}}};
   }
   std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const override {
     return task_of([&](std::int64_t step) {
@@ -33,7 +37,7 @@ struct Line : Problem {
     });
   }
   Values evaluate(nn::Layer& model) const override {
-    Values values{{"val_loss", error(model, -1).item()}, {"val_score", 1}};
+    Values values{{"val_loss", error(model, -1).item()}, {"val_score", 0.99}};
     for (const auto& value : further) values.push_back(value);
     if (forgets_loss) values.erase(values.begin());
     return values;
@@ -65,7 +69,19 @@ TEST_CASE("a study of its own problem measures the values of the problem") {
   INFO(e.err);
   CHECK(e.status == 0);
   CHECK_THAT(file(folder, "a/results.csv"), contains("val_loss,val_score"));
-  CHECK_THAT(file(folder, "a/run.json"), contains("\"higher\"") && contains("train MSE"));
+  CHECK_THAT(file(folder, "a/run.json"),
+             contains("\"higher\"") && contains("train MSE") && contains("\"resolution\": 0.25"));
+}
+
+TEST_CASE("reports show the measures of a problem with their titles and units") {
+  const TemporaryFolder folder;
+  const Ended e = trained(folder, {});
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  CHECK_THAT(e.out, contains("99.0 %") && contains("Saturated at depth 1: the best score is at least 97 %"));
+  const std::string page = file(folder, "a/report.html");
+  CHECK_THAT(page, contains("Against depth: score") && contains(">score, %</th>") && !contains("val_score</th>") &&
+                       !contains("accuracy"));
 }
 
 TEST_CASE("a problem that measures an undescribed value or no val_loss is refused") {
