@@ -17,9 +17,11 @@ namespace {
 // some diverge.
 ReportInput study_of(int methods, int seeds) {
   ReportInput input{.title = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
-  input.measures = measures_of_classification(10);
-  input.judging = {
-      .chance = chance_of_classes(10), .control = "method_0", .references = chance_references(input.measures)};
+  const std::vector<Measure> measures = measures_of_classification(10);
+  input.judging = {.chance = chance_of_classes(10),
+                   .control = "method_0",
+                   .references = chance_references(measures),
+                   .measures = measures};
   for (int m = 0; m < methods; ++m)
     for (const std::int64_t depth : {6, 24, 48})
       for (int seed = 0; seed < seeds; ++seed) {
