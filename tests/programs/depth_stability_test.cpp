@@ -69,7 +69,7 @@ TEST_CASE("figures are written with the report and event files with --tensorboar
       run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  for (const char* figure : {"overview", "ranking-depth-1", "ranking-depth-2", "loss-depth-1", "accuracy",
+  for (const char* figure : {"overview", "ranking-depth-1", "ranking-depth-2", "loss-depth-1", "val-accuracy",
                              "ratio-depth-2-attn", "gate-depth-2-mlp", "gate-steps-depth-2"}) {
     INFO(figure);
     CHECK(slurp(folder / ("a/figures/" + std::string(figure) + ".svg")).starts_with("<svg "));

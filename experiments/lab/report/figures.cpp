@@ -262,7 +262,7 @@ std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
   const std::vector<TrialGroup> groups = group_trials(input.trials);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {
-    Plot plot{.id = study.rates().size() > 1 ? slug(fmt::format("score-lr-{}", lr)) : "score",
+    Plot plot{.id = slug(study.rates().size() > 1 ? fmt::format("{}-lr-{}", score.name, lr) : score.name),
               .title = study.rates().size() > 1 ? fmt::format("lr {}", lr) : "",
               .x = {.title = "depth (blocks, log scale)", .log = true},
               .y = {.title = score.title + (percent ? ", %" : "")}};

@@ -179,7 +179,7 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
   table.column("gate", left);
   for (const char* title : {"depth", "lr", "train loss"}) table.column(title, right);
   if (intervals) table.column("95 %", left);
-  if (score) table.column(score->title, right);
+  if (score) table.column(shortened(score->title, 12), right);
   table.column("status", left);
   for (const TrialGroup& g : groups) {
     const Summary loss = g.over_ok("train_loss");
@@ -191,7 +191,7 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
       const bool percent = score->unit == Unit::fraction;
       row.push_back(s.n == 0 ? "–" : percent ? fmt::format("{:.1f} %", 100 * s.mean) : mean_text(s, decimals, 1));
     }
-    row.push_back(shortened(verdict_words(g, chance), 33));
+    row.push_back(shortened(verdict_words(g, chance), 28));
     table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, chance) ? "33" : "32");
   }
   std::string text = table.text(colour);

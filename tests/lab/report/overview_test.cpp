@@ -152,7 +152,7 @@ TEST_CASE("each figure of a report has its own name, a standalone picture and a 
   const auto csv = [&](const std::string& id) { return std::ranges::find(report.figures, id, &Figure::id)->csv; };
   CHECK_THAT(csv("overview"), contains("row,depth,lr,value,text\na,6,,1.01,1.01\n"));
   CHECK_THAT(csv("ranking-depth-48"), contains("\nd,mean,,,,3 of 3 diverged\n") && contains("\na,single,0.4,,,\n"));
-  CHECK_THAT(csv("accuracy"), contains("series,kind,x,y,low,high\n"));
+  CHECK_THAT(csv("val-accuracy"), contains("series,kind,x,y,low,high\n"));
   CHECK(slug("loss depth 24, lr 0.003") == "loss-depth-24-lr-0-003");
 }
 

@@ -285,7 +285,7 @@ TEST_CASE("the terminal table and the report mark the same methods as near chanc
         "gate    depth     lr  train loss  val accuracy  status\n"
         "pre         6  0.001       1.000        50.0 %  ok\n"
         "post        6  0.001       2.300        50.0 %  near chance\n"
-        "rezero      6  0.001       2.290        50.0 %  near chance; 1 of 2 diverged at \u2026\n"
+        "rezero      6  0.001       2.290        50.0 %  near chance; 1 of 2 diverge\u2026\n"
         "One seed for each line (n = 1): no intervals.\n"
         "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
   CHECK_THAT(results_table(trials, of_ten_classes, true),
