@@ -53,11 +53,12 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   if (!later.words.empty()) text += "\n" + later.words;
   std::vector<Point> trials = named;
   trials.insert(trials.end(), later.trials.begin(), later.trials.end());
-  std::int64_t steps = 0, images = 0;
+  std::int64_t steps = 0, samples = 0;
+  const char* sample_name = data.images.classes > 0 ? "images" : "samples";
   std::set<std::int64_t> lengths;
   for (const Point& point : trials) {
     const StudyOptions own = environment.by_point.study(point);
-    steps += own.steps, images += own.steps * own.batch;
+    steps += own.steps, samples += own.steps * own.batch;
     lengths.insert(own.steps);
   }
   text +=
@@ -65,9 +66,10 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   if (steps == 0)
     text += " without training steps";
   else
-    text += fmt::format("{}: {} steps, {} images",
-                        lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "",
-                        steps, images);
+    text += fmt::format(
+        "{}: {} steps, {} {}",
+        lengths.size() == 1 ? fmt::format(" of {} steps of {} {}", *lengths.begin(), o.batch, sample_name) : "", steps,
+        samples, sample_name);
   text += o.resume ? "; --resume skips finished trials\n" : "\n";
   text += "data: " + data.text + "\n";
   if (steps == 0 || trials.empty()) return text;
