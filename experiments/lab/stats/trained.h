@@ -9,7 +9,7 @@
 
 namespace plumb::lab {
 
-// A training loss of at least this share of ln(classes) counts as "near chance".
+// A training loss of at least this share of the chance loss counts as "near chance".
 inline constexpr double near_chance_share = 0.95;
 
 // The gap between the losses of trials that trained and of trials that did not.

@@ -19,8 +19,8 @@ class DivergenceWatch {
  public:
   static constexpr std::size_t patience = 20;
 
-  // `chance` is the loss of a uniform guess, ln(classes), or infinity if this loss is undefined. A `limit` of 0 means
-  // no limit.
+  // `chance` is the loss of a guess that knows nothing (ln(classes) for a cross-entropy), or infinity if this loss is
+  // unknown. A `limit` of 0 means no limit.
   explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
 
   // Returns whether the training has diverged. Call observe() for each step in order, before the update of the step.

@@ -9,8 +9,8 @@ namespace plumb::lab {
 
 // A network counts as trained if its final training loss is below a share of the chance loss.
 struct TrainedAt {
-  // The share of the chance loss, ln(classes). A linear model reaches a share of 0.65 on glyphs, and a share of 0.6 on
-  // the hues of glyphs.
+  // The share of the chance loss. A linear model reaches a share of 0.65 on glyphs, and a share of 0.6 on the hues of
+  // glyphs.
   double share = 0.5;
 
   // Declares the option --trained-at. With augmentation, the user must give the option, because augmentation changes
