@@ -30,6 +30,7 @@ constexpr std::uint32_t declared_version = 1;
 // Returns whether the parameter still needs initialize(): its value was drawn before the seed was known, or its `init`
 // was changed after the declaration.
 bool wants_initialising(const Parameter& p) {
+  if (is_measured(p.role)) return false;  // its first pass sets it, maybe on another thread at the same time
   if (p.value.array().version() != declared_version) return false;
   if (p.init.draws()) return true;
   const Array declared = empty_like(p.value.array());

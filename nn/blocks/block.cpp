@@ -20,6 +20,7 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.gate) {
     branches.push_back(choice.make({.dim = o.dim, .block = o.block, .blocks = o.blocks, .weights = recipe.base}));
     check(branches.back() != nullptr, "[block] expected a branch for the junction \"{}\", got null", choice.name);
     context.branches.push_back(branches.back()->shape());
+    context.branches.back().name = choice.name;
   }
   gates_ = o.gate->build(context);
   check(std::ssize(gates_.gates) == count && std::ranges::find(gates_.gates, nullptr) == gates_.gates.end(),

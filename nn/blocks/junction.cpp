@@ -3,6 +3,25 @@
 #include <string_view>
 
 namespace plumb::nn {
+namespace {
+
+// A norm that keeps its input for the observers of one pass.
+class WatchedNorm : public Layer {
+ public:
+  WatchedNorm(const Layer& norm, Tensor& input) : Layer("WatchedNorm"), norm_(norm), input_(input) {}
+
+ protected:
+  Tensor forward(const Tensor& x) const override {
+    input_ = x.detach();
+    return norm_(x);
+  }
+
+ private:
+  const Layer& norm_;
+  Tensor& input_;
+};
+
+}  // namespace
 
 Junction::Junction(JunctionOptions parts)
     : parts_(std::move(parts)),
@@ -24,12 +43,9 @@ void Junction::advance(Stream& s, const Memory* memory) const {
     hooks = gate.inside(s);
   }
   Tensor f, before_norm;
-  Handle seen;
-  if (watched && after)
-    seen = after->on_input([&](const Layer&, const Tensor& y) {
-      before_norm = y.detach();
-      return Tensor();
-    });
+  std::optional<WatchedNorm> watched_norm;
+  if (watched && after) watched_norm.emplace(*after, before_norm);
+  const Layer* const norm = watched_norm ? &*watched_norm : after;
   BranchContext context{.hooks = hooks.get(), .norm = before, .memory = memory};
   if (const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale()) {
     context.sum = {x, *scale, drop_path_.row_scale(x)};
@@ -37,16 +53,17 @@ void Junction::advance(Stream& s, const Memory* memory) const {
     context.value = watched ? &f : nullptr;
     const Tensor y = (*parts_.branch)(u, context);
     const PathScope scope(gate.path());
-    s.x = after ? (*after)(y) : y;
+    s.x = norm ? (*norm)(y) : y;
   } else {
     f = (*parts_.branch)(u, context);
     const PathScope scope(gate.path());
     if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
-    gate.join(s, f, drop_path_.row_scale(f), after);
+    gate.join(s, f, drop_path_.row_scale(f), norm);
   }
   check_joined(x, s.x);
   if (!watched) return;
   if (!before_norm.defined()) before_norm = s.x;
+  const PhaseScope observing("observer");  // a layer that an observer runs again must not count as a training pass
   // An observer may remove itself, so the loop uses a copy of the map.
   for (const auto& [id, observer] : std::map(*observers_))
     observer({parts_.place, parts_.name, *parts_.branch, gate, parts_.norm, entering, before_norm, f.detach(), s.x});

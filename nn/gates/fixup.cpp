@@ -37,13 +37,13 @@ struct BlockShifts : Module {
   Shifts of(const BranchShape& branch) {
     Shifts shifts;
     if (!branch.activation) {
-      shifts.first = shift(branch.kind);
+      shifts.first = shift(branch.name);
       return shifts;
     }
-    const bool mlp = branch.kind == "mlp";
-    shifts.first = shift(mlp ? "fc1" : branch.kind + "_first");
-    shifts.activation = shift(mlp ? "act" : branch.kind + "_act");
-    shifts.last = shift(mlp ? "fc2" : branch.kind + "_last");
+    const bool mlp = branch.name == "mlp";
+    shifts.first = shift(mlp ? "fc1" : branch.name + "_first");
+    shifts.activation = shift(mlp ? "act" : branch.name + "_act");
+    shifts.last = shift(mlp ? "fc2" : branch.name + "_last");
     return shifts;
   }
 
@@ -117,6 +117,7 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
 }  // namespace
 
 double fixup_factor(std::int64_t branches, int weight_layers) {
+  if (weight_layers < 2) return 1;  // the only layer of the branch is its last layer, which the factor leaves out
   return std::pow(static_cast<double>(branches), -1.0 / (2 * weight_layers - 2));
 }
 

@@ -75,9 +75,10 @@ class Gate : public Module {
   // the result of combine() does not have the shape and dtype of the stream.
   virtual void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const;
 
-  // If the formula is exactly y = skip + scale * branch, a gate can return the scale here: [1], [D], or an undefined
-  // tensor for scale 1. The block then fuses the residual sum with the last product of the branch, and does not call
-  // combine() and join() (except in a calibrate() pass). With the default, nullopt, the block calls join().
+  // If the formula is exactly y = skip + scale * branch, a gate can return the scale here: [1], [D] ([D, 1, 1] for
+  // images), or an undefined tensor for scale 1. The block then fuses the residual sum with the last product of the
+  // branch, and does not call combine() and join() (except in a calibrate() pass). With the default, nullopt, the block
+  // calls join().
   virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
   // Returns the parameters that multiply the branch or the skip. If all these parameters are 1, the gate must be a
   // plain sum. If a file of trained weights lacks these parameters, load_pretrained() can add the parameters with the

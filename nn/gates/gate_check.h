@@ -34,7 +34,7 @@ struct GateReport {
 
 // Options of check_gate().
 struct CheckGateOptions {
-  // The training steps of the rules "steps" and "gradients". All other rules use the first of these steps.
+  // The training steps of the rules "steps" and "gradients". All other rules begin at the first of these steps.
   std::vector<std::uint32_t> steps = {0, 10, 1000};
 };
 

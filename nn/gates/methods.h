@@ -29,7 +29,7 @@ Method t_fixup();                                     // T-Fixup: no norms; scal
 Method t_fixup_ln();                                  // T-Fixup with pre-norm
 Method scalar_gate(std::optional<double> init = {});  // init: by default layerscale_init(N)
 Method layerscale(std::optional<double> init = {});   // init: by default layerscale_init(N)
-Method deepnorm(std::optional<double> alpha = {});    // alpha: by default (2N)^(1/4)
+Method deepnorm(std::optional<double> alpha = {});    // alpha: by default (branches)^(1/4)
 Method admin();                                       // omega in closed form
 Method admin_profile();                               // omega from a pass over the first batch
 Method residual_dual();                               // ResiDual: two streams, one with post-norm, one without norm

@@ -55,7 +55,7 @@ Method methods::normformer() {
             return gates_with_norms(
                 c,
                 [](const GateContext& at) {
-                  return NormSite{at.branch().kind + "_norm", at.branch().heads > 0 ? at.dim : at.branch().hidden};
+                  return NormSite{at.branch().name + "_norm", at.branch().heads > 0 ? at.dim : at.branch().hidden};
                 },
                 [](const GateContext& at, const Layer& norm) -> std::unique_ptr<Gate> {
                   if (at.branch().heads > 0) return std::make_unique<AttentionGate>(norm, at);

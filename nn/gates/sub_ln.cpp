@@ -41,10 +41,13 @@ Method methods::sub_ln() {
               "deepnorm (microsoft/torchscale, issue 14).",
           .pitfalls = "The factor grows with depth. For a single block, ln 2N < 1.",
           .build = [](const GateContext& c) {
+            check(c.count() > 1,
+                  "[sub_ln] expected a stack of at least two branches, got 1: the factor sqrt(ln 1) = 0 would set the "
+                  "weights of the branch to 0 for good. Use pre for one branch");
             return gates_with_norms(
                 c,
                 [](const GateContext& at) {
-                  return NormSite{at.branch().kind + "_norm", at.branch().hidden};
+                  return NormSite{at.branch().name + "_norm", at.branch().hidden};
                 },
                 [](const GateContext& at, const Layer& norm) {
                   return std::make_unique<SubLnGate>(norm, sub_ln_factor(at.count()));

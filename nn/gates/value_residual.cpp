@@ -2,6 +2,8 @@
 // v_1 + c2 v_l, before the heads are split. c1 and c2 are learned, with the initial value 0.5. v_1 keeps its graph, so
 // the gradient of v_1 is a sum over all blocks. The authors' variants are not implemented: fixed c, SVFormer (v_l =
 // v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output).
+#include <algorithm>
+
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -56,7 +58,8 @@ Method methods::value_residual() {
             c.require_tokens("value_residual");
             return gate_per_junction(c, [](const GateContext& at) -> std::unique_ptr<Gate> {
               if (at.branch().kind != "attn") return std::make_unique<ScaleGate>();
-              if (at.block == 0) return std::make_unique<FirstGate>();
+              const auto first = std::ranges::find(at.branches, "attn", &BranchShape::kind) - at.branches.begin();
+              if (at.block == 0 && at.junction == first) return std::make_unique<FirstGate>();
               return std::make_unique<LaterGate>();
             });
           }};

@@ -121,9 +121,10 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   std::vector<NewGate> new_gates;
   if (adaptation.new_gates)
     for (const Parameter& p : model.parameters())
-      if (const std::string name = name_under(map, p.name); p.role == Role::gate && !from.contains(name)) {
-        new_gates.push_back({.name = name, .parameter = p});
-        adapted.as_initialised.push_back(name);
+      if (const std::string name = name_under(map, p.name); !from.contains(name)) {
+        if (p.role == Role::gate) new_gates.push_back({.name = name, .parameter = p});
+        // A new gate may ask for the training step, which the file then lacks.
+        if (p.role == Role::gate || p.role == Role::counter) adapted.as_initialised.push_back(name);
       }
   const bool lacks = std::ranges::any_of(to, [&](const auto& entry) {
     return !from.contains(entry.first) &&

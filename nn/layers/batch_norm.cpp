@@ -2,9 +2,7 @@
 
 #include <mutex>
 #include <string_view>
-#include <thread>
 
-#include "autograd/node.h"
 #include "autograd/ops.h"
 
 namespace plumb::nn {
@@ -16,6 +14,12 @@ void move_towards(const Tensor& running, const Tensor& batch) {
   copy_into((running.detach() * (1 - momentum) + batch.detach() * momentum).array(), running.array());
 }
 
+// A token of this thread, which lives as long as the thread.
+std::shared_ptr<const int> this_thread() {
+  static thread_local const auto token = std::make_shared<const int>(0);
+  return token;
+}
+
 // Checks the arguments before any parameter is made.
 double checked_eps(std::int64_t channels, double eps) {
   check(channels > 0, "[batch_norm2d] expected at least one channel, got {}", channels);
@@ -25,10 +29,9 @@ double checked_eps(std::int64_t channels, double eps) {
 
 }  // namespace
 
-struct BatchNorm2d::TrainingPass {
+struct BatchNorm2d::Trainer {
   std::mutex mutex;
-  std::thread::id thread;
-  std::weak_ptr<Node> graph;
+  std::weak_ptr<const int> thread;
 };
 
 BatchNorm2d::BatchNorm2d(std::int64_t channels, double eps)
@@ -38,14 +41,17 @@ BatchNorm2d::BatchNorm2d(std::int64_t channels, double eps)
       bias_(parameter("bias", {channels}, Init::constant(0), Role::norm)),
       running_mean_(parameter("running_mean", {channels}, Init::constant(0), Role::statistic)),
       running_var_(parameter("running_var", {channels}, Init::constant(1), Role::statistic)),
-      last_pass_(std::make_shared<TrainingPass>()) {}
+      trainer_(std::make_shared<Trainer>()) {}
 
 Tensor BatchNorm2d::forward(const Tensor& images) const {
   if (!training()) return batch_norm2d(images, {running_mean_.detach(), running_var_.detach()}, weight_, bias_, eps_);
-  const std::lock_guard lock(last_pass_->mutex);
-  check(last_pass_->thread == std::this_thread::get_id() || last_pass_->graph.expired(),
-        "[batch_norm2d] expected one thread at a time to train a model with batch norm, got a second thread while the "
-        "graph of the first thread's pass exists: the running statistics would depend on the order of the threads");
+  const std::lock_guard lock(trainer_->mutex);
+  const std::shared_ptr<const int> trainer = trainer_->thread.lock();
+  check(!trainer || trainer == this_thread(),
+        "[batch_norm2d] expected one thread to train a model with batch norm, got a second thread while the first "
+        "thread still runs: the running statistics would depend on the order of the threads. Give each thread its own "
+        "model");
+  trainer_->thread = this_thread();
   const BatchStatistics batch = batch_statistics(images);
   const std::int64_t count = images.numel() / images.dim(1);
   check(count > 1, "[batch_norm2d] expected more than one value per channel in training, got images {}",
@@ -54,10 +60,7 @@ Tensor BatchNorm2d::forward(const Tensor& images) const {
     move_towards(running_mean_, batch.mean);
     move_towards(running_var_, batch.variance.detach() * (static_cast<double>(count) / static_cast<double>(count - 1)));
   }
-  const Tensor y = batch_norm2d(images, batch, weight_, bias_, eps_);
-  last_pass_->thread = std::this_thread::get_id();
-  last_pass_->graph = y.node();
-  return y;
+  return batch_norm2d(images, batch, weight_, bias_, eps_);
 }
 
 }  // namespace plumb::nn

@@ -11,9 +11,9 @@ namespace plumb::nn {
 // does not move running_mean and running_var again. The variance in running_var is the unbiased variance, divided by B
 // H W - 1. In evaluation, the layer uses running_mean and running_var. These rules are those of PyTorch.
 //
-// A training pass changes the running statistics, so only one thread at a time may train a model with batch norm: in
-// training, forward() throws Error while the graph of another thread's pass exists. In evaluation, any number of
-// threads may use the layer.
+// A training pass changes the running statistics, so only one thread may train a model with batch norm: in training,
+// forward() throws Error if another thread that still runs has trained the model. In evaluation, any number of threads
+// may use the layer.
 //
 // running_mean [channels], with initial value 0, and running_var [channels], with initial value 1, are parameters of
 // Role::statistic, so that weight files contain both. Parameters of this role are always frozen; parameter_count()
@@ -27,10 +27,10 @@ class BatchNorm2d : public Layer {
   Tensor forward(const Tensor& images) const override;
 
  private:
-  struct TrainingPass;  // the last training pass: its thread and its graph
+  struct Trainer;  // the thread that trains the layer
   double eps_;
   Tensor weight_, bias_, running_mean_, running_var_;
-  const std::shared_ptr<TrainingPass> last_pass_;
+  const std::shared_ptr<Trainer> trainer_;
 };
 
 }  // namespace plumb::nn

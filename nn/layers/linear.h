@@ -26,7 +26,7 @@ struct LinearNeighbours {
 
 // Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws
 // Error for extents below 1.
-class Linear : public WeightLayer {
+class Linear final : public WeightLayer {
  public:
   explicit Linear(const LinearOptions& options);
 

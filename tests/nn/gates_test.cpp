@@ -244,8 +244,8 @@ TEST_CASE("each rule of Fixup can be left out and nothing else changes") {
 
 TEST_CASE("Fixup's parts follow from its constants and fixup_ln always has all parts") {
   nn::GateContext c{nn::JunctionPlace{.dim = 8, .blocks = 2, .junctions = 2}};
-  c.branches = {{.kind = "attn", .hidden = 8, .heads = 2, .weight_layers = 4},
-                {.kind = "mlp", .hidden = 32, .activation = true}};
+  c.branches = {{.kind = "attn", .hidden = 8, .heads = 2, .weight_layers = 4, .name = "attn"},
+                {.kind = "mlp", .hidden = 32, .activation = true, .name = "mlp"}};
   CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
              contains("got \"zero_last\"; declare it in Method::constants"));
   c.constants = {{"shifts", 0}, {"scales", 0}};

@@ -41,7 +41,7 @@ TEST_CASE("every method that has a form for images trains a residual convolution
     if (needs_tokens(gate) || gate == "b2t") continue;  // b2t needs two branches in a block
     INFO(gate);
     const DefaultsScope f64(reference_f64);
-    nn::Stack stack(residual_cnn(gate, 1));
+    nn::Stack stack(residual_cnn(gate, gate == "sub_ln" ? 2 : 1));  // sub_ln needs two branches
     nn::initialize(stack, 1);
     shake(stack);
     for (const nn::Parameter& p : stack.parameters())  // keeps the ReLUs away from 0, where no derivative exists
@@ -62,6 +62,7 @@ TEST_CASE("a method without a form for images says so") {
     if (needs_tokens(gate))
       CHECK_THAT(error_of([&] { nn::Stack{residual_cnn(gate)}; }), contains("has no form for images"));
   CHECK_THAT(error_of([] { nn::Stack{residual_cnn("b2t")}; }), contains("blocks of at least two branches, got 1"));
+  CHECK_THAT(error_of([] { nn::Stack{residual_cnn("sub_ln", 1)}; }), contains("a stack of at least two branches"));
 }
 
 TEST_CASE("LayerScale on images multiplies each channel of the branch and equals the composed form") {
@@ -117,4 +118,23 @@ TEST_CASE("stochastic depth drops whole images of a convolutional branch") {
 
 TEST_CASE("a convolutional branch keeps the size of the image") {
   CHECK_THAT(error_of([] { nn::ConvBranch({.channels = 4, .kernel = 2}); }), contains("expected an odd kernel"));
+}
+
+TEST_CASE("an observer that runs the gate again does not move the statistics of batch norm") {
+  const auto statistics = [](bool observed) {
+    nn::Stack stack(residual_cnn("peri_ln"));
+    nn::initialize(stack, 1);
+    std::vector<Handle> watch;
+    if (observed)
+      for (const auto& block : stack.blocks())
+        watch.push_back(
+            block->observe([](const nn::JunctionPass& j) { (void)j.gate.added(j.before.x, j.branch_value); }));
+    (void)stack(images());
+    std::vector<std::vector<double>> values;
+    for (const nn::Parameter& p : stack.parameters())
+      if (p.role == nn::Role::statistic) values.push_back(p.value.values());
+    return values;
+  };
+  CHECK(statistics(false).size() > 2);
+  CHECK(statistics(true) == statistics(false));
 }

@@ -155,3 +155,28 @@ TEST_CASE("stochastic depth draws separately for each junction of a block") {
   CHECK(kept[1] != kept[2]);
   CHECK(kept[0] != kept[2]);
 }
+
+TEST_CASE("every method accepts several branches of one kind in a block") {
+  const DefaultsScope f64(reference_f64);
+  const RandomScope random({.seed = 1, .step = 0});
+  for (const std::string& gate : nn::method_names()) {
+    INFO(gate);
+    nn::Stack stack({.dim = dim,
+                     .depth = 2,
+                     .gate = gate,
+                     .junctions = {nn::self_attention({.heads = 2}), nn::self_attention({.heads = 2}).named("attn2"),
+                                   nn::mlp({.hidden = 12}), nn::mlp({.hidden = 12}).named("mlp2")}});
+    nn::initialize(stack, 1);
+    shake(stack);
+    const Tensor x = variable(queries());
+    CHECK_NOTHROW(check_gradients([&] { return stack(x); }, {x}, {.elements = 2, .directions = 1}));
+  }
+  std::vector<std::string> names;
+  nn::Stack stack({.dim = dim,
+                   .depth = 1,
+                   .gate = "sub_ln",
+                   .junctions = {nn::mlp({.hidden = 12}), nn::mlp({.hidden = 12}).named("mlp2")}});
+  for (const nn::Parameter& p : stack.parameters()) names.push_back(p.name);
+  for (const char* name : {"blocks.0.mlp_norm.weight", "blocks.0.mlp2_norm.weight"})
+    CHECK(std::ranges::find(names, name) != names.end());
+}
