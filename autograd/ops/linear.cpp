@@ -42,6 +42,10 @@ void check_fusion(const char* op, const Tensor& x, const Tensor& weight, const L
     detail::check_eps(op, norm.eps);
   }
   if (const auto& sum = fusion.sum) {
+    check(fusion.result == ResultDType::weight,
+          "[{}] expected ResultDType::weight with a residual sum, which is in the dtype of the stream, got "
+          "ResultDType::product",
+          op);
     detail::check_operands(op, sum->skip, weight);
     check(!sum->gate.defined() || sum->gate.shape().rank() == 1,
           "[{}] expected a gate [1] or [{}] in the residual sum, got {}", op, weight.dim(0), sum->gate.shape());

@@ -60,7 +60,8 @@ class FixupGate : public ScaleGate {
     if (parts.scales) scale_ = parameter("scale", {1}, Init::constant(1), Role::gate);
   }
   void init_branch(Branch& branch) override {
-    branch.first().scale_init(factor_);
+    const std::vector<WeightLayer*> layers = branch.weight_layers();
+    for (std::size_t i = 0; i + 1 < layers.size(); ++i) layers[i]->scale_init(factor_);
     if (zero_last_) branch.last().scale_init(0);
   }
   std::unique_ptr<BranchHooks> inside(Stream&) const override {

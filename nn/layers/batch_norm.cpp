@@ -50,7 +50,7 @@ Tensor BatchNorm2d::forward(const Tensor& images) const {
   check(!trainer || trainer == this_thread(),
         "[batch_norm2d] expected one thread to train a model with batch norm, got a second thread while the first "
         "thread still runs: the running statistics would depend on the order of the threads. Give each thread its own "
-        "model");
+        "model, or call eval() for passes that do not train");
   trainer_->thread = this_thread();
   const BatchStatistics batch = batch_statistics(images);
   const std::int64_t count = images.numel() / images.dim(1);

@@ -180,3 +180,18 @@ TEST_CASE("every method accepts several branches of one kind in a block") {
   for (const char* name : {"blocks.0.mlp_norm.weight", "blocks.0.mlp2_norm.weight"})
     CHECK(std::ranges::find(names, name) != names.end());
 }
+
+TEST_CASE("Fixup scales the initial weights of all layers of a branch but the last") {
+  nn::Stack plain(decoder("pre")), fixup(decoder("fixup:zero_last=0"));
+  const auto scale_of = [](nn::Stack& stack, std::size_t layer) {
+    return stack.junctions()[1]->branch().weight_layers()[layer]->weight_init();
+  };
+  // The cross-attention has four layers (q, k, v, proj), and the stack six branches.
+  for (std::size_t layer = 0; layer < 4; ++layer) {
+    const nn::Init expected =
+        layer < 3 ? scale_of(plain, layer).scaled(nn::fixup_factor(6, 4)) : scale_of(plain, layer);
+    const Array got = empty_like(zeros({8, 8}).array()), want = empty_like(got);
+    scale_of(fixup, layer).fill(got, 1, "w"), expected.fill(want, 1, "w");
+    CHECK(to_vector(got) == to_vector(want));
+  }
+}

@@ -19,6 +19,16 @@ struct Ramp : nn::Gate {
   nn::TrainingStep step;
 };
 
+// x + min(step / T, 1) f(LN(x)) for a constant T
+struct LongRamp : nn::Gate {
+  explicit LongRamp(const nn::GateContext& c) : step(c.training_step()), steps(c.constant("T")) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + std::min(static_cast<double>(step()) / steps, 1.0) * branch;
+  }
+  nn::TrainingStep step;
+  double steps;
+};
+
 nn::ViT ramp_model(std::uint64_t seed) {
   return nn::ViT({.image = 8,
                   .patch = 4,
@@ -104,6 +114,26 @@ TEST_CASE("pretrained weights of a model without the training step start at step
   CHECK(counter(model) == 0);
   const std::vector<double> at_10 = trained(model, 10), of_plain = plain(images()).values();
   for (std::size_t i = 0; i < at_10.size(); ++i) CHECK(at_10[i] == Approx(of_plain[i]));
+}
+
+TEST_CASE("networks that differ only after the first steps do not compute the same function") {
+  nn::register_gate<LongRamp>("long_ramp",
+                              {.formula = "x + min(step / T, 1) f(LN(x))",
+                               .source = "test",
+                               .constants = {{.name = "T", .standard = 10, .least = 1, .meaning = "length"}}});
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "long_ramp.safetensors";
+  const auto vit = [](const char* gate) {
+    return nn::ViT(
+        {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .gate = gate, .seed = 1});
+  };
+  nn::save_weights(vit("long_ramp:T=10"), file);
+  const auto same = [&](const char* gate) {
+    nn::ViT model = vit(gate);
+    return nn::load_pretrained(model, nn::read_safetensors(file), "w").same_function;
+  };
+  CHECK(same("long_ramp:T=10") == true);
+  CHECK(same("long_ramp:T=100") == false);
 }
 
 TEST_CASE("a model whose gates do not ask for the training step has no parameter for it") {

@@ -17,8 +17,8 @@ const Measure* find_measure(const std::vector<Measure>& measures, std::string_vi
 }
 
 Unit unit_of(const std::vector<Measure>& measures, std::string_view name) {
-  const Measure* measure = find_measure(measures, name);
-  return measure ? measure->unit : Unit::plain;
+  if (const Measure* measure = find_measure(measures, name)) return measure->unit;
+  return name.ends_with("accuracy") ? Unit::fraction : Unit::plain;
 }
 
 const Measure* score_of(const std::vector<Measure>& measures) {

@@ -1,5 +1,10 @@
 #include "experiments/lab/run/setup.h"
 
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <set>
+
 #include "core/backend.h"
 #include "experiments/lab/options/device.h"
 
@@ -26,6 +31,34 @@ std::string without_threads(std::string device) {
   return end == device.npos ? device : device.erase(begin + 2, end + 10 - begin - 2);
 }
 
+std::unique_ptr<Problem> made_by(const ProblemFactory& make, const StudyOptions& o) {
+  std::unique_ptr<Problem> problem = make(o);
+  check(problem != nullptr, "[problem] expected the function of Study::problem() to make a problem, got null");
+  return problem;
+}
+
+// Refuses a description of measures that verdicts and reports cannot use, before any trial runs.
+DataFacts checked(DataFacts facts) {
+  std::set<std::string> names;
+  for (const Measure& m : facts.measures) {
+    check(!m.name.empty() && names.insert(m.name).second,
+          "[problem] expected facts().measures to have a different name for each measure, got \"{}\" {}", m.name,
+          m.name.empty() ? "as a name" : "twice");
+    check(!m.chance || std::isfinite(*m.chance),
+          "[problem] expected a finite chance level of {}, got {}: leave the level out if it is unknown", m.name,
+          m.chance.value_or(0));
+    check(
+        m.name != "train_loss" || !m.chance || *m.chance > 0,
+        "[problem] expected a chance level of train_loss above 0, got {}: a loss that can be negative needs an offset, "
+        "because \"trained\" and \"diverged\" are multiples of the level",
+        m.chance.value_or(0));
+  }
+  for (const char* name : {"train_loss", "val_loss"})
+    check(names.contains(name), "[problem] expected facts().measures to describe {}, got only {}", name,
+          fmt::join(names, ", "));
+  return facts;
+}
+
 }  // namespace
 
 Defaults defaults_for(const StudyOptions& o) {
@@ -35,9 +68,9 @@ Defaults defaults_for(const StudyOptions& o) {
 Setup::Setup(const StudyOptions& o, const ProblemFactory& make)
     : defaults_(defaults_for(o)),
       precision_(precision_for(o.dtype, defaults().device)),
-      problem(make(o)),
+      problem(made_by(make, o)),
       machine(machine_of(o)),
       arithmetic(without_threads(machine.device)),
-      facts(problem->facts()) {}
+      facts(checked(problem->facts())) {}
 
 }  // namespace plumb::lab

@@ -135,8 +135,8 @@ bool is_too_wide(double margin, const Outcomes& control) {
 
 // Whether the claim is about how well a network trains: a trial that did not train then speaks against its side.
 bool is_about_training(const Comparison& c, const std::vector<Measure>& measures) {
-  return !c.constant &&
-         (c.value.ends_with("loss") || c.value.starts_with("steps_to") || find_measure(measures, c.value));
+  return !c.constant && (c.value.ends_with("loss") || c.value.starts_with("steps_to") ||
+                         find_measure(measures, c.value) || unit_of(measures, c.value) == Unit::fraction);
 }
 
 Verdict verdict_on(const Difference& d, bool has_margin) {

@@ -93,7 +93,7 @@ void Study::problem(ProblemFactory make) {
   d_.problem = std::move(make);
   d_.choices.images = false;
   d_.parts.network = false;
-  d_.options.warmup = 0;
+  d_.options.warmup = d_.options.warmup.value_or(0);
 }
 
 std::string Study::steps_to(double loss) {

@@ -19,6 +19,9 @@ void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
 
 void TrainedAt::measure(Trial& trial) const {
   if (trial.has_diverged()) return;
+  check(std::isfinite(trial.watch().chance()),
+        "[trained_at] expected a problem whose train_loss has a chance level, got none: the share of an unknown loss "
+        "says nothing");
   trial.measure({{"trained", trial.recent_loss() < share * trial.watch().chance() ? 1.0 : 0.0}});
 }
 

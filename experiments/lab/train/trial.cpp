@@ -24,6 +24,7 @@ const ImageProblem& images_of(const Problem& problem) {
 // The values of Problem::evaluate(). Throws Error if a value is not in facts().measures, because reports and verdicts
 // then know neither its direction nor its unit, or if val_loss is missing.
 Values evaluation_of(const Problem& problem, nn::Layer& model) {
+  const NoGrad no_grad;
   Values values = problem.evaluate(model);
   const std::vector<Measure> measures = problem.facts().measures;
   for (const auto& [name, value] : values)

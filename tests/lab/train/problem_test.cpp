@@ -98,3 +98,51 @@ TEST_CASE("a problem that measures an undescribed value or no val_loss is refuse
   CHECK_THAT(trained(second, line).err,
              contains("[problem] expected evaluate() to return \"val_loss\", got 1 other values"));
 }
+
+TEST_CASE("measures that verdicts cannot use are refused before the first trial") {
+  const auto said = [](const std::function<void(std::vector<Measure>&)>& change) {
+    struct Changed : Line {
+      explicit Changed(std::function<void(std::vector<Measure>&)> f) : change(std::move(f)) {}
+      DataFacts facts() const override {
+        DataFacts facts = Line::facts();
+        change(facts.measures);
+        return facts;
+      }
+      std::function<void(std::vector<Measure>&)> change;
+    };
+    const TemporaryFolder folder;
+    const Ended e = call(folder.path(),
+                         [&](int argc, const char* const* argv) {
+                           Study study("lines", "Lines.");
+                           study.problem([&](const StudyOptions&) { return std::make_unique<Changed>(change); });
+                           return study.run(argc, argv, [&](Trial&) { throw Error("a trial ran"); });
+                         },
+                         {"--no-progress", "--out", "a"});
+    CHECK(e.status != 0);
+    return e.err;
+  };
+  using Measures = std::vector<Measure>;
+  CHECK_THAT(said([](Measures& m) { m.push_back(m[0]); }), contains("got \"train_loss\" twice"));
+  CHECK_THAT(said([](Measures& m) { m[2].name = ""; }), contains("got \"\" as a name"));
+  CHECK_THAT(said([](Measures& m) { m[1].chance = 1 / 0.0; }), contains("expected a finite chance level of val_loss"));
+  CHECK_THAT(said([](Measures& m) { m[0].chance = -1; }), contains("chance level of train_loss above 0, got -1"));
+  CHECK_THAT(said([](Measures& m) { m.erase(m.begin() + 1); }),
+             contains("expected facts().measures to describe val_loss, got only train_loss, val_score"));
+}
+
+TEST_CASE("a study with its own problem has no options of images and keeps its warm-up") {
+  const TemporaryFolder folder;
+  const auto main = [](int argc, const char* const* argv) {
+    Study study("lines", "Lines.");
+    study.takes({.least_steps = 2});
+    study.options().warmup = 3;
+    study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
+    return study.run(argc, argv, [](Trial& trial) { trial.measure({{"warmup", trial.warmup()}}); });
+  };
+  CHECK(call(folder.path(), main, {"--data", "glyphs", "--out", "a"}).status == 2);
+  const Ended e = call(folder.path(), main, {"--steps", "6", "--no-progress", "--out", "a"});
+  INFO(e.err);
+  CHECK(e.status == 0);
+  CHECK_THAT(file(folder, "a/results.csv"), contains("warmup"));
+  CHECK_THAT(e.out, contains("warmup") && contains(" 3 "));
+}
