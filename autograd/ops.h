@@ -49,7 +49,7 @@ struct ResidualSum {
 // attention_qkv() or cast().
 enum class ResultDType { weight, product };
 // The neighbours of a linear layer that linear() computes in the same pass over the rows, so that intermediate results
-// are neither written nor kept. Each field is optional. `gelu` and `sum` exclude each other.
+// are neither written nor kept. Each field is optional. `sum` excludes `gelu` and ResultDType::product.
 struct LinearFusion {
   NormParameters norm = {};             // a layer norm of x, before the product
   std::optional<Gelu> gelu = {};        // GELU, after the product

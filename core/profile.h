@@ -26,7 +26,7 @@ class Profile {
   struct Event {
     const char* kernel;       // name of the kernel in core/kernels.def
     Path path;                // the module that called the kernel
-    const char* phase;        // "forward", "forward (checkpoint)", "backward", "optimizer" or ""
+    const char* phase;        // "forward", "forward (checkpoint)", "observer", "backward", "optimizer" or ""
     std::uint32_t step;       // the step of the RandomScope
     std::int64_t start, end;  // start and end in ns since the profile began
     double operations;        // floating-point operations of matrix products; 0 for other kernels

@@ -96,14 +96,14 @@ struct BranchShape {
   std::int64_t heads = 0;   // number of heads; 0 for a branch without heads
   int weight_layers = 2;    // number of weight matrices, as papers count: 4 in attention (q, k, v, out), 2 in an MLP
   bool activation = false;  // whether an activation follows the first layer
-  std::string name = {};    // the name of the branch in its block, which the block sets; "attn", "mlp", ..
+  std::string name = {};    // the name of the branch in its block, such as "attn"; the block sets it
 };
 
 // Base class of the branches of a junction. A derived branch implements forward(const BranchCall&).
 class Branch : public Layer {
  public:
   using Layer::Layer;
-  // Return the shape for residual methods, and its kind: "attn", "mlp", ..
+  // Return the shape for residual methods, and its kind, such as "attn" or "mlp".
   virtual BranchShape shape() const = 0;
   std::string kind() const { return shape().kind; }
   // Returns the layers with weights, in the order of the computation. Linear q, k and v in one product are one layer.

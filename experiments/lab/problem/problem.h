@@ -58,10 +58,11 @@ class Problem {
   // Makes the batches and the loss of a trial that trains `model`. Batches must depend only on the problem, the
   // settings and the step. `settings` and `model` outlive the task.
   virtual std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const = 0;
-  // Measures a model, which is in evaluation mode. The values contain "val_loss". Every name must be in
-  // facts().measures.
+  // Measures a model, which is in evaluation mode, without a graph. The values contain "val_loss". Every name must be
+  // in facts().measures.
   virtual Values evaluate(nn::Layer& model) const = 0;
-  // Sets initial values of gates that depend on data (nn::calibrate). The default does nothing.
+  // Sets initial values of gates that depend on data: calls nn::calibrate(model, x) with inputs x of the problem. The
+  // default does nothing, so that the methods act_norm and admin_profile start as pre and admin.
   virtual void calibrate(nn::Layer& /*model*/, const TaskSettings& /*settings*/) const {}
   // Adds facts about the data to the card of a weights file. The default adds nothing.
   virtual void describe(nn::ModelCard& /*card*/) const {}

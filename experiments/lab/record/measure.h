@@ -33,7 +33,8 @@ struct Measure {
 
 // The measure with this name; null if there is none.
 const Measure* find_measure(const std::vector<Measure>& measures, std::string_view name);
-// The unit of a value of a trial. Values that are no measures of the problem are plain numbers.
+// The unit of a value of a trial. A value that is no measure of the problem is a fraction if its name ends in
+// "accuracy", and a plain number otherwise.
 Unit unit_of(const std::vector<Measure>& measures, std::string_view name);
 // The score of a problem: the first measure whose higher values are better, such as val_accuracy. Reports draw the
 // score against depth. Null if there is none.

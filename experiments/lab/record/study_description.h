@@ -16,7 +16,7 @@ namespace plumb::lab {
 // Pairs of a name and a text, in order.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// The results of softmax regression on the pixels (train/linear_model.h).
+// The results of softmax regression on the pixels (problem/linear_model.h).
 struct LinearModel {
   double train_loss, val_loss, val_accuracy;
 };

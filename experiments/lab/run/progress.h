@@ -91,8 +91,8 @@ class Progress {
   void goes_on(std::size_t trial, std::int64_t first);
   // Reports the state after a step. The function is cheap, because it redraws at most 10 times a second.
   void step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss, double lr);
-  // Prints the permanent line of a finished trial. `outcome` is the text after the label, such as "loss 1.234  acc 61.2
-  // %" or "diverged at step 12".
+  // Prints the permanent line of a finished trial. `outcome` is the text after the label, such as "loss 1.234  val
+  // accuracy 61.2 %" or "diverged at step 12".
   void finish(std::size_t trial, bool trained, const std::string& outcome);
   // Prints a line of text above the bar.
   void note(const std::string& text);

@@ -142,8 +142,8 @@ class TrialState {
   void save_weights();
   // Calls a body, and records how the trial ended (see run_body() in trial.h).
   void call(const std::function<void()>& body);
-  // The outcome of the trial for the progress, with the values named in `show`: "loss 1.2  acc 61 %", "diverged at step
-  // 3: ...".
+  // The outcome of the trial for the progress, with the values named in `show`: "loss 1.2  val accuracy 61.0 %",
+  // "diverged at step 3: ...".
   std::string outcome(const std::vector<std::string>& show) const;
 
  private:
