@@ -127,7 +127,8 @@ TEST_CASE("networks that differ only after the first steps do not compute the sa
     return nn::ViT(
         {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .gate = gate, .seed = 1});
   };
-  nn::save_weights(vit("long_ramp:T=10"), file);
+  const nn::ViT saved = vit("long_ramp:T=10");
+  nn::save_weights(saved, file, {}, nn::metadata_of(*nn::card_of(saved)));
   const auto same = [&](const char* gate) {
     nn::ViT model = vit(gate);
     return nn::load_pretrained(model, nn::read_safetensors(file), "w").same_function;

@@ -140,7 +140,7 @@ TEST_CASE("a study with its own problem has no options of images and keeps its w
     return study.run(argc, argv, [](Trial& trial) { trial.measure({{"warmup", trial.warmup()}}); });
   };
   CHECK(call(folder.path(), main, {"--data", "glyphs", "--out", "a"}).status == 2);
-  const Ended e = call(folder.path(), main, {"--steps", "6", "--no-progress", "--out", "a"});
+  const Ended e = call(folder.path(), main, {"--no-progress", "--out", "a"});
   INFO(e.err);
   CHECK(e.status == 0);
   CHECK_THAT(file(folder, "a/results.csv"), contains("warmup"));
