@@ -65,7 +65,8 @@ struct Known {
 void add_numbers(std::vector<double>& numbers, const std::vector<const TrialResult*>& trials) {
   std::map<std::string, std::vector<double>> values;
   for (const TrialResult* t : trials)
-    for (const auto& [name, value] : t->values) values[name].push_back((name.ends_with("accuracy") ? 100 : 1) * value);
+    for (const auto& [name, value] : t->values)
+      values[name].push_back((unit_of({}, name) == Unit::fraction ? 100 : 1) * value);
   for (const auto& [name, all] : values) {
     const Summary s = summarize(all);
     numbers.push_back(s.mean);

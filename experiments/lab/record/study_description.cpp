@@ -1,7 +1,6 @@
 #include "experiments/lab/record/study_description.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "experiments/lab/console.h"
@@ -26,7 +25,7 @@ Json json_of(const DataFacts& data) {
                  {"title", m.title},
                  {"better", m.better == Better::higher ? "higher" : "lower"},
                  {"unit", m.unit == Unit::fraction ? "fraction" : "plain"}};
-    if (m.chance && std::isfinite(*m.chance)) measure["chance"] = *m.chance;
+    if (m.chance) measure["chance"] = *m.chance;
     if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
     if (m.resolution > 0) measure["resolution"] = m.resolution;
     all.push_back(std::move(measure));

@@ -28,8 +28,7 @@ std::string saturation(const std::vector<TrialResult>& trials, const std::vector
                                                  : fmt::format(" at depths {}", fmt::join(depths, ", "));
   return fmt::format(
       "Saturated{}: the best {} is at least {:.0f} %. This measure cannot rank the best methods there, and a lower "
-      "loss "
-      "only says that a method fitted the data earlier.",
+      "loss only says that a method fitted the data earlier.",
       where, score->title, 100 * saturated_score);
 }
 

@@ -353,6 +353,17 @@ void TrialState::call(const std::function<void()>& body) {
   pending_.clear();
 }
 
+namespace {
+
+// The title of a measure; the name of a value that is no measure of the problem, such as an accuracy that a body
+// measures.
+std::string title_of(const std::vector<Measure>& measures, const std::string& name) {
+  const Measure* measure = find_measure(measures, name);
+  return measure ? measure->title : name;
+}
+
+}  // namespace
+
 std::string TrialState::outcome(const std::vector<std::string>& show) const {
   switch (record.status) {
     case Status::diverged:
@@ -369,11 +380,11 @@ std::string TrialState::outcome(const std::vector<std::string>& show) const {
   for (const std::string& name : warning.empty() ? show : std::vector<std::string>())
     if (std::ranges::find(record.values, name, &Values::value_type::first) != record.values.end()) {
       const double value = value_of(record.values, name);
-      text += (text.empty() ? "" : "  ") +
-              (unit_of(measures, name) == Unit::fraction && std::isfinite(value)
-                   ? fmt::format("{} {:.1f} %", find_measure(measures, name)->title, 100 * value)
-               : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
-                                                              : fmt::format("{} {}", name, shown(value, 4)));
+      text += (text.empty() ? "" : "  ") + (unit_of(measures, name) == Unit::fraction && std::isfinite(value)
+                                                ? fmt::format("{} {:.1f} %", title_of(measures, name), 100 * value)
+                                            : name == "train_loss" && std::isfinite(value)
+                                                ? fmt::format("loss {:.3f}", value)
+                                                : fmt::format("{} {}", name, shown(value, 4)));
     }
   return text;
 }
