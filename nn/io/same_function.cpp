@@ -61,18 +61,13 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
   assign(to, from, "[difference]");
   const Tensor images = random_normal({2, 1, 2, 2}, 1, "images");
   // Networks whose gates follow the training step may agree at one step and differ at another.
-  bool follows_step = false;
-  const auto set_step = [&](double step) {
-    for (const auto& model : {first.get(), second.get()})
-      for (const Parameter& p : model->parameters())
-        if (p.role == Role::counter) {
-          copy_into(full(p.value.shape(), step).array(), p.value.array());
-          follows_step = true;
-        }
-  };
+  Tensors counters;
+  for (const auto& model : {first.get(), second.get()})
+    for (const Parameter& p : model->parameters())
+      if (p.role == Role::counter) counters.push_back(p.value);
   double worst = 0;
-  for (const double step : {1.0, 10.0, 1000.0}) {
-    set_step(step);
+  for (const double step : counters.empty() ? std::vector{0.0} : std::vector{1.0, 10.0, 1000.0}) {
+    for (const Tensor& counter : counters) copy_into(full(counter.shape(), step).array(), counter.array());
     const std::vector<double> x = (*first)(images).values(), y = (*second)(images).values();
     double gap = 0, size = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -82,7 +77,6 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
       size = std::max(size, std::abs(x[i]));
     }
     worst = std::max(worst, gap == 0 ? 0 : gap / size);
-    if (!follows_step) break;
   }
   return worst;
 }

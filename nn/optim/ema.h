@@ -16,9 +16,8 @@ struct EmaOptions {
 };
 
 // Keeps averages of all parameters of a model: average = decay average + (1 - decay) weight. Parameters of
-// Role::counter are copied instead. The initial averages are
-// the weights at construction. Statistics and frozen parameters have averages too, so freezing and unfreezing do not
-// affect the Ema. The model must have all its parameters when the Ema is constructed. If parameters were replaced,
+// Role::counter are copied instead. The initial averages are the weights at construction. Statistics and frozen
+// parameters have averages too, so freezing and unfreezing do not affect the Ema. The model must have all its parameters when the Ema is constructed. If parameters were replaced,
 // added or removed after the construction, update(), swap(), state() and load_state() throw one Error that names these
 // parameters, and change nothing. The exception is the swap() that puts the weights back, which does not throw.
 class Ema {

@@ -93,8 +93,8 @@ struct JudgedClaim {
 //
 // A margin above 0 is too wide if it is more than four times the standard deviation of the difference between two
 // trials at `b` with different seeds: a placebo, which compares the control with itself under other draws, could not
-// miss such a margin. The claim is then undecided. A difference below the resolution
-// of its measure (Measure::resolution) decides nothing.
+// miss such a margin. The claim is then undecided. A difference below the resolution of its measure
+// (Measure::resolution) decides nothing.
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialResult>& trials,
                                       const Judging& how);
 

@@ -130,6 +130,19 @@ TEST_CASE("measures that verdicts cannot use are refused before the first trial"
              contains("expected facts().measures to describe val_loss, got only train_loss, val_score"));
 }
 
+TEST_CASE("the progress shows an accuracy that is no measure of the problem") {
+  const TemporaryFolder folder;
+  const Ended e = call(folder.path(),
+                       [](int argc, const char* const* argv) {
+                         Study study("lines", "Lines.");
+                         study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
+                         return study.run(argc, argv, [](Trial& trial) { trial.measure({{"test_accuracy", 0.5}}); });
+                       },
+                       {"--no-progress", "--out", "a"});
+  CHECK(e.status == 0);
+  CHECK_THAT(e.err, contains("test_accuracy 50.0 %"));
+}
+
 TEST_CASE("a study with its own problem has no options of images and keeps its warm-up") {
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) {
