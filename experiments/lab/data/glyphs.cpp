@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numbers>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,10 +92,23 @@ class Draws {
 
   std::uint32_t word() {
     if (next_ == 4) {
-      words_ = philox({set_, static_cast<std::uint32_t>(Purpose::augmentation), image_, block_++}, key);
+      words_ = block(block_++);
       next_ = 0;
     }
     return words_[next_++];
+  }
+  // As many calls of word() as `words` is long, in blocks that the compiler can compute side by side.
+  void fill(std::span<std::uint32_t> words) {
+    std::size_t i = 0;
+    while (next_ < 4 && i < words.size()) words[i++] = words_[next_++];
+    const auto blocks = static_cast<std::uint32_t>((words.size() - i) / 4);
+    std::uint32_t* out = words.data() + i;
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      const Draw draw = block(block_ + b);
+      for (std::size_t k = 0; k < 4; ++k) out[4 * b + k] = draw[k];
+    }
+    block_ += blocks;
+    for (i += 4 * blocks; i < words.size(); ++i) words[i] = word();
   }
   // A uniform draw from low..high, including both ends.
   int between(int low, int high) {
@@ -104,6 +118,10 @@ class Draws {
   int of(Range range) { return range.low == range.high ? range.low : between(range.low, range.high); }
 
  private:
+  Draw block(std::uint32_t index) const {
+    return philox({set_, static_cast<std::uint32_t>(Purpose::augmentation), image_, index}, key);
+  }
+
   std::uint32_t set_, image_, block_ = 0;
   std::size_t next_ = 4;
   Draw words_{};
@@ -175,6 +193,11 @@ struct Stroke {
         half_width(d.between(8, 20)) {
     for (int& c : colour) c = d.between(0, 255);
   }
+  // The columns or rows of pixels that the stroke can cover, for one coordinate of its centre.
+  Range reach(int centre) const {
+    const int radius = half_length + half_width;
+    return {std::max(0, (centre - radius) / 16), std::min(side - 1, (centre + radius) / 16)};
+  }
   bool covers(int px, int py) const {
     const int dx = 16 * px - x, dy = 16 * py - y;
     return std::abs(dx * cosine(angle) + dy * sine(angle)) <= 1024 * half_length &&
@@ -201,19 +224,34 @@ void paint(Draws& d, const Look& look, int label, std::uint8_t* image) {
   for (int left = d.of(look.strokes); left > 0; --left) strokes.emplace_back(d);
   const int ramp_x = d.between(-16, 16), ramp_y = d.between(-16, 16);  // shading: 16ths of a grey level per pixel
 
+  std::array<Colour, side * side> colours;
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x) {
       const Texture& texture = figure.covers(x, y) ? on_figure : ground;
-      const int wave = texture.wave(x, y), shade = (ramp_x * (2 * x - side + 1) + ramp_y * (2 * y - side + 1)) / 32;
-      const auto stroke = std::find_if(strokes.begin(), strokes.end(), [&](const Stroke& s) { return s.covers(x, y); });
-      for (std::size_t c = 0; c < channels; ++c) {
-        const int value =
-            stroke != strokes.end() ? stroke->colour[c] : texture.colour[c] + texture.contrast[c] * wave / 1024;
-        const std::uint32_t noise = d.word();  // the sum of the four bytes of `noise` is nearly normal
-        const int four =
-            static_cast<int>((noise & 255) + (noise >> 8 & 255) + (noise >> 16 & 255) + (noise >> 24)) - 510;
-        image[(static_cast<int>(c) * side + y) * side + x] =
-            static_cast<std::uint8_t>(std::clamp(value + shade + four * noise_deviation / 148, 0, 255));
+      const int wave = texture.wave(x, y);
+      Colour& colour = colours[static_cast<std::size_t>(y * side + x)];
+      for (std::size_t c = 0; c < channels; ++c) colour[c] = texture.colour[c] + texture.contrast[c] * wave / 1024;
+    }
+  // The first stroke lies on top of the others.
+  for (auto stroke = strokes.rbegin(); stroke != strokes.rend(); ++stroke) {
+    const Range columns = stroke->reach(stroke->x), rows = stroke->reach(stroke->y);
+    for (int y = rows.low; y <= rows.high; ++y)
+      for (int x = columns.low; x <= columns.high; ++x)
+        if (stroke->covers(x, y)) colours[static_cast<std::size_t>(y * side + x)] = stroke->colour;
+  }
+
+  std::array<std::uint32_t, side * side * channels> noise;
+  d.fill(noise);
+  for (int y = 0; y < side; ++y)
+    for (int x = 0; x < side; ++x) {
+      const int pixel = y * side + x, shade = (ramp_x * (2 * x - side + 1) + ramp_y * (2 * y - side + 1)) / 32;
+      for (int c = 0; c < channels; ++c) {
+        const std::uint32_t draw = noise[static_cast<std::size_t>(pixel * channels + c)];
+        // The sum of the four bytes of a draw is nearly normal.
+        const int four = static_cast<int>((draw & 255) + (draw >> 8 & 255) + (draw >> 16 & 255) + (draw >> 24)) - 510;
+        const int value = colours[static_cast<std::size_t>(pixel)][static_cast<std::size_t>(c)] + shade;
+        image[c * side * side + pixel] =
+            static_cast<std::uint8_t>(std::clamp(value + four * noise_deviation / 148, 0, 255));
       }
     }
 }
