@@ -29,15 +29,31 @@ endfunction()
 # program chooses an instruction set at run time. The baseline is x86-64-v2, because Debian's Highway has a scalar
 # baseline without 128-bit operations. The mask keeps SSSE3, AVX2 and AVX-512. The files need -O3, because -O2 would
 # keep arrays of vectors in memory. Products and sums are fused only at the places that the source code names. Therefore
-# a kernel gives the same bits alone and inlined in another kernel.
+# a kernel gives the same bits alone and inlined in another kernel. Sanitizer builds leave AVX-512 out to save time: the
+# kernels are the same code for each width.
 function(plumb_simd_sources target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
   set(flags -O3 -ffp-contract=off)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=0x48D0)
+    set(mask 0x48D0)
+    if(PLUMB_SANITIZE)
+      set(mask 0x49D0)
+    endif()
+    list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=${mask})
   endif()
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
+endfunction()
+
+# Sanitizer builds compile code without loops over data at -O0, because this code takes most of the time of a build and
+# little of the time of a test.
+function(plumb_cold_sources target)
+  if(PLUMB_SANITIZE)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "^experiments/")
+    list(FILTER sources EXCLUDE REGEX "^experiments/lab/((data|problem|signals|stats|train)/|hash\\.)")
+    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -O0)
+  endif()
 endfunction()
 
 # Makes a source file from cmake/<template>.cpp.in and adds the file to the target. @HASH@ is replaced by a hash of the
@@ -86,4 +102,7 @@ function(plumb_add_program name)
   target_link_libraries(${name} PRIVATE plumb::plumb)
   plumb_configure_target(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  if(PLUMB_SANITIZE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)  # builds with sanitizers make programs that a test runs
+  endif()
 endfunction()
