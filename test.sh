@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds everything and runs all tests. Tests of the CUDA backend use an emulated device.
 # If nvcc is available, release also compiles the CUDA backend for real devices. asan leaves out the programs, long
-# trainings and sweeps, because shorter tests run the same code. The last line is: N passed, N failed, N skipped
+# trainings and sweeps, because shorter tests run most of that code. The last line is: N passed, N failed, N skipped
 # Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer
 #                                           (only the threaded parts and the CUDA kernels)
 set -euo pipefail

@@ -6,21 +6,21 @@ function(plumb_configure_target target)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
   endif()
   if(PLUMB_SANITIZE)
-    # The address sanitizer stops at every use of a null pointer, at accesses beyond an object, and at calls of an object
-    # that was freed. The null check of the undefined-behaviour sanitizer would add only references that are bound to
-    # null and never used. The alignment check slows scalar loops by a factor of two. Only the backends cpu and cuda
-    # need it (plumb_check_alignment), because only they reinterpret bytes.
+    # The address sanitizer stops at every use of a null pointer, at accesses beyond an object, and at calls of an
+    # object that was freed. The null check of the undefined-behaviour sanitizer would add only references that are bound
+    # to null and never used. The alignment check slows scalar loops by a factor of two, so only the code that
+    # reinterprets bytes or loads vectors has it (plumb_check_alignment).
     target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-sanitize=null,object-size,vptr,alignment
                            -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})
   endif()
 endfunction()
 
-# Checks in builds with the undefined-behaviour sanitizer that the vector loads of the backends are aligned.
+# Checks in builds with the undefined-behaviour sanitizer that reinterpreted bytes and vector loads are aligned.
 function(plumb_check_alignment target)
   if(PLUMB_SANITIZE MATCHES undefined)
     get_target_property(sources ${target} SOURCES)
-    list(FILTER sources INCLUDE REGEX "^backends/(cpu|cuda)/")
+    list(FILTER sources INCLUDE REGEX "^(core|backends/(cpu|cuda))/")
     set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=alignment)
   endif()
 endfunction()
