@@ -16,10 +16,12 @@ std::string render_svg(const HeatMap& map) {
   check(map.cells.size() == map.rows.size() * map.columns.size(), "[heat_map] expected {} x {} cells, got {}",
         map.rows.size(), map.columns.size(), map.cells.size());
   constexpr double row_height = 21, widest = 92;
-  constexpr std::size_t longest_name = 20;
   std::size_t names = 6, longest_text = 1;
-  for (const std::string& name : map.rows) names = std::max(names, std::min(letters(name), longest_name));
   for (const HeatCell& of : map.cells) longest_text = std::max(longest_text, letters(of.text));
+  // The names of rows get the space that the numbers leave.
+  const double numbers = static_cast<double>(map.columns.size()) * (digit * static_cast<double>(longest_text) + 3);
+  const auto longest_name = static_cast<std::size_t>(std::clamp((width - 8 - numbers) / wide_letter, 20.0, 32.0));
+  for (const std::string& name : map.rows) names = std::max(names, std::min(letters(name), longest_name));
   const double left = 8 + wide_letter * static_cast<double>(names);
   const double cell =
       std::min(widest, (width - left) / static_cast<double>(std::max<std::size_t>(map.columns.size(), 1)));

@@ -187,6 +187,19 @@ TEST_CASE("a heat map never cuts a number and leaves all numbers out if one numb
   CHECK_THAT(error_of([&] { render_svg(map); }), contains("expected 1 x 30 cells, got 29"));
 }
 
+TEST_CASE("the names of a heat map's rows get the space that its numbers leave") {
+  const std::string name = "scalar_gate epsilon 1e-05";
+  HeatMap map{.id = "m", .rows = {name}};
+  const auto with_columns = [&](int count) {
+    map.columns.clear(), map.cells.clear();
+    for (int i = 0; i < count; ++i)
+      map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.12"});
+    return render_svg(map);
+  };
+  CHECK_THAT(with_columns(2), contains(">" + name + "<") && contains(">0.12<"));
+  CHECK_THAT(with_columns(8), contains(">scalar_gate epsilon…<") && contains(">0.12<"));
+}
+
 TEST_CASE("a ranking names a chance level beyond the frame and keeps a huge mean at the frame") {
   DotPlot plot{.id = "p",
                .x = {.title = "training loss"},
