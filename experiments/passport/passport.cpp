@@ -57,7 +57,7 @@ void run_trial(Trial& trial, const Options& o) {
 std::string json_rows(const StudyResults& results) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const PassportRecord& r : passport_records(results)) {
-    const std::int64_t depth = depth_of(r.passport);
+    const std::int64_t depth = r.passport.depth();
     nlohmann::ordered_json ratios = nlohmann::ordered_json::array(), gradients = nlohmann::ordered_json::array();
     for (std::int64_t block = 0; block < depth; ++block) {
       ratios.push_back(block_figures(r.passport, block).ratio);

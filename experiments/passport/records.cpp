@@ -33,12 +33,11 @@ std::vector<std::string> PassportRecord::findings() const {
   return step == 0 ? warnings(passport) : std::vector<std::string>();
 }
 
-std::int64_t depth_of(const LayerStats& passport) { return static_cast<std::int64_t>(passport.branches.size() / 2); }
-
 BlockFigures block_figures(const LayerStats& passport, std::int64_t block) {
-  const BranchStats &a = passport.branches[static_cast<std::size_t>(2 * block)],
-                    &b = passport.branches[static_cast<std::size_t>(2 * block + 1)];
-  return {(a.ratio + b.ratio) / 2, std::hypot(a.grad_norm, b.grad_norm)};
+  double ratios = 0, gradients = 0, count = 0;
+  for (const BranchStats& row : passport.branches)
+    if (row.block == block) ratios += row.ratio, gradients = std::hypot(gradients, row.grad_norm), ++count;
+  return {ratios / count, gradients};
 }
 
 std::string to_json(const PassportRecord& r) {

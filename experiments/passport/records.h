@@ -34,13 +34,12 @@ struct PassportRecord {
   std::vector<std::string> findings() const;  // the warnings of a fresh network; empty for other networks
 };
 
-// Numbers of one block, computed from its two branches.
+// Numbers of one block, computed from its branches.
 struct BlockFigures {
-  double ratio;      // mean over the two branches
-  double grad_norm;  // L2 norm of the gradients over both branches
+  double ratio;      // mean over the branches
+  double grad_norm;  // L2 norm of the gradients over all branches
 };
 BlockFigures block_figures(const LayerStats& passport, std::int64_t block);
-std::int64_t depth_of(const LayerStats& passport);
 
 std::string to_json(const PassportRecord& record);  // one JSON object, without the trial and the divergence
 // The records of all trials of a study, in order. Numbers that were not finite become NaN.

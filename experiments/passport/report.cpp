@@ -98,7 +98,7 @@ Curve stream(double BranchStats::*member) {
 
 std::map<double, double> gradients(const LayerStats& p) {
   std::map<double, double> curve;
-  for (std::int64_t b = 0; b < depth_of(p); ++b) curve[static_cast<double>(b)] = block_figures(p, b).grad_norm;
+  for (std::int64_t b = 0; b < p.depth(); ++b) curve[static_cast<double>(b)] = block_figures(p, b).grad_norm;
   return curve;
 }
 

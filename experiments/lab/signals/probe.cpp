@@ -116,8 +116,7 @@ void SignalProbe::see(const nn::JunctionPass& j) {
   measure_gate(j.gate.values(j.before), row);
   added_[i] = mean_square(added);
   if (i == 0) {
-    passport_.tokens = stream.dim(1);
-    passport_.dim = stream.dim(-1);
+    passport_.sample = j.branch_value.shape().without(0);  // the stream of some methods has more axes
     passport_.input_mean_square = mean_square(stream);
   }
   ++seen_;
@@ -205,13 +204,16 @@ std::vector<std::string> warnings(const LayerStats& passport) {
   return {};
 }
 
-JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options) {
+JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options,
+                         const nn::Memory* memory) {
   const nn::EvaluationScope scope(stack);
-  const Tensor x = random_normal({1, passport.tokens, passport.dim}, options.seed, "passport.input") *
-                   std::sqrt(passport.input_mean_square);
+  std::vector<std::int64_t> batch_of_one{1};
+  batch_of_one.insert(batch_of_one.end(), passport.sample.begin(), passport.sample.end());
+  const Tensor x =
+      random_normal(Shape(batch_of_one), options.seed, "passport.input") * std::sqrt(passport.input_mean_square);
   return mean_squared_singular_value(
       [&](const Tensor& input) {
-        const nn::Stream stream = stack.run(input);
+        const nn::Stream stream = stack.run(input, memory);
         return stack.method().close ? stack.method().close(stream, nullptr) : stream.x;
       },
       x, options);

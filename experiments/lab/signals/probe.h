@@ -61,9 +61,12 @@ struct BranchStats {
 // The signal passport: statistics of all branches and of the input of the stack.
 struct LayerStats {
   nn::Growth growth = nn::Growth::linear;  // the growth law of the method
-  std::int64_t tokens = 0, dim = 0;
+  Shape sample = {};                       // the shape of a sample of the input: [T, D], or [D, H, W] for images
   double input_mean_square = 0;            // mean square of the input of the first block
-  std::vector<BranchStats> branches = {};  // attention and MLP of each block, in order
+  std::vector<BranchStats> branches = {};  // the branches of all blocks, in the order of the forward pass
+
+  // The number of blocks.
+  std::int64_t depth() const { return branches.empty() ? 0 : branches.back().block + 1; }
 };
 
 // Observes the forward passes of a stack while the probe exists. After several forward passes, the passport describes
@@ -110,8 +113,9 @@ inline constexpr double law_tolerance = 3, norm_tolerance = 1.1;
 
 // The mean squared singular value of the Jacobian of the stream, from the input of the first block to the output of the
 // last block, without the final norm. The value is 1 if all blocks are the identity, or n^2 if the method also sums n
-// streams at the end. The measurement uses evaluation mode and one Gaussian sample [1, T, D] with the input_mean_square
-// of the passport.
-JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options = {});
+// streams at the end. The measurement uses evaluation mode and one Gaussian sample with the shape and the
+// input_mean_square of the passport. If the branches have a second input, `memory` is that of one sample.
+JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options = {},
+                         const nn::Memory* memory = nullptr);
 
 }  // namespace plumb::lab

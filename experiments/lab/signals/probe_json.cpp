@@ -10,6 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Records of a former version have no numbers of blocks. Their networks had attention and MLP in each block.
+constexpr std::int64_t former_branches = 2;
+
 struct Column {
   const char* name;
   double BranchStats::*required = nullptr;
@@ -64,8 +67,9 @@ double value_of(const BranchStats& row, std::string_view name) {
 }
 
 std::string to_json(const LayerStats& passport) {
-  Json branches{{"branch", Json::array()}, {"norm", Json::array()}};
+  Json branches{{"block", Json::array()}, {"branch", Json::array()}, {"norm", Json::array()}};
   for (const BranchStats& row : passport.branches) {
+    branches["block"].push_back(row.block);
     branches["branch"].push_back(row.branch);
     branches["norm"].push_back(nn::name(row.norm));
   }
@@ -74,8 +78,7 @@ std::string to_json(const LayerStats& passport) {
     for (const BranchStats& row : passport.branches) branches[c.name].push_back(value_of(row, c));
   }
   return Json{{"growth", nn::name(passport.growth)},
-              {"tokens", passport.tokens},
-              {"dim", passport.dim},
+              {"sample", std::vector<std::int64_t>(passport.sample.begin(), passport.sample.end())},
               {"input_mean_square", passport.input_mean_square},
               {"branches", std::move(branches)}}
       .dump();
@@ -87,14 +90,15 @@ LayerStats passport_from_json(std::string_view text) {
     LayerStats passport{.growth = enum_named(json.at("growth").get<std::string>(),
                                              {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
                                               nn::Growth::geometric, nn::Growth::unstated}),
-                        .tokens = json.at("tokens"),
-                        .dim = json.at("dim"),
+                        .sample = json.contains("sample") ? Shape(json["sample"].get<std::vector<std::int64_t>>())
+                                                          : Shape{json.at("tokens"), json.at("dim")},
                         .input_mean_square = number(json.at("input_mean_square"))};
     const Json &branches = json.at("branches"), &norms = branches.at("norm");
     passport.branches.resize(norms.size());
     for (std::size_t i = 0; i < norms.size(); ++i) {
       BranchStats& row = passport.branches[i];
-      row.block = static_cast<std::int64_t>(i / 2);
+      row.block = branches.contains("block") ? branches["block"].at(i).get<std::int64_t>()
+                                             : static_cast<std::int64_t>(i) / former_branches;
       row.branch = branches.at("branch").at(i);
       row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
       for (const Column& c : columns) {
@@ -105,7 +109,7 @@ LayerStats passport_from_json(std::string_view text) {
           row.*c.optional = cell.get<double>();
       }
     }
-    check(!passport.branches.empty() && norms.size() % 2 == 0, "no blocks");
+    check(!passport.branches.empty(), "no blocks");
     return passport;
   } catch (const std::exception& e) {
     fail(fmt::format("expected a signal passport as one JSON object ({})", e.what()));

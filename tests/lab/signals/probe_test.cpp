@@ -1,11 +1,15 @@
 #include "experiments/lab/signals/probe.h"
 
+#include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/open_data.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/growth.h"
+#include "experiments/lab/signals/probe_json.h"
 #include "experiments/lab/train/train.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
@@ -103,8 +107,7 @@ TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") 
   CHECK_FALSE(unmoved.branches[0].update.has_value());
   sgd.step(g);
   const lab::LayerStats p = probe.finish(g);
-  CHECK(p.tokens == 2);
-  CHECK(p.dim == 2);
+  CHECK(p.sample == Shape{2, 2});
   CHECK(p.input_mean_square == Approx(27.0 / 8));
   REQUIRE(p.branches.size() == 2);
 
@@ -368,11 +371,11 @@ TEST_CASE("passport: a method that breaks its growth law gives a warning") {
 TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with random vectors") {
   nn::ViT model = fresh("rezero", 3);
   lab::LayerStats passport = forward_passport(model);
-  CHECK(passport.tokens == 17);
+  CHECK(passport.sample == Shape{17, 32});
   const JacobianMeasure estimate = lab::jacobian(model.stack(), passport, {.probes = 4});
   CHECK_FALSE(estimate.exact);
   CHECK(estimate.value == Approx(1));
-  passport.tokens = 2;
+  passport.sample = {2, 32};
   const JacobianMeasure exact = lab::jacobian(model.stack(), passport);
   CHECK(exact.exact);
   CHECK(exact.value == Approx(1));
@@ -392,4 +395,99 @@ TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with 
                     .drop_path = {.rate = 0.5},
                     .pool = nn::Pool::token});
   CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // the Jacobian is measured in evaluation mode
+}
+
+namespace {
+
+// The passport of the forward and backward pass of a stack on x, and its copy from JSON.
+struct Measured {
+  lab::LayerStats passport, read;
+};
+Measured measure(const nn::Stack& stack, const Tensor& x) {
+  lab::SignalProbe probe(stack);
+  const Gradients g = backward(sum(stack(x) * random_normal(x.shape(), 2, "cotangent")));
+  const lab::LayerStats passport = probe.finish(g);
+  return {passport, lab::passport_from_json(lab::to_json(passport))};
+}
+
+}  // namespace
+
+TEST_CASE("passport: blocks of one and of three junctions keep their numbers in JSON and in layers.csv") {
+  const std::vector<nn::BranchChoice> three{nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("second"),
+                                            nn::mlp({.hidden = 4}).named("third")};
+  for (const std::size_t each : {1, 3})
+    for (const std::int64_t depth : {2, 3}) {
+      INFO(each << " junctions, depth " << depth);
+      nn::Stack stack({.dim = 8,
+                       .depth = depth,
+                       .gate = "layerscale",
+                       .junctions = {three.begin(), three.begin() + static_cast<std::ptrdiff_t>(each)}});
+      nn::initialize(stack, 0);
+      const auto [passport, read] = measure(stack, random_normal({2, 3, 8}, 0, "x"));
+      REQUIRE(read.branches.size() == each * static_cast<std::size_t>(depth));
+      CHECK(read.depth() == depth);
+      CHECK(read.sample == Shape{3, 8});
+      lab::StudyResults results;
+      results.records.push_back(
+          {.attachments = {fmt::format(R"({{"step":0,"passport":{}}})", lab::to_json(passport))}});
+      const std::string csv = lab::layers_csv(results);
+      for (std::size_t i = 0; i < read.branches.size(); ++i) {
+        const lab::BranchStats& row = read.branches[i];
+        CHECK(row.block == static_cast<std::int64_t>(i / each));
+        CHECK(row.branch == std::array{"mlp", "second", "third"}[i % each]);
+        CHECK(row.ratio == passport.branches[i].ratio);
+        CHECK(row.gate_max == passport.branches[i].gate_max);
+        CHECK_THAT(csv, contains(fmt::format("\n0,{},{},", row.block, row.branch)));
+      }
+    }
+}
+
+TEST_CASE("passport: a record of a former version has two branches in each block") {
+  nn::Stack stack(
+      {.dim = 4, .depth = 3, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4})});
+  nn::initialize(stack, 0);
+  const lab::LayerStats passport = measure(stack, random_normal({2, 5, 4}, 0, "x")).passport;
+  auto former = nlohmann::ordered_json::parse(lab::to_json(passport));
+  former.erase("sample"), former["branches"].erase("block");
+  former["tokens"] = 5, former["dim"] = 4;
+  const lab::LayerStats read = lab::passport_from_json(former.dump());
+  CHECK(lab::to_json(read) == lab::to_json(passport));
+}
+
+TEST_CASE("passport: the Jacobian is measured on images and with a memory") {
+  const DefaultsScope f64(reference_f64);
+  nn::Stack images(
+      {.dim = 6, .depth = 2, .gate = "rezero", .junctions = {nn::conv_branch()}, .layout = nn::Layout::images});
+  nn::initialize(images, 0);
+  const lab::LayerStats seen = measure(images, random_normal({3, 6, 5, 4}, 0, "images")).passport;
+  CHECK(seen.sample == Shape{6, 5, 4});
+  CHECK(lab::jacobian(images, seen).value == Approx(1));
+
+  // The branch x * (the sum of the memory over its tokens), between two layers that are the identity.
+  struct Reader : nn::Branch {
+    Reader() : Branch("Reader") { child("first", first), child("last", last); }
+    nn::BranchShape shape() const override { return {.kind = "reader", .hidden = 4}; }
+    std::vector<nn::WeightLayer*> weight_layers() override { return {&first, &last}; }
+    void scale_value_path(double factor) override { last.scale_init(factor); }
+    nn::BranchResult forward(const nn::BranchCall& call) const override {
+      return call.leave(last, call.enter(first) * sum(call.memory().x, {1}, true));
+    }
+    nn::Linear first{{.in = 4, .out = 4}}, last{{.in = 4, .out = 4}};
+  };
+  struct Plain : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+  };
+  nn::Stack readers({.dim = 4,
+                     .depth = 1,
+                     .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<Plain>},
+                     .junctions = {{"reader", [](const nn::BranchSite&) { return std::make_unique<Reader>(); }}}});
+  for (const char* layer : {"first", "last"}) {
+    const std::string name = fmt::format("blocks.0.reader.{}.", layer);
+    set(readers, name + "weight", {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
+    set(readers, name + "bias", {0, 0, 0, 0});
+  }
+  const lab::LayerStats three{.sample = {3, 4}, .input_mean_square = 1};
+  const nn::Memory memory{.x = full({1, 2, 4}, 0.5)};  // x + (0.5 + 0.5) x = 2 x
+  CHECK(lab::jacobian(readers, three, {}, &memory).value == Approx(4));
+  CHECK_THAT(error_of([&] { (void)lab::jacobian(readers, three); }), contains("expected a second input (Memory)"));
 }
