@@ -55,11 +55,17 @@ struct CheckGateOptions {
 //   stochastic depth     the term that the gate adds is proportional to the factor of the sample; if all samples are
 //                        dropped, the branches have no effect. The difference between a dropped sample and its skip is
 //                        reported
-//   checkpoint           computing blocks again in the backward pass gives the same gradients
+//   checkpoint           computing blocks again in the backward pass gives the same output, bit for bit, and the same
+//                        gradients
+//   junctions            blocks of one junction (MLP) and of three junctions (MLP, attention, MLP) can be built, give
+//                        finite values, train every parameter in a few steps, and pass the rule "checkpoint". A method
+//                        that has no form for such blocks may refuse them: Method::build throws an Error whose message
+//                        names junctions or branches as the reason, and the report says "not applicable"
 //   devices and dtypes   reference f64, cpu f64 and cpu f32 agree in values and gradients
 //   save and load        another model that loads the file of a calibrated model gives the same outputs, bit for bit
 //   steps                at several training steps, the network is finite, and evaluation computes what training
-//                        computed; a gate that draws random numbers in training is not compared
+//                        computed; a gate that draws random numbers in training is not compared with evaluation.
+//                        Evaluation does not depend on the step of the open RandomScope, also for a gate that draws
 //   depth                48 blocks give finite values and gradients in f32
 //   bf16                 never fails; reports how much of the stream would not change in bf16
 //   documented           formula and source are given

@@ -29,9 +29,10 @@ constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::
 
 std::vector<BranchChoice> junctions() { return transformer_block({.heads = heads}, {.hidden = 4 * dim}); }
 
-std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth) {
+std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth,
+                                  const std::vector<BranchChoice>& list = junctions()) {
   auto stack = std::make_unique<Stack>(
-      StackOptions{.dim = dim, .depth = blocks, .gate = gate, .junctions = junctions(), .final_norm = true});
+      StackOptions{.dim = dim, .depth = blocks, .gate = gate, .junctions = list, .final_norm = true});
   initialize(*stack, 0);
   return stack;
 }
@@ -88,7 +89,8 @@ double difference(const Tensors& a, const Tensors& b) {
 // A stack with parameters that are moved away from their initial values, an input x of the stack, and the variables for
 // gradients: the parameters, then x.
 struct Shaken {
-  explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : stack(make_stack(gate, blocks)) {
+  explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : Shaken(make_stack(gate, blocks)) {}
+  explicit Shaken(std::unique_ptr<Stack> of) : stack(std::move(of)) {
     shake(*stack);
     for (const Parameter& p : stack->parameters())
       if (is_measured(p.role))
@@ -191,8 +193,9 @@ Found zero_branch_gradient(const GateChoice& gate) {
   const auto model = make_vit(gate);
   const Gradients g = backward(cross_entropy((*model)(images()), labels()));
   double most = 0;
-  for (const char* weight : {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"})
-    most = worse(most, largest(g[fmt::format("blocks.0.{}.weight", weight)]));
+  for (const auto& junction : model->blocks().front()->junctions())
+    for (WeightLayer* layer : junction->branch().weight_layers())
+      if (const Tensor d = g.find(layer->own("weight").value); d.defined()) most = worse(most, largest(d));
   return {most == 0, most == 0 && gate->paper.zero_head ? "not measurable: the head starts at 0"
                                                         : fmt::format("largest gradient {:.1e}", most)};
 }
@@ -229,17 +232,29 @@ Outcome initial_values(const GateChoice& gate) {
   return {true, "as declared"};
 }
 
-bool of_gate(const Parameter& p) {
-  for (const char* part : {".attn.", ".mlp.", ".norm1.", ".norm2."})
-    if (p.name.find(part) != std::string::npos) return false;
-  return p.name.starts_with("blocks.");
+// Returns the parameters of the gates: the parameters of the blocks that do not belong to a branch or to the norm of a
+// junction.
+std::vector<Parameter> gate_parameters(const Stack& stack) {
+  std::set<const Node*> others;
+  const auto leave_out = [&](const Module& module) {
+    for (const Parameter& p : module.parameters()) others.insert(p.value.node().get());
+  };
+  for (const Junction* junction : stack.junctions()) {
+    leave_out(junction->branch());
+    if (const Layer* const norm = junction->norm_layer()) leave_out(*norm);
+  }
+  std::vector<Parameter> of_gates;
+  for (const Parameter& p : stack.parameters())
+    if (p.name.starts_with("blocks.") && !others.contains(p.value.node().get())) of_gates.push_back(p);
+  return of_gates;
 }
 
 Outcome roles(const GateChoice& gate) {
+  const auto stack = make_stack(gate);
   std::vector<std::string> decaying;
   std::size_t count = 0;
-  for (const Parameter& p : make_stack(gate)->parameters()) {
-    if (!of_gate(p) || is_measured(p.role)) continue;
+  for (const Parameter& p : gate_parameters(*stack)) {
+    if (is_measured(p.role)) continue;
     ++count;
     if (p.decay_factor != 0)
       decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
@@ -253,22 +268,28 @@ Outcome roles(const GateChoice& gate) {
                     some_of(decaying))};
 }
 
+// Takes 5 training steps, and returns the names of the parameters that did not move. `loss` computes the loss of a
+// step.
+std::vector<std::string> unmoved(const Module& model, const std::function<Tensor()>& loss) {
+  std::map<std::string, std::vector<double>> before;
+  for (const Parameter& p : model.parameters()) before[p.name] = p.value.values();
+  AdamW optimizer(model.parameters(), {.lr = 1e-2, .weight_decay = 0});
+  const std::uint32_t first = random_state().step;
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    const RandomScope random({.seed = 1, .step = first + step});
+    optimizer.step_own(backward(loss()));  // the rule "registered" reports other variables
+  }
+  std::vector<std::string> still;
+  for (const Parameter& p : model.parameters())
+    if (!is_measured(p.role) && p.value.values() == before[p.name]) still.push_back(p.name);
+  return still;
+}
+
 Outcome learning(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
   const auto model = make_vit(gate);
   calibrate(*model, images());
-  std::map<std::string, std::vector<double>> before;
-  for (const Parameter& p : model->parameters()) before[p.name] = p.value.values();
-  AdamW optimizer(model->parameters(), {.lr = 1e-2, .weight_decay = 0});
-  const std::uint32_t first = random_state().step;
-  for (std::uint32_t step = 0; step < 5; ++step) {
-    const RandomScope random({.seed = 1, .step = first + step});
-    optimizer.step_own(
-        backward(cross_entropy((*model)(images()), labels())));  // the rule "registered" reports other variables
-  }
-  std::vector<std::string> still;
-  for (const Parameter& p : model->parameters())
-    if (!is_measured(p.role) && p.value.values() == before[p.name]) still.push_back(p.name);
+  const std::vector<std::string> still = unmoved(*model, [&] { return cross_entropy((*model)(images()), labels()); });
   return {still.empty(),
           still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
@@ -324,15 +345,152 @@ Outcome stochastic_depth(const GateChoice& gate) {
                                                         kept))};
 }
 
-Outcome checkpointed(const GateChoice& gate) {
-  const DefaultsScope scope(f64_reference);
-  const Shaken s(gate);
+// Compares blocks that are computed again in the backward pass with blocks whose activations are kept.
+Outcome recomputed(const Shaken& s) {
   const auto run = [&](bool recompute) {
     s.stack->checkpoint_blocks(recompute);
     const Tensor y = s.output();
-    return grad(sum(y * y), s.variables);
+    Tensors results = grad(sum(y * y), s.variables);
+    results.push_back(y);
+    return results;
   };
-  return limited(difference(run(true), run(false)), 1e-12);
+  const Tensors again = run(true), kept = run(false);
+  if (!same_bytes(again.back().array(), kept.back().array()))
+    return {false, fmt::format("checkpointed blocks change the output by {:.1e}: the forward pass must not depend on "
+                               "earlier passes",
+                               difference({again.back()}, {kept.back()}))};
+  return limited(difference(again, kept), 1e-12);
+}
+
+Outcome checkpointed(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  return recomputed(Shaken(gate));
+}
+
+// Blocks with another number of junctions than a transformer block.
+struct OtherBlocks {
+  std::int64_t blocks;
+  std::vector<BranchChoice> junctions;
+
+  // Returns a description such as "2 blocks of 3 junctions (mlp, attn, mlp2)".
+  std::string description() const {
+    std::vector<std::string> names;
+    for (const BranchChoice& choice : junctions) names.push_back(choice.name);
+    return fmt::format("{} blocks of {} junction{} ({})", blocks, names.size(), names.size() == 1 ? "" : "s",
+                       fmt::join(names, ", "));
+  }
+};
+
+// The blocks of the rule "junctions". The first stack has an odd number of junctions. This number must be at least 3,
+// because a gate that weighs the outputs of earlier branches has nothing to weigh before the third junction.
+std::vector<OtherBlocks> other_blocks() {
+  const BranchChoice narrow = mlp({.hidden = 2 * dim});
+  return {{3, {narrow}}, {2, {narrow, self_attention({.heads = heads}), narrow.named("mlp2")}}};
+}
+
+std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
+
+// The calls of Method::build while a stack is built.
+struct Building {
+  std::vector<GateContext> contexts;
+  std::string error;  // the first line of the Error that `build` threw; empty without an Error
+
+  // Returns whether `build` threw an Error that names junctions or branches as the reason.
+  bool refused() const {
+    return !error.starts_with("internal error") &&
+           (error.find("junction") != std::string::npos || error.find("branch") != std::string::npos);
+  }
+};
+
+// Returns the method with a `build` that writes its calls to `building`, which must live until the stack is built.
+GateChoice watched(const GateChoice& gate, Building& building) {
+  Method method = *gate;
+  method.build = [build = gate->build, &building](const GateContext& c) {
+    building.contexts.push_back(c);
+    try {
+      return build(c);
+    } catch (const Error& e) {
+      building.error = first_line(e.what());
+      throw;
+    }
+  };
+  return method;
+}
+
+// Checks that the method was told the places that the junctions have. A difference is a bug in Plumb.
+void check_places(const Stack& stack, const Building& building) {
+  const std::vector<Junction*> all = stack.junctions();
+  const std::int64_t count = std::ssize(all);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Junction& junction = *all[static_cast<std::size_t>(i)];
+    const JunctionPlace& place = junction.place();
+    const GateContext told = building.contexts.at(static_cast<std::size_t>(place.block)).at(place.junction);
+    internal_check(
+        place.index() == i && place.count() == count && told.index() == i && told.count() == count &&
+            told.branch().name == junction.branch_name(),
+        "[block] expected junction {} of {} ({}), got {} of {} in the stack and {} of {} ({}) in GateContext", i, count,
+        junction.branch_name(), place.index(), place.count(), told.index(), told.count(), told.branch().name);
+  }
+}
+
+// Checks that the stack is finite, trains every parameter, and gives the same results with checkpoints.
+Outcome works(std::unique_ptr<Stack> stack) {
+  const Tensor x = stream();
+  calibrate(*stack, x);
+  const auto loss = [&] {
+    const Tensor y = (*stack)(x);
+    check(all_finite(y.array()), "[check_gate] expected finite values, got inf or NaN at step {}", random_state().step);
+    return sum(y * random_normal(y.shape(), 2, "cotangent"));
+  };
+  const Gradients g = backward(loss());
+  std::vector<std::string> unused;
+  for (const Parameter& p : stack->parameters())
+    if (!p.frozen && !g.find(p.value).defined()) unused.push_back(p.name);
+  if (!unused.empty()) return {false, fmt::format("the output does not depend on {}", some_of(unused))};
+  const std::vector<std::string> still = unmoved(*stack, loss);
+  if (!still.empty()) return {false, fmt::format("5 steps do not move {}", some_of(still))};
+  return recomputed(Shaken(std::move(stack)));
+}
+
+// Checks blocks of one and of three junctions. A method that has no form for such blocks may refuse them.
+Outcome other_junctions(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  std::vector<std::string> details;
+  for (const OtherBlocks& other : other_blocks()) {
+    const std::string blocks = other.description();
+    Building building;
+    std::unique_ptr<Stack> stack;
+    try {
+      stack = make_stack(watched(gate, building), other.blocks, other.junctions);
+    } catch (const std::exception& e) {
+      if (!building.refused())
+        return {false, fmt::format("{} cannot be built: {}: build one gate for each junction (gate_per_branch, "
+                                   "gate_per_junction), or let Method::build throw an Error that says which junctions "
+                                   "or branches the method needs",
+                                   blocks, first_line(e.what()))};
+      details.push_back(fmt::format("{}: not applicable, {}", blocks, building.error));
+      continue;
+    }
+    check_places(*stack, building);
+    Outcome outcome{};
+    try {
+      outcome = works(std::move(stack));
+    } catch (const std::exception& e) {
+      outcome = {false, first_line(e.what())};
+    }
+    if (!outcome.passed) {
+      // If transformer blocks have the problem too, the rules "learning" and "checkpoint" report it.
+      if (!learning(gate).passed || !checkpointed(gate).passed)
+        return {true, "not checked, because the rule \"learning\" or \"checkpoint\" fails"};
+      return {
+          false,
+          fmt::format("{}: {}. Blocks of 2 junctions (attn, mlp) do not have this problem: do not assume 2 "
+                      "junctions a block, but read branch(), junction, junctions, index() and count() of GateContext",
+                      blocks, outcome.detail)};
+    }
+    details.push_back(fmt::format("{}: every parameter learns, checkpoint {}", blocks, outcome.detail));
+  }
+  return {true, fmt::format("{}", fmt::join(details, "; "))};
 }
 
 Outcome devices(const GateChoice& gate) {
@@ -372,7 +530,7 @@ Tensor trained(const Shaken& s, std::uint64_t seed, std::uint32_t step) {
   return s.output();
 }
 
-// Compares training and evaluation of the same weights at several training steps.
+// Compares training and evaluation of the same weights at several training steps, and evaluation in two RandomScopes.
 Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps) {
   const DefaultsScope scope(f32_cpu);
   double worst = 0;
@@ -382,25 +540,36 @@ Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps
     const Tensor y = trained(s, 1, step), dx = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), s.x);
     if (!all_finite(y.array()) || !all_finite(dx.array()))
       return {false, fmt::format("values or gradients are not finite at step {}", step)};
-    const RandomScope none({});  // as outside training
     const EvaluationScope evaluation(*s.stack);
-    const double gap = difference({(*s.stack)(s.x)}, {y});
-    if (!(gap <= 1e-6)) {
-      // Two fresh models that train with two seeds differ only by their random numbers.
-      if (difference({trained(Shaken(gate), 2, step)}, {y}) == 0)
-        return {false, fmt::format("after step {}, evaluation differs from training by {:.1e}: a gate that changes "
-                                   "with the step must read GateContext::training_step(), which evaluation keeps",
-                                   step, gap)};
+    const auto evaluated = [&](std::uint32_t scope_step) {
+      const RandomScope scope_of_step({.step = scope_step});
+      return (*s.stack)(s.x);
+    };
+    const Tensor outside = evaluated(0);  // outside training, the step of random_state() is 0
+    const double gap = difference({outside}, {y});
+    // Two fresh models that train with two seeds differ only by their random numbers.
+    const bool draws = !(gap <= 1e-6) && difference({trained(Shaken(gate), 2, step)}, {y}) != 0;
+    if (!(gap <= 1e-6) && !draws)
+      return {false, fmt::format("after step {}, evaluation differs from training by {:.1e}: a gate that changes "
+                                 "with the step must read GateContext::training_step(), which evaluation keeps",
+                                 step, gap)};
+    // If a gate draws in training, only this comparison shows that evaluation reads the step of the scope.
+    if (const double moved = difference({evaluated(step)}, {outside}); moved != 0)
+      return {false,
+              fmt::format("after step {0}, evaluation in a RandomScope of step {0} differs from evaluation in one "
+                          "of step 0 by {1:.1e}, but evaluation must not depend on the scope: a gate that changes "
+                          "with the step must read GateContext::training_step() and not random_state(), and a "
+                          "gate that draws random numbers must draw only in training",
+                          step, moved)};
+    if (draws)
       random.push_back(step);
-      continue;
-    }
-    worst = worse(worst, gap);
+    else
+      worst = worse(worst, gap);
   }
   if (!random.empty())
-    return {true,
-            fmt::format("finite; evaluation is not compared at steps {}, because the gate draws random numbers in "
-                        "training",
-                        fmt::join(random, ", "))};
+    return {true, fmt::format("finite; evaluation does not depend on the RandomScope; evaluation is not compared with "
+                              "training at steps {}, because the gate draws random numbers in training",
+                              fmt::join(random, ", "))};
   return {true, fmt::format("steps {}: evaluation and training differ by {:.1e}", fmt::join(steps, ", "), worst)};
 }
 
@@ -448,6 +617,7 @@ std::vector<GateRule> gate_rules(const CheckGateOptions& options) {
       {"learning", learning},
       {"stochastic depth", stochastic_depth},
       {"checkpoint", checkpointed},
+      {"junctions", other_junctions},
       {"devices and dtypes", devices},
       {"save and load", save_and_load},
       {"steps", [=](const GateChoice& gate) { return at_steps(gate, options.steps); }},

@@ -200,6 +200,20 @@ struct StepOfTraining : Sound {
   }
 };
 
+// Draws random numbers in training, and evaluates the expected value.
+struct Drawing : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, training() ? dropout(branch, 0.25) : branch);
+  }
+};
+
+// Draws random numbers in training, and reads the step of the RandomScope, which is 0 in evaluation.
+struct DrawingAtStep : StepOfTraining {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return StepOfTraining::combine(skip, training() ? dropout(branch, 0.25) : branch);
+  }
+};
+
 struct HugeLater : Sound {
   explicit HugeLater(const nn::GateContext& c) : step(c.training_step()) {}
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
@@ -216,6 +230,14 @@ struct FollowsStep : Sound {
   nn::TrainingStep step;
 };
 
+// Draws random numbers in training, and follows the training step.
+struct DrawingAndFollowing : FollowsStep {
+  using FollowsStep::FollowsStep;
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return FollowsStep::combine(skip, training() ? dropout(branch, 0.25) : branch);
+  }
+};
+
 // Counts its training passes in a statistic.
 struct Counting : Sound {
   Tensor count = parameter("count", {1}, nn::Init::constant(0), Role::statistic);
@@ -227,6 +249,86 @@ struct Counting : Sound {
     return skip + (Sound::combine(skip, branch) - skip) * (1 + 0.1 * count.detach());
   }
 };
+
+// The gates of a pair of junctions. The second gate adds a multiple of the input of the first gate. In a block with an
+// odd number of junctions, the last gate has no partner, and the output does not depend on the parameter b of this
+// gate.
+struct FirstOfPair : Sound {
+  Tensor b = parameter("b", {1}, nn::Init::constant(0.1), Role::gate);
+  void join(nn::Stream& s, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
+    s.carried = {b * s.x};
+    Gate::join(s, branch, row_scale, norm);
+  }
+};
+struct SecondOfPair : Sound {
+  void join(nn::Stream& s, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
+    Gate::join(s, branch, row_scale, norm);
+    s.x = s.x + s.carried.at(0);
+    s.carried.clear();
+  }
+};
+
+struct ReadsSecondBranch : Sound {  // reads the shape of the second branch, which a block of one junction does not have
+  explicit ReadsSecondBranch(const nn::GateContext& c) : wide(c.branches.at(1).hidden > 8) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return wide ? Sound::combine(skip, branch) : Sound::combine(skip, branch * 0.5);
+  }
+  bool wide;
+};
+
+struct InfiniteAtOneJunction : Sound {  // has the factor 1 - ln(junctions - 1): 1 for a transformer block
+  explicit InfiniteAtOneJunction(const nn::GateContext& c)
+      : factor(1 - std::log(static_cast<double>(c.junctions - 1))) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, branch * factor);
+  }
+  double factor;
+};
+
+struct WithoutThirdBranch : Sound {  // ignores the branches after the second junction of a block
+  explicit WithoutThirdBranch(const nn::GateContext& c) : ignores(c.junction > 1) {
+    if (!ignores) b = parameter("b", {1}, nn::Init::constant(1), Role::gate);
+  }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return ignores ? skip * (1 + a) : Sound::combine(skip, branch * b);
+  }
+  bool ignores;
+  Tensor b;
+};
+
+// A method of two gates in each block, whatever the number of junctions is.
+nn::Method two_gates() {
+  nn::Method method = method_of<Sound>();
+  method.build = [](const nn::GateContext&) {
+    nn::BlockGates gates;
+    gates.add_gate(std::make_unique<Sound>());
+    gates.add_gate(std::make_unique<Sound>());
+    return gates;
+  };
+  return method;
+}
+
+// A method for pairs of junctions.
+nn::Method pairs() {
+  nn::Method method = method_of<Sound>();
+  method.build = [](const nn::GateContext& c) {
+    return nn::gate_per_junction(c, [](const nn::GateContext& at) -> std::unique_ptr<nn::Gate> {
+      if (at.junction % 2 == 0) return std::make_unique<FirstOfPair>();
+      return std::make_unique<SecondOfPair>();
+    });
+  };
+  return method;
+}
+
+// A method that refuses every block that does not have two junctions. The message ends with `reason`.
+nn::Method only_two(const std::string& reason) {
+  nn::Method method = method_of<Sound>();
+  method.build = [reason](const nn::GateContext& c) {
+    check(c.junctions == 2, "[under_test] expected {}, got {}", reason, c.junctions);
+    return nn::gate_per_branch<Sound>(c);
+  };
+  return method;
+}
 
 struct Dead : nn::Gate {
   Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
@@ -241,7 +343,14 @@ TEST_CASE("every method of the table passes check_gate()") {
     const nn::GateReport report = nn::check_gate(name);
     INFO(report.text());
     CHECK(report.passed());
-    CHECK(report.rules.size() == 18);
+    CHECK(report.rules.size() == 19);
+    const std::string junctions = std::ranges::find(report.rules, "junctions", &nn::RuleResult::rule)->detail;
+    CHECK_THAT(junctions, contains("2 blocks of 3 junctions (mlp, attn, mlp2): every parameter learns"));
+    if (name == "b2t")
+      CHECK_THAT(junctions, contains("3 blocks of 1 junction (mlp): not applicable, [b2t] expected blocks of at least "
+                                     "two branches, got 1"));
+    else
+      CHECK_THAT(junctions, contains("3 blocks of 1 junction (mlp): every parameter learns"));
   }
 }
 
@@ -280,6 +389,7 @@ TEST_CASE("check_gate() finds each broken rule and only that one") {
   CHECK(broken_rules(method_of<StepOfTraining>()) == Broken{"steps"});
   CHECK(broken_rules(method_of<FollowsStep>()) == Broken{});
   CHECK(broken_rules(method_of<Counting>()) == Broken{});
+  CHECK(broken_rules(method_of<DrawingAndFollowing>()) == Broken{});
   const std::vector<std::string> huge_breaks = broken_rules(method_of<HugeLater>());
   CHECK(std::ranges::find(huge_breaks, "steps") != huge_breaks.end());
   CHECK(broken_rules(method_of<Dead>()) == Broken{"builds"});
@@ -312,6 +422,57 @@ TEST_CASE("check_gate() checks the training steps that the caller names") {
   CHECK_THAT(error_of([] { nn::check_gate("pre", {.steps = {}}); }), contains("expected at least one training step"));
 }
 
+namespace {
+
+// Checks that the method passes all rules but `rule`, and passes this rule only if `passes`. Returns the detail of the
+// rule.
+std::string detail_of_only(const nn::GateChoice& method, const std::string& rule, bool passes) {
+  const nn::GateReport report = nn::check_gate(method);
+  INFO(report.text());
+  for (const nn::RuleResult& r : report.rules) CHECK(r.passed == (passes || r.rule != rule));
+  const auto found = std::ranges::find(report.rules, rule, &nn::RuleResult::rule);
+  REQUIRE(found != report.rules.end());
+  return found->detail;
+}
+
+}  // namespace
+
+TEST_CASE("check_gate() compares evaluation in two random scopes, also for gates that draw random numbers") {
+  CHECK_THAT(
+      detail_of_only(method_of<DrawingAtStep>(), "steps", false),
+      contains("after step 10, evaluation in a RandomScope of step 10 differs from evaluation in one of step 0") &&
+          contains("GateContext::training_step()"));
+  CHECK_THAT(detail_of_only(method_of<Drawing>(), "steps", true),
+             contains("evaluation does not depend on the RandomScope") && contains("at steps 0, 10, 1000"));
+}
+
+TEST_CASE("check_gate() finds gates that work only in blocks of two junctions") {
+  CHECK_THAT(detail_of_only(two_gates(), "junctions", false),
+             contains("3 blocks of 1 junction (mlp) cannot be built: [block] expected method \"under_test\" to build a "
+                      "gate for each of 1 branches, got 2") &&
+                 contains("gate_per_junction"));
+  CHECK_THAT(detail_of_only(pairs(), "junctions", false),
+             contains("3 blocks of 1 junction (mlp): the output does not depend on blocks.0.gate1.b, ") &&
+                 contains("do not assume 2 junctions a block"));
+  CHECK_THAT(detail_of_only(method_of<ReadsSecondBranch>(), "junctions", false),
+             contains("3 blocks of 1 junction (mlp) cannot be built: "));
+  CHECK_THAT(detail_of_only(method_of<InfiniteAtOneJunction>(), "junctions", false),
+             contains("expected finite values, got inf or NaN at step 0"));
+  CHECK_THAT(detail_of_only(method_of<WithoutThirdBranch>(), "junctions", false),
+             contains("2 blocks of 3 junctions (mlp, attn, mlp2): the output does not depend on ") &&
+                 contains("blocks.0.mlp2.fc1.weight"));
+}
+
+TEST_CASE("check_gate() accepts a method that refuses blocks and names junctions or branches as the reason") {
+  CHECK_THAT(detail_of_only(only_two("blocks of two junctions"), "junctions", true),
+             contains("2 blocks of 3 junctions (mlp, attn, mlp2): not applicable, [under_test] expected blocks of two "
+                      "junctions, got 3"));
+  CHECK_THAT(detail_of_only(only_two("an even number"), "junctions", false),
+             contains("cannot be built: [under_test] expected an even number, got 1") && contains("Method::build"));
+  // The rule "learning" reports a mistake that a transformer block shows too.
+  CHECK_THAT(detail_of(method_of<Idle>(), "junctions"), contains("not checked"));
+}
+
 TEST_CASE("check_gate() says what to do and reports one mistake once") {
   CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"),
              contains("expected initialised parameters, got weight") && contains("child()"));
@@ -332,7 +493,7 @@ TEST_CASE("check_gate() says what to do and reports one mistake once") {
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
   CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") &&
-                                contains("(14 later rules fail with the same error"));
+                                contains("(15 later rules fail with the same error"));
 }
 
 TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, with the reason") {
