@@ -37,17 +37,19 @@ void Junction::advance(Stream& s, const Memory* memory) const {
   const Tensor x = s.x;
   Tensor u;
   std::unique_ptr<BranchHooks> hooks;
+  std::optional<Tensor> scale;
   {
     const PathScope scope(gate.path());
     u = gate.read(s);
     hooks = gate.inside(s);
+    if (!calibrating()) scale = gate.plain_scale();
   }
   Tensor f, before_norm;
   std::optional<WatchedNorm> watched_norm;
   if (watched && after) watched_norm.emplace(*after, before_norm);
   const Layer* const norm = watched_norm ? &*watched_norm : after;
   BranchContext context{.hooks = hooks.get(), .norm = before, .memory = memory};
-  if (const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale()) {
+  if (scale) {
     context.sum = {x, *scale, drop_path_.row_scale(x)};
     context.gate = gate.path();
     context.value = watched ? &f : nullptr;

@@ -24,6 +24,9 @@ class StepCounter;
 // last one that the model was trained with, so that evaluation measures the network that was trained. The step is a
 // parameter of the stack, "training_step" [1] of Role::counter: weight files and checkpoints contain it, and an Ema
 // does not average it.
+// If several threads train one model at the same time, a gate gets the step of the RandomScope of its own thread, so
+// that each pass has the same bits as on one thread. The model remembers the step that a gate read last. If the threads
+// train at different steps, the step in evaluation is one of these steps, and depends on the order of the threads.
 class TrainingStep {
  public:
   explicit TrainingStep(std::shared_ptr<StepCounter> counter) : counter_(std::move(counter)) {}
@@ -46,7 +49,7 @@ class StepCounter {
   std::int64_t step();
 
  private:
-  std::mutex mutex_;  // several threads may train one model
+  std::mutex mutex_;  // guards known_, version_ and the value of the parameter: several threads may train one model
   bool needed_ = false;
   const Module* owner_ = nullptr;
   Tensor value_;

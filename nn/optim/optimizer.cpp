@@ -254,7 +254,7 @@ std::span<const Out> Optimizer::remembered(const std::string& name, double initi
   return memory.arrays;
 }
 
-void Optimizer::take_arrived(bool wait) const {
+void Optimizer::take_arrived(bool wait) {
   for (; !pending_.empty() && (wait || pending_.front().reading.arrived()); pending_.pop_front()) {
     const Pending& first = pending_.front();
     if (first.reading.values()[1] != 0) continue;
@@ -269,7 +269,7 @@ void Optimizer::take_arrived(bool wait) const {
   }
 }
 
-NamedTensors Optimizer::state() const {
+NamedTensors Optimizer::state() {
   check_finite();
   NamedTensors state;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

@@ -67,9 +67,9 @@ class Optimizer {
   // calls still count as steps. The function does not wait for the device: the returned numbers may arrive later.
   StepReading step_while_finite(const Gradients& gradients);
 
-  // Waits for the unfinished steps on a device. Throws Error if a gradient in one of these steps was not finite. In
-  // host memory, every step is finished when step() returns.
-  void check_finite() const { take_arrived(true); }
+  // Waits for the unfinished steps on a device. If a gradient in one of these steps was not finite, resets the step
+  // count to the number before this step, and throws Error. In host memory, every step is finished when step() returns.
+  void check_finite() { take_arrived(true); }
 
   // Returns the number of steps taken.
   std::int64_t steps_taken() const { return steps_; }
@@ -86,11 +86,10 @@ class Optimizer {
   //   - "<parameter>.moment1" and the like, with the shapes of the parameters;
   //   - "<parameter>.steps", the number of updates of the parameter, if this number differs from "steps" because the
   //   parameter was frozen in some steps.
-  // state() waits for unfinished steps, and throws the errors of check_finite(). After load_state() into an optimizer
-  // with the same options, training continues exactly as without the interruption. load_state() throws one Error, and
-  // changes nothing, if names, shapes or dtypes do not match, or if a count is negative. The message lists all
-  // mismatches.
-  NamedTensors state() const;
+  // state() calls check_finite() first, and throws its errors. After load_state() into an optimizer with the same
+  // options, training continues exactly as without the interruption. load_state() throws one Error, and changes
+  // nothing, if names, shapes or dtypes do not match, or if a count is negative. The message lists all mismatches.
+  NamedTensors state();
   void load_state(const NamedTensors& state);
 
  protected:
@@ -137,7 +136,7 @@ class Optimizer {
   // Removes the pending steps whose numbers have arrived. If `wait` is true, first waits for the numbers of all pending
   // steps. Throws Error for a step with numbers that are not finite. Neither this step nor a later step has changed a
   // parameter, so the counts are reset to the values before this step.
-  void take_arrived(bool wait) const;
+  void take_arrived(bool wait);
   Array fresh(const Memory& memory, std::size_t i) const {
     return full_like(parameters_[i].value.array(), parameters_[i].value.shape(), memory.initial);
   }
@@ -145,12 +144,10 @@ class Optimizer {
   std::vector<Parameter> parameters_;
   LearningRate lr_;
   double weight_decay_, clip_norm_;
-  Array state_;  // the StepState of the last call of step_while_finite()
-  // These fields are mutable, because the const functions state() and check_finite() determine which of the pending
-  // steps were made.
-  mutable std::vector<std::int64_t> updates_;  // the number of updates of each parameter
-  mutable std::int64_t steps_ = 0;
-  mutable std::deque<Pending> pending_;
+  Array state_;                        // the StepState of the last call of step_while_finite()
+  std::vector<std::int64_t> updates_;  // the number of updates of each parameter
+  std::int64_t steps_ = 0;
+  std::deque<Pending> pending_;
   std::map<std::string, Memory> memory_;
 };
 

@@ -486,6 +486,26 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
       }
 }
 
+TEST_CASE("cpu gated residual with a gate for each channel of images") {
+  for (std::int64_t channels : {1, 5})
+    for (auto [height, width] :
+         std::vector<std::array<std::int64_t, 2>>{{1, 1}, {31, 1}, {3, 11}, {1, 4099}})  // H W = 1, 31, 33 and 4099
+      for (const Array& row_scale : {Out(), random({3})}) {
+        const Shape shape{3, channels, height, width};
+        const Array skip = random(shape), branch = random(shape), dy = random(shape), gate = random({channels, 1, 1});
+        const std::string name = "gated_residual of images " + to_string(shape);
+        compare(name, "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
+          k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
+          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());
+        });
+        compare(name + " backward", "gate_gradient", {shape, gate.shape(), gate.shape()},
+                [&](const Kernels& k, const Results& y) {
+                  k.gated_residual_backward(dy, branch, gate, row_scale, y[0], y[1]);
+                  k.gated_residual_backward(dy, branch, gate, row_scale, Array(), y[2]);
+                });
+      }
+}
+
 namespace {
 
 // Returns a StepState with this scale of the gradients. If `goes_on` is false, the step must change nothing.

@@ -64,7 +64,7 @@ struct WithoutEnter : Branch {
   }
 };
 
-void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
+void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model, const nn::Optimizer& optimizer) {
   x[0] = y;                              // refused: operator=
   x + y = y;                             // refused: operator=
   NoGrad();                              // refused: name it: NoGrad guard;
@@ -79,6 +79,8 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   Profile();                             // refused: name it: Profile profile;
   nn::EmaScope{ema};                     // refused: name: EmaScope scope(ema);
   nn::EvaluationScope{model};            // refused: name: EvaluationScope scope(model);
+  optimizer.state();                     // refused: discards qualifiers
+  optimizer.check_finite();              // refused: discards qualifiers
   nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_gate<NoGate>("no_gate");  // refused: must derive from nn::Gate

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "autograd/autograd.h"
-#include "nn/layers/heads.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
+#include "tests/support/cross_attention.h"
 #include "tests/support/op_case.h"
 
 using namespace plumb;
@@ -12,49 +12,13 @@ using namespace plumb::test;
 
 namespace {
 
-// Attention of the stream to a memory: the call of the branch carries the memory.
-class CrossAttention : public nn::Branch {
- public:
-  CrossAttention(std::int64_t dim, std::int64_t heads)
-      : Branch("CrossAttention"),
-        heads_(heads),
-        q_({.in = dim, .out = dim}),
-        k_({.in = dim, .out = dim}),
-        v_({.in = dim, .out = dim}),
-        proj_({.in = dim, .out = dim}) {
-    child("q", q_), child("k", k_), child("v", v_), child("proj", proj_);
-  }
-  nn::BranchShape shape() const override {
-    return {.kind = "cross", .hidden = proj_.weight().dim(1), .heads = heads_, .weight_layers = 4};
-  }
-  std::vector<nn::WeightLayer*> weight_layers() override { return {&q_, &k_, &v_, &proj_}; }
-  void scale_value_path(double factor) override { v_.scale_init(factor), proj_.scale_init(factor); }
-
- protected:
-  nn::BranchResult forward(const nn::BranchCall& call) const override {
-    const nn::Memory& m = call.memory();
-    const Tensor keys = m.position.defined() ? m.x + m.position : m.x;
-    return call.leave(
-        proj_, nn::merge_heads(attention(nn::split_heads(call.enter(q_), heads_), nn::split_heads(k_(keys), heads_),
-                                         nn::split_heads(v_(m.x), heads_))));
-  }
-
- private:
-  std::int64_t heads_;
-  nn::Linear q_, k_, v_, proj_;
-};
-
 constexpr std::int64_t dim = 8;
-
-nn::BranchChoice cross_attention() {
-  return {"cross", [](const nn::BranchSite& site) { return std::make_unique<CrossAttention>(site.dim, 2); }};
-}
 
 nn::StackOptions decoder(const nn::GateChoice& gate) {
   return {.dim = dim,
           .depth = 2,
           .gate = gate,
-          .junctions = {nn::self_attention({.heads = 2}), cross_attention(), nn::mlp({.hidden = 12})},
+          .junctions = {nn::self_attention({.heads = 2}), cross_attention(2), nn::mlp({.hidden = 12})},
           .final_norm = true};
 }
 

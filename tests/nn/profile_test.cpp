@@ -140,6 +140,65 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   CHECK(in_attention == batch * depth * 3.5 * attention);
 }
 
+namespace {
+
+// A branch reads a softmax-weighted mean of the outputs of all earlier branches, as in
+// examples/depth_attention_gate.cpp.
+struct DepthAttention : nn::Gate {
+  explicit DepthAttention(const nn::GateContext& c) : first(c.index() == 0) {}
+  Tensor read(const nn::Stream& s) const override { return first ? s.x : s.carried[0] / s.carried[1]; }
+  void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override {
+    const Tensor w = exp(a);
+    s.carried[0] = gated_residual(s.carried[0], branch, w);
+    s.carried[1] = s.carried[1] + w;
+    s.x = s.x + branch;
+  }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+
+  Tensor a = parameter("a", {1}, nn::Init::constant(0), nn::Role::gate);
+  bool first;
+};
+
+// A plain sum whose scale is computed in each pass, as in examples/ramp_gate.cpp.
+struct ComputedScale : nn::Gate {
+  Tensor scale() const { return full({1}, 0.5); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return gated_residual(skip, branch, scale());
+  }
+  std::optional<Tensor> plain_scale() const override { return scale(); }
+  Tensors scales() const override { return {}; }
+};
+
+}  // namespace
+
+TEST_CASE("the work of a gate before its branch appears under the gate's name") {
+  // Returns the kernels that the first gate of block 1 calls before its branch.
+  const auto before_branch = [](const nn::Method& method) {
+    const nn::ViT model(
+        {.image = image, .patch = patch, .classes = classes, .dim = dim, .depth = 2, .heads = heads, .gate = method});
+    const Tensor images = random_normal({batch, 3, image, image}, 0, "images");
+    Profile profile;
+    (void)model(images);
+    profile.stop();
+    CHECK(events_at(profile, "ViT.blocks.1", "forward").empty());
+    std::vector<std::string> called;
+    for (const Profile::Event& e : profile.events()) {
+      if (path_of(e).starts_with("ViT.blocks.1.attn")) break;
+      if (path_of(e) == "ViT.blocks.1.gate1" && std::string_view(e.phase) == "forward") called.push_back(e.kernel);
+    }
+    return called;
+  };
+  const auto open_stream = [](const Tensor& x) {
+    const Tensor none = zeros_like(x);
+    return nn::Stream{x, {none, slice(none, 2, 0, 1)}};
+  };
+  // The division in read(), and the scale in plain_scale().
+  CHECK(before_branch({.name = "depth_attention", .build = nn::gate_per_branch<DepthAttention>, .open = open_stream}) ==
+        std::vector<std::string>{"binary"});
+  CHECK(before_branch({.name = "computed_scale", .build = nn::gate_per_branch<ComputedScale>}) ==
+        std::vector<std::string>{"fill"});
+}
+
 TEST_CASE("a profile changes no result") {
   Training plain, profiled;
   std::vector<double> losses;

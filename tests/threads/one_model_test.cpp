@@ -1,5 +1,7 @@
 // One model that several threads use at the same time. The thread sanitizer runs this test, too (./test.sh tsan).
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <latch>
 #include <thread>
 
@@ -7,6 +9,7 @@
 #include "core/precision.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
+#include "tests/support/cross_attention.h"
 
 using namespace plumb;
 using namespace plumb::test;
@@ -19,6 +22,12 @@ using Bits = std::vector<std::vector<double>>;
 Bits step_of(const nn::Module& model, const Tensor& loss) {
   Bits bits{loss.values()};
   for (const Tensor& g : grad(loss, model.trainable())) bits.push_back(g.values());
+  return bits;
+}
+
+Bits bits_of(const Gradients& gradients) {
+  Bits bits{{gradients.loss(), gradients.norm()}};
+  for (const Gradients::Entry& e : gradients.entries()) bits.push_back(e.gradient.values());
   return bits;
 }
 
@@ -37,10 +46,10 @@ nn::ViT vit(const std::string& gate) {
 }
 
 // Runs `step` on two threads at the same time, three times each, and compares all results with those of one thread.
-// `step` gets a seed.
-void compare_threads(const std::function<Bits(std::uint64_t)>& step) {
+// Returns the results of one thread. `step` gets a seed. The two threads run first, so that they also make the first
+// passes of a new model.
+std::array<Bits, 2> compare_threads(const std::function<Bits(std::uint64_t)>& step) {
   constexpr int repeats = 3;
-  const std::array<Bits, 2> alone{step(0), step(1)};
   std::array<std::vector<Bits>, 2> together;
   std::latch start(2);
   const auto work = [&](std::size_t which) {
@@ -50,9 +59,37 @@ void compare_threads(const std::function<Bits(std::uint64_t)>& step) {
   std::thread other(work, 1);
   work(0);
   other.join();
+  const std::array<Bits, 2> alone{step(0), step(1)};
   for (std::size_t which = 0; which < 2; ++which)
     for (const Bits& bits : together[which]) CHECK(bits == alone[which]);
+  return alone;
 }
+
+// Compares the gradients of `loss` as compare_threads() does: those of grad(), and those of backward(), which frees the
+// graph. Each thread has one of the random states. The two states must give different gradients, so that a thread that
+// gets values of the other thread is noticed.
+void compare_gradients(const nn::Module& model, const std::function<Tensor()>& loss,
+                       const std::array<RandomState, 2>& states = {{{.seed = 0, .step = 3}, {.seed = 1, .step = 3}}}) {
+  const auto of_grad = compare_threads([&](std::uint64_t which) {
+    const RandomScope random(states.at(which));
+    return step_of(model, loss());
+  });
+  CHECK(of_grad[0] != of_grad[1]);
+  const auto of_backward = compare_threads([&](std::uint64_t which) {
+    const RandomScope random(states.at(which));
+    return bits_of(backward(loss()));
+  });
+  CHECK(of_backward[0] != of_backward[1]);
+}
+
+// x + min(step / 8, 1) f(LN(x))
+struct Ramp : nn::Gate {
+  explicit Ramp(const nn::GateContext& c) : step(c.training_step()) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + std::min(static_cast<double>(step()) / 8, 1.0) * branch;
+  }
+  nn::TrainingStep step;
+};
 
 }  // namespace
 
@@ -68,6 +105,90 @@ TEST_CASE("one model trains on two threads at once with the bits of one thread")
         return step_of(model, cross_entropy(model(images), labels));
       });
     }
+}
+
+TEST_CASE("backward() gives each of two threads the gradients of its own pass") {
+  const Tensor images = random_normal({4, 1, 16, 16}, 0, "images"), labels = integers({0, 3, 4, 1}, {4});
+  for (const bool checkpoints : {false, true}) {
+    INFO((checkpoints ? "checkpointed" : "not checkpointed"));
+    nn::ViT model = vit("layerscale");
+    model.checkpoint_blocks(checkpoints);
+    compare_gradients(model, [&] { return cross_entropy(model(images), labels); });
+  }
+}
+
+TEST_CASE("a gate gets the training step of its own thread") {
+  const Tensor images = random_normal({4, 1, 16, 16}, 0, "images"), labels = integers({0, 3, 4, 1}, {4});
+  for (const bool checkpoints : {false, true}) {
+    INFO((checkpoints ? "checkpointed" : "not checkpointed"));
+    nn::ViT model({.image = 16,
+                   .patch = 4,
+                   .channels = 1,
+                   .classes = 5,
+                   .dim = 16,
+                   .depth = 2,
+                   .gate = nn::Method{.name = "ramp", .build = nn::gate_per_branch<Ramp>},
+                   .seed = 1});
+    model.checkpoint_blocks(checkpoints);
+    // The model draws no random numbers, so the two threads differ only in the training step.
+    compare_gradients(model, [&] { return cross_entropy(model(images), labels); },
+                      {{{.seed = 1, .step = 2}, {.seed = 1, .step = 7}}});
+    const auto trained = [&](std::uint32_t step) {
+      const RandomScope random({.seed = 1, .step = step});
+      return model(images).values();
+    };
+    std::thread other([&] { (void)trained(1); });
+    (void)trained(5);
+    other.join();
+    std::vector<double> evaluated;
+    {
+      const nn::EvaluationScope scope(model);
+      evaluated = model(images).values();
+    }
+    CHECK((evaluated == trained(1) || evaluated == trained(5)));  // the step of one of the two threads
+  }
+}
+
+TEST_CASE("a stack with three junctions a block and a memory trains on two threads with the bits of one thread") {
+  const Tensor x = variable(random_normal({4, 3, 16}, 0, "queries")),
+               memory = variable(random_normal({4, 5, 16}, 0, "memory")),
+               position = random_normal({5, 16}, 0, "position"), cotangent = random_normal({4, 3, 16}, 0, "cotangent");
+  const nn::Memory m{.x = memory, .position = position};
+  for (const char* gate : {"post", "value_residual"})
+    for (const bool checkpoints : {false, true}) {
+      INFO(gate << (checkpoints ? ", checkpointed" : ""));
+      nn::Stack stack(
+          {.dim = 16,
+           .depth = 2,
+           .gate = gate,
+           .junctions = {nn::self_attention({.heads = 2, .dropout = 0.1}), cross_attention(2), nn::mlp({.hidden = 32})},
+           .drop_path = {.rate = 0.2},
+           .final_norm = true});
+      nn::initialize(stack, 1);
+      stack.checkpoint_blocks(checkpoints);
+      compare_gradients(stack, [&] { return sum(stack.close(stack.run(x, &m)) * cotangent); });
+    }
+}
+
+TEST_CASE("one CaiT trains on two threads at once with the bits of one thread") {
+  const Tensor images = random_normal({4, 1, 16, 16}, 0, "images"), labels = integers({0, 3, 4, 1}, {4});
+  for (const bool checkpoints : {false, true}) {
+    INFO((checkpoints ? "checkpointed" : "not checkpointed"));
+    nn::CaiT model({.image = 16,
+                    .patch = 4,
+                    .channels = 1,
+                    .classes = 5,
+                    .dim = 16,
+                    .depth = 2,
+                    .heads = 2,
+                    .depth_token_only = 1,
+                    .drop_key = {.rate = 0.2},
+                    .attention_dropout = 0.1,
+                    .drop_path = {.rate = 0.2},
+                    .seed = 1});
+    model.checkpoint_blocks(checkpoints);
+    compare_gradients(model, [&] { return cross_entropy(model(images), labels); });
+  }
 }
 
 TEST_CASE("one model trains in bf16 on two threads at once with the bits of one thread") {
