@@ -27,6 +27,7 @@
 #include "nn/layers/drop_path.h"
 #include "nn/layers/drop_schedule.h"
 #include "nn/layers/dropout.h"
+#include "nn/layers/heads.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"
 #include "nn/layers/norm.h"
