@@ -369,7 +369,8 @@ int plumb::lab::cait(int argc, const char* const* argv) {
                                  : std::nullopt;
   });
   study.cli().derive([&] { derive(o, study.cli(), study.options()); });
-  study.check([&](const lab::ImageSet& images) {
+  study.check([&](const lab::DataFacts& data) {
+    const lab::ImageSet& images = data.image_sizes();
     check_for(o, images);
     o.augment.make(study.options().data, images, study.options().batch);
     if (o.drop.drop_key > 0) lab::note_error(fmt::format("DropKey: {}\n", describe_drop_key(o, images)));

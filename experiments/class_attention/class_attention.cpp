@@ -117,7 +117,7 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
-  study.check([&](const lab::ImageSet&) {
+  study.check([&](const lab::DataFacts&) {
     for (const std::string& text : design.values()) parse(text, depth);
   });
   return study.run(argc, argv, [&](lab::Trial& trial) {

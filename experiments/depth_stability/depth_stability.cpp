@@ -164,9 +164,9 @@ int depth_stability(int argc, const char* const* argv) {
   cli.example("--data fashion-mnist --data-dir data --gates all --out runs/fashion");
 
   study.cli().action([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
-  study.check([&](const ImageSet& images) {
+  study.check([&](const DataFacts& data) {
     if (study.network().drop.drop_key > 0)
-      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(images)));
+      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(data.image_sizes())));
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at", "seconds", "images_per_second"});
   study.show({"train_loss", "val_accuracy"});

@@ -101,13 +101,13 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.judging().control = "plain rate 0 drop_key_schedule constant tune 0";
   for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"})
     cli.leave_out(option, "use --rates and --forms");
-  study.check([&](const lab::ImageSet& images) {
+  study.check([&](const lab::DataFacts& data) {
     for (const std::string& name : form.values()) {
       lab::NetworkOptions network = study.network();
       if (name != "dropout")
         network.drop.drop_key = std::max(0.01, rate.values().back()),
         network.drop.drop_key_shape = drop_shape_named(name);
-      network.check_for(images);
+      network.check_for(data.image_sizes());
     }
   });
   study.network().drop.drop_key_match = nn::DropMatch::share;

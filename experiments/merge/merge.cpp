@@ -28,7 +28,7 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
   };
   if (a.experiment != b.experiment) differ("the experiment", a.experiment, b.experiment);
   if (a.facts.data.hash != b.facts.data.hash)
-    differ("the data", a.facts.data.text, b.facts.data.text + " (other images or labels)");
+    differ("the data", a.facts.data.text, b.facts.data.text + " (with other contents)");
   const Json ours = Json::parse(a.settings), theirs = Json::parse(b.settings);
   if (a.fixed != b.fixed)
     differ("the list of settings", fmt::format("{}", fmt::join(a.fixed, ", ")),

@@ -89,7 +89,7 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
   const StudyOptions& run = study.options();
   return {
       {"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
-      {"model", study.network().describe(data.images)},
+      {"model", study.network().describe(data.image_sizes())},
       {"recipe", study.network().describe_recipe()},
       {"training", run.steps == 0
                        ? "none"

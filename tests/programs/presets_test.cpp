@@ -43,7 +43,7 @@ TEST_CASE("the tasks of the quick presets are above chance and not solved") {
       CHECK(ledger.damaged().empty());
       const fs::path file = fs::path(path).replace_extension(".json");
       const auto classes =
-          static_cast<double>(StudyDescription::parse(read_file(file), file.string()).facts.data.images.classes);
+          static_cast<double>(StudyDescription::parse(read_file(file), file.string()).facts.data.image_sizes().classes);
       std::vector<TrialResult> trials;
       for (const LedgerEntry& e : ledger.entries())
         if (!is_of_search(e.record.point))

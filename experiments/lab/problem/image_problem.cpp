@@ -5,10 +5,12 @@
 
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/data/batch.h"
+#include "experiments/lab/data/image_folder.h"
 #include "experiments/lab/data/open_data.h"
 #include "experiments/lab/data/split.h"
 #include "experiments/lab/hash.h"
 #include "experiments/lab/problem/evaluate.h"
+#include "experiments/lab/problem/linear_model.h"
 #include "nn/gates/gate.h"
 
 namespace plumb::lab {
@@ -56,11 +58,12 @@ DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
                               data.train.size(), validation, data.validation_is, data.train.classes),
           .validation_is = data.validation_is,
           .hash = hash_of_images(data),
-          .images = {.channels = data.train.channels,
-                     .height = data.train.height,
-                     .width = data.train.width,
-                     .classes = data.train.classes},
-          .validation_images = evaluated,
+          .images = ImageFacts{.sizes = {.channels = data.train.channels,
+                                         .height = data.train.height,
+                                         .width = data.train.width,
+                                         .classes = data.train.classes},
+                               .validation_images = evaluated,
+                               .enlarged = enlargement(data.train)},
           .measures = measures_of_classification(data.train.classes, evaluated)};
 }
 
@@ -70,7 +73,12 @@ ImageProblem::ImageProblem(const StudyOptions& o)
     : data_(data_of(o)),
       normalization_(normalization_of(data_.train, o.normalization)),
       facts_(facts_of(data_, o.eval_images)),
-      eval_images_(o.eval_images) {}
+      eval_images_(o.eval_images),
+      plain_glyphs_(o.data == "glyphs" && o.train_images == 0 && o.validation_split == 0) {}
+
+void ImageProblem::add_baseline(DataFacts& facts) const {
+  if (facts.images) facts.images->linear = plain_glyphs_ ? linear_model_of_glyphs() : linear_model(data_);
+}
 
 std::unique_ptr<Task> ImageProblem::task(const TaskSettings& s, const nn::Layer& model) const {
   const AugmentOptions& augment = s.optimization.augment;

@@ -16,6 +16,7 @@ class ImageProblem : public Problem {
   explicit ImageProblem(const StudyOptions& options);
 
   DataFacts facts() const override { return facts_; }
+  void add_baseline(DataFacts& facts) const override;  // adds linear_model() (linear_model.h)
   std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const override;
   Values evaluate(nn::Layer& model) const override;
   void calibrate(nn::Layer& model, const TaskSettings& settings) const override;
@@ -30,6 +31,7 @@ class ImageProblem : public Problem {
   Normalization normalization_;
   DataFacts facts_;
   std::int64_t eval_images_;
+  bool plain_glyphs_;  // whether the data are glyphs without options that change the data
 };
 
 // The batches and the loss of a trial on the training images of an ImageProblem, with a normalization and augmentation

@@ -55,6 +55,9 @@ class Problem {
   // `measures` describes the training loss and the values of evaluate(). The chance level of "train_loss", the loss of
   // a guess that knows nothing, decides which networks trained, and when a training has diverged.
   virtual DataFacts facts() const = 0;
+  // Adds the results of a baseline, such as a linear model, to the facts. The function may train the baseline: a call
+  // that trains networks calls it once, before run.json is written. The default adds nothing.
+  virtual void add_baseline(DataFacts& /*facts*/) const {}
   // Makes the batches and the loss of a trial that trains `model`. Batches must depend only on the problem, the
   // settings and the step. `settings` and `model` outlive the task.
   virtual std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const = 0;

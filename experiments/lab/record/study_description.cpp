@@ -18,9 +18,19 @@ std::optional<LinearModel> linear_from(const Json& data) {
                      .val_accuracy = linear.at("val_accuracy")};
 }
 
-Json json_of(const DataFacts& data) {
+// Folders of older versions have 0 classes if the problem has no images.
+std::optional<ImageFacts> images_from(const Json& data) {
+  if (data.value("classes", std::int64_t{0}) == 0) return std::nullopt;
+  const Json& image = data.at("image");
+  return ImageFacts{
+      .sizes = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
+      .linear = linear_from(data),
+      .validation_images = data.value("validation_images", std::int64_t{0})};
+}
+
+Json json_of(const std::vector<Measure>& measures) {
   Json all = Json::array();
-  for (const Measure& m : data.measures) {
+  for (const Measure& m : measures) {
     Json measure{{"name", m.name},
                  {"title", m.title},
                  {"better", m.better == Better::higher ? "higher" : "lower"},
@@ -29,6 +39,22 @@ Json json_of(const DataFacts& data) {
     if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
     if (m.resolution > 0) measure["resolution"] = m.resolution;
     all.push_back(std::move(measure));
+  }
+  return all;
+}
+
+Json json_of(const DataFacts& data) {
+  Json all{{"name", data.name}, {"validation_is", data.validation_is}, {"hash", data.hash}};
+  if (const auto& images = data.images) {
+    all["validation_images"] = images->validation_images;
+    all["image"] = {images->sizes.channels, images->sizes.height, images->sizes.width};
+    all["classes"] = images->sizes.classes;
+  }
+  all["measures"] = json_of(data.measures);
+  if (data.images && data.images->linear) {
+    const LinearModel& linear = *data.images->linear;
+    all["linear_model"] = {
+        {"train_loss", linear.train_loss}, {"val_loss", linear.val_loss}, {"val_accuracy", linear.val_accuracy}};
   }
   return all;
 }
@@ -62,6 +88,11 @@ Chance DataFacts::chance() const {
   return {*loss->chance, loss->chance_text.empty() ? fmt::format("{:.4g}", *loss->chance) : loss->chance_text};
 }
 
+const ImageSet& DataFacts::image_sizes() const {
+  check(images.has_value(), "[data] expected a problem with images, got {}", name);
+  return images->sizes;
+}
+
 void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
   if (looks.empty()) return;
   std::vector<std::int64_t> all = looks.back();
@@ -73,7 +104,6 @@ void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool se
 }
 
 std::string StudyDescription::text() const {
-  const ImageSet& images = facts.data.images;
   Json run{{"experiment", experiment},
            {"version", version},
            {"commit", commit},
@@ -83,21 +113,11 @@ std::string StudyDescription::text() const {
            {"machine", {{"device", facts.machine.device}, {"threads", facts.machine.threads}}},
            {"command_line", command_line},
            {"data", facts.data.text},
-           {"data_facts",
-            {{"name", facts.data.name},
-             {"validation_is", facts.data.validation_is},
-             {"hash", facts.data.hash},
-             {"validation_images", facts.data.validation_images},
-             {"image", {images.channels, images.height, images.width}},
-             {"classes", images.classes},
-             {"measures", json_of(facts.data)}}},
+           {"data_facts", json_of(facts.data)},
            {"started", started},
            {"outputs", facts.outputs},
            {"settings", Json::parse(settings)},
            {"fixed", fixed}};
-  if (const auto& linear = facts.data.linear)
-    run["data_facts"]["linear_model"] = {
-        {"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
   if (claims) run["claims"] = *claims;
   if (!looks.empty()) run["looks"] = looks;
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
@@ -112,7 +132,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
   usage_check(run.contains("code"),
               "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
   try {
-    const Json &machine = run.at("machine"), &data = run.at("data_facts"), &image = data.at("image");
+    const Json &machine = run.at("machine"), &data = run.at("data_facts");
     return {.experiment = run.at("experiment"),
             .version = run.at("version"),
             .commit = run.at("commit"),
@@ -123,12 +143,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                                .text = run.at("data"),
                                .validation_is = data.at("validation_is"),
                                .hash = data.at("hash"),
-                               .images = {.channels = image.at(0),
-                                          .height = image.at(1),
-                                          .width = image.at(2),
-                                          .classes = data.at("classes")},
-                               .linear = linear_from(data),
-                               .validation_images = data.value("validation_images", std::int64_t{0}),
+                               .images = images_from(data),
                                .measures = measures_from(data)},
                       .code = run.at("code"),
                       .outputs = run.at("outputs")},

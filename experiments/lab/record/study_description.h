@@ -27,21 +27,30 @@ struct Machine {
   int threads = 1;     // number of threads in use
 };
 
-// Facts about the training and validation data. The pixels are not included.
+// Facts about the images of a problem. The pixels are not included.
+struct ImageFacts {
+  ImageSet sizes = {};                     // has only the sizes and the number of classes
+  std::optional<LinearModel> linear = {};  // the results of a linear model on the images, if known
+  std::int64_t validation_images = 0;      // number of validation images that an evaluation uses; 0: unknown
+  // Says that small training images are enlarged: the text of enlargement() (data/image_folder.h). Not in run.json.
+  std::string enlarged = {};
+};
+
+// Facts about the training and validation data. The data are not included.
 struct DataFacts {
   // An example: the name "mnist" and the text "mnist, 60000 training images, 10000 validation images: the published
   // test set; 10 classes".
   std::string name = {}, text = {};
-  std::string validation_is = {};          // such as "the published test set"
-  std::string hash = {};                   // hash of the images and labels
-  ImageSet images = {};                    // has only the sizes and the number of classes; without classes: no images
-  std::optional<LinearModel> linear = {};  // the results of a linear model on the data, if known
-  std::int64_t validation_images = 0;      // number of validation images that an evaluation uses; 0: unknown
+  std::string validation_is = {};         // such as "the published test set"
+  std::string hash = {};                  // hash of the data, such as the images and labels
+  std::optional<ImageFacts> images = {};  // no value: the problem has no images
   // The values that the problem measures, "train_loss" first. All other values of trials are plain numbers.
   std::vector<Measure> measures = {};
 
   // The chance level of the training loss, which decides whether a network trained.
   Chance chance() const;
+  // The sizes of the images and the number of classes. Throws Error if the problem has no images.
+  const ImageSet& image_sizes() const;
 };
 
 // The part of run.json that does not depend on the call: run.json without the settings and the facts about the call.

@@ -16,7 +16,7 @@
 #include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/section.h"
-#include "experiments/lab/problem/image_problem.h"
+#include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/results.h"
@@ -131,8 +131,8 @@ struct StudyDeclaration {
   std::string rates_from = {};
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
-  std::function<void(const ImageSet&)> check = {};
-  ProblemFactory problem = [](const StudyOptions& o) { return std::make_unique<ImageProblem>(o); };
+  std::function<void(const DataFacts&)> check = {};
+  ProblemFactory problem = {};  // never empty: Study sets the classification of images
   std::function<void(Trial&)> body = {};
   std::vector<Output> outputs = {};
   std::vector<Claim> claims = {};

@@ -54,7 +54,7 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   std::vector<Point> trials = named;
   trials.insert(trials.end(), later.trials.begin(), later.trials.end());
   std::int64_t steps = 0, samples = 0;
-  const char* sample_name = data.images.classes > 0 ? "images" : "samples";
+  const char* sample_name = data.images ? "images" : "samples";
   std::set<std::int64_t> lengths;
   for (const Point& point : trials) {
     const StudyOptions own = environment.by_point.study(point);

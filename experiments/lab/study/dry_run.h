@@ -19,7 +19,7 @@ struct ToFollow {
 };
 
 // Returns the text of --dry-run. The text has a line for each trial of `named`, the line about the trials of `later`,
-// and the total numbers of trials, steps and images, which include `later`. If trials take steps, the numbers of
+// and the total numbers of trials, steps and samples, which include `later`. If trials take steps, the numbers of
 // parameters and an estimate of the training time follow.
 //
 // The estimate measures a few steps of two trials: the shallowest trial, and the deepest trial of at most 256 blocks.

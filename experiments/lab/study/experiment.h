@@ -39,7 +39,7 @@ struct ExperimentInfo {
   // The measured values in the table at the end and on the progress line of a finished seed, in this order. If `show`
   // is empty, the first eight values and the number of the other values are shown.
   std::vector<std::string> show = {};
-  std::function<void(const ImageSet&)> check = {};  // throws UsageError if the options do not suit the images
+  std::function<void(const DataFacts&)> check = {};  // throws UsageError if the options do not suit the data
   // Whether the options of the ViT that Run::vit builds are added: --dim, --heads, --patch, --pool, ...
   bool network = false;
 };

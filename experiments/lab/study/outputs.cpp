@@ -32,8 +32,9 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   const auto by_axis = [&](const char* option) {
     return std::ranges::find(study.cli.left_out(), option, &CliOption::name) != study.cli.left_out().end();
   };
+  const ImageSet* const images = data.images ? &data.images->sizes : nullptr;
   NamedTexts texts{{"data", data.text}};
-  if (study.parts.network) texts.emplace_back("model", study.network.describe(data.images));
+  if (study.parts.network && images) texts.emplace_back("model", study.network.describe(*images));
   std::string rates = fmt::format("{}", study.optimization.lr);
   if (const AxisData* axis = study.axis("lr"))
     if (const auto* values = axis->values_of<double>()) rates = fmt::format("{}", fmt::join(*values, ", "));
@@ -45,16 +46,16 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
                                      ? study.optimization.describe(study.options, rates, warmup)
                                      : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps,
                                                    study.options.batch, study.options.warmup.value_or(0)));
-  if (study.parts.optimization && study.choices.images)
-    texts.emplace_back("augmentation", study.optimization.augment.describe(study.optimization.augment.make(
-                                           data.name, data.images, study.options.batch)));
+  if (study.parts.optimization && study.choices.images && images)
+    texts.emplace_back("augmentation", study.optimization.augment.describe(
+                                           study.optimization.augment.make(data.name, *images, study.options.batch)));
   if (study.parts.optimization) texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
-  if (study.parts.network) {
+  if (study.parts.network && images) {
     const DropOptions& drop = study.network.drop;
     texts.insert(
         texts.end(),
         {{"recipe", by_axis("--recipe") ? "varied" : study.network.describe_recipe()},
-         {"DropKey", by_axis("--drop-key") ? "varied" : study.network.describe_drop_key(data.images)},
+         {"DropKey", by_axis("--drop-key") ? "varied" : study.network.describe_drop_key(*images)},
          {"attention dropout", by_axis("--attn-drop") ? "varied"
                                : drop.attn_drop > 0   ? fmt::format("{:g}", drop.attn_drop)
                                                       : "none"},
@@ -126,7 +127,9 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   r.judging.look = std::max<std::int64_t>(std::ssize(run.looks), 1);
   r.judging.off = study.judging.off || study.next != nullptr;
   r.judging.references = chance_references(data.measures);
-  if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
+  const bool has_linear_model = data.images && data.images->linear;
+  if (has_linear_model)
+    std::ranges::copy(references_of(*data.images->linear), std::back_inserter(r.judging.references));
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
   if (study.parts.optimization && !study.has_own_rates()) {
     const AxisData* axis = study.axis("lr");
@@ -158,7 +161,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
     if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
   if (study.has_own_rates()) r.sections.push_back(section_of_rates(study, r.rates));
   if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
-  if (data.linear || !study.references.empty()) r.sections.push_back(references_section(r));
+  if (has_linear_model || !study.references.empty()) r.sections.push_back(references_section(r));
   return r;
 }
 

@@ -120,16 +120,17 @@ std::vector<std::string> Plan::claims_not_judged() const {
   return not_judged;
 }
 
-void Plan::check_for(const ImageSet* images) const {
+void Plan::check_for(const DataFacts& data) const {
+  const std::optional<ImageFacts>& images = data.images;
   for (const Point& point : grid()) {
-    if (study_.parts.network && images) study_.by_point.network(point).check_for(*images);
+    if (study_.parts.network && images) study_.by_point.network(point).check_for(images->sizes);
     const StudyOptions o = study_.by_point.study(point);
     if (study_.parts.optimization && images)
-      study_.by_point.optimization(point).augment.make(study_.options.data, *images, o.batch);
+      study_.by_point.optimization(point).augment.make(study_.options.data, images->sizes, o.batch);
     usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0),
                 o.steps);
   }
-  if (study_.check && images) study_.check(*images);
+  if (study_.check) study_.check(data);
 }
 
 }  // namespace plumb::lab

@@ -40,8 +40,8 @@ class Plan {
   std::vector<std::string> claims_not_judged() const;
   // The claims of the study. If each combination has its own learning rate, claims about a rate are left out.
   std::vector<Claim> claims() const;
-  // Throws UsageError if the options of a trial do not suit the images or each other. Null: the problem has no images.
-  void check_for(const ImageSet* images) const;
+  // Throws UsageError if the options of a trial do not suit the data or each other.
+  void check_for(const DataFacts& data) const;
 
   const StudyOptions& options() const { return study_.options; }
 

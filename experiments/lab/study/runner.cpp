@@ -4,8 +4,6 @@
 #include <memory>
 
 #include "experiments/lab/build_info.h"
-#include "experiments/lab/problem/image_problem.h"
-#include "experiments/lab/problem/linear_model.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
@@ -64,13 +62,11 @@ std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& l
   return codes;
 }
 
-// Prints notes on stderr before the first trial. `images` is null if the problem has no images.
-void announce(const StudyDeclaration& study, const ImageSet* images,
-              const std::vector<std::string>& claims_not_judged) {
-  if (const std::string enlarged = images ? enlargement(*images) : "";
-      !enlarged.empty() && !study.cli.typed("--image-size"))
-    note_error(fmt::format("{}{}; --image-size native keeps their size\n", enlarged,
-                           study.parts.network ? ": " + study.network.describe(*images) : ""));
+// Prints notes on stderr before the first trial.
+void announce(const StudyDeclaration& study, const DataFacts& data, const std::vector<std::string>& claims_not_judged) {
+  if (const auto& images = data.images; images && !images->enlarged.empty() && !study.cli.typed("--image-size"))
+    note_error(fmt::format("{}{}; --image-size native keeps their size\n", images->enlarged,
+                           study.parts.network ? ": " + study.network.describe(images->sizes) : ""));
   for (const std::string& note : study.notes) note_error(note + "\n");
   if (!claims_not_judged.empty())
     note_error(fmt::format(
@@ -129,9 +125,8 @@ int run_study(const StudyDeclaration& study) {
   if (options.mode() == Mode::rebuild) return rebuild(study, plan);
   const std::vector<std::string> not_judged = plan.claims_not_judged();
   const Setup setup(options, study.problem);
-  const auto* const images = dynamic_cast<const ImageProblem*>(setup.problem.get());
-  plan.check_for(images ? &images->data().train : nullptr);
-  announce(study, images ? &images->data().train : nullptr, not_judged);
+  plan.check_for(setup.facts);
+  announce(study, setup.facts, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
     return TrialEnvironment{options,        *setup.problem, setup.facts.chance().loss,
                             folder,         code_hash(),    setup.arithmetic,
@@ -160,8 +155,7 @@ int run_study(const StudyDeclaration& study) {
     check_accept_code(options, Ledger(std::filesystem::path(options.out) / Ledger::file_name),
                       [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, setup.facts); });
   DataFacts facts = setup.facts;
-  const bool plain_glyphs = options.data == "glyphs" && options.train_images == 0 && options.validation_split == 0;
-  if (images) facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(images->data());
+  setup.problem->add_baseline(facts);
   std::vector<std::string> claims;
   for (const Claim& claim : study.claims) claims.push_back(claim.text);
   StudyFolder folder(

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "experiments/lab/problem/image_problem.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/runner.h"
@@ -75,6 +76,11 @@ void bind_axes(StudyDeclaration& study) {
 }
 
 }  // namespace
+
+Study::Study(std::string name, std::string question, StudyParts parts)
+    : d_(std::move(name), std::move(question), parts) {
+  d_.problem = [](const StudyOptions& o) { return std::make_unique<ImageProblem>(o); };
+}
 
 AxisData& Study::add_axis(const std::string& option, const std::string& help, AxisData data) {
   data.name = axis_name(option);

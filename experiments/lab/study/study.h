@@ -30,8 +30,7 @@ class Study {
  public:
   // The name is written to run.json, and --resume accepts only folders with the same name. The question is the first
   // line of --help and of the report.
-  Study(std::string name, std::string question, StudyParts parts = {})
-      : d_(std::move(name), std::move(question), parts) {}
+  Study(std::string name, std::string question, StudyParts parts = {});
 
   // The command line, to which a study adds options, presets, examples and rules. The variables of options must outlive
   // the study.
@@ -65,9 +64,9 @@ class Study {
   // receives have no seed and no searched axes. If each method trains at its own learning rate, a combination of the
   // other axes is in the study if `wanted` returns true for any value on the axis "lr".
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
-  // Sets a function that is called with the training images before any file is made. The function throws UsageError if
-  // the options do not suit the images.
-  void check(std::function<void(const ImageSet&)> f) { d_.check = std::move(f); }
+  // Sets a function that is called with the facts about the data before any file is made. The function throws
+  // UsageError if the options do not suit the data, such as the sizes of images (DataFacts::image_sizes).
+  void check(std::function<void(const DataFacts&)> f) { d_.check = std::move(f); }
 
   // Adds a claim about the trials, stated before they run. The axes and values of the claim are checked when the study
   // starts (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an

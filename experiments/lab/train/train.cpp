@@ -63,8 +63,9 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   measure(evaluation);
   if (ema) ema->swap();  // the model keeps the weights that were evaluated
   run_.ema = nullptr, run_.optimizer = nullptr;
-  measure(
-      {{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
+  if (run_.env.problem.facts().images)
+    measure(
+        {{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
 }  // namespace plumb::lab

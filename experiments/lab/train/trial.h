@@ -81,11 +81,11 @@ class Trial {
   // record of the trial describes this network.
   nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains the model with the options of the command line (optimizer, schedule, clipping, moving average) and minimises
-  // the loss of the problem, the cross-entropy for images. Measures train_loss (mean over the last 20 steps), the
-  // values of the problem (val_loss and val_accuracy for images) and images_per_second. Traces loss, lr_now and
-  // grad_norm at about 200 steps. After the training, the model has the weights that were evaluated. Throws Error if
-  // the initial weights are not the weights that the modules declare for the seed of this trial (nn::audit_init).
-  // Calibrated and pretrained models are not checked.
+  // the loss of the problem, the cross-entropy for images. Measures train_loss (mean over the last 20 steps) and the
+  // values of the problem. For images, these are val_loss and val_accuracy, and images_per_second is measured as well.
+  // Traces loss, lr_now and grad_norm at about 200 steps. After the training, the model has the weights that were
+  // evaluated. Throws Error if the initial weights are not the weights that the modules declare for the seed of this
+  // trial (nn::audit_init). Calibrated and pretrained models are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
   // batches() returns the training batches of this trial, one batch for each of its --steps steps. each_step() returns

@@ -38,12 +38,13 @@ struct Study {
   }
   std::vector<std::string> claims = {"a is better than b"};
   StudyFolder open(const std::string& code = "c0de") const {
-    return StudyFolder(cli, options,
-                       {.machine = {.device = "a device", .threads = 2},
-                        .data = {.text = "some data", .validation_images = 123},
-                        .code = code,
-                        .outputs = {"layers.csv"},
-                        .claims = claims});
+    return StudyFolder(
+        cli, options,
+        {.machine = {.device = "a device", .threads = 2},
+         .data = {.text = "some data", .images = ImageFacts{.sizes = {.classes = 10}, .validation_images = 123}},
+         .code = code,
+         .outputs = {"layers.csv"},
+         .claims = claims});
   }
 };
 
@@ -157,12 +158,12 @@ TEST_CASE("a folder of an older version says nothing about claims and looks, als
   const StudyDescription before = described(run.out);
   CHECK_FALSE(before.claims.has_value());
   CHECK(before.looks.empty());
-  CHECK(before.facts.data.validation_images == 0);
+  CHECK(before.facts.data.images.value().validation_images == 0);
   Study({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
   const StudyDescription after = described(run.out);
   CHECK_FALSE(after.claims.has_value());
   CHECK(after.looks.empty());
-  CHECK(after.facts.data.validation_images == 123);
+  CHECK(after.facts.data.images.value().validation_images == 123);
 }
 
 TEST_CASE("the start time is now without SOURCE_DATE_EPOCH and a wrong epoch is an error", "[experiments]") {

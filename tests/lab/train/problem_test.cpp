@@ -1,6 +1,9 @@
 // Tests of studies that bring their own problem.
 #include "experiments/lab/problem/problem.h"
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "autograd/autograd.h"
 #include "experiments/lab/study/study.h"
 #include "tests/lab/study/epsilon_study.h"
@@ -46,19 +49,36 @@ struct Line : Problem {
   bool forgets_loss = false;
 };
 
-Ended trained(const TemporaryFolder& folder, const Line& line) {
-  return call(folder.path(),
-              [&](int argc, const char* const* argv) {
-                Study study("lines", "Lines.");
-                study.problem([&](const StudyOptions&) { return std::make_unique<Line>(line); });
-                study.axis<int>("--depths", {1}, "Depths");
-                return study.run(argc, argv, [&](Trial& trial) {
-                  nn::Stack model({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::mlp({.hidden = 8})}});
-                  nn::initialize(model, trial.seed());
-                  trial.train(model);
-                });
-              },
-              {"--batch", "4", "--steps", "6", "--no-progress", "--out", "a"});
+// The loss stays less than 0.1 above `level`.
+struct Flat : Line {
+  Flat(double loss, std::optional<double> of_a_guess) : level(loss), chance(of_a_guess) {}
+  DataFacts facts() const override {
+    DataFacts facts = Line::facts();
+    facts.measures.front().chance = chance;
+    return facts;
+  }
+  std::unique_ptr<Task> task(const TaskSettings&, const nn::Layer& model) const override {
+    return task_of([this, &model](std::int64_t step) { return error(model, step) * 1e-3 + level; });
+  }
+  double level;
+  std::optional<double> chance;
+};
+
+template <class P = Line>
+Ended trained(const TemporaryFolder& folder, const P& problem, const Words& words = {"--steps", "6"}) {
+  return call(
+      folder.path(),
+      [&](int argc, const char* const* argv) {
+        Study study("lines", "Lines.");
+        study.problem([&](const StudyOptions&) { return std::make_unique<P>(problem); });
+        study.axis<int>("--depths", {1}, "Depths");
+        return study.run(argc, argv, [&](Trial& trial) {
+          nn::Stack model({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::mlp({.hidden = 8})}});
+          nn::initialize(model, trial.seed());
+          trial.train(model);
+        });
+      },
+      with({"--batch", "4", "--no-progress", "--out", "a"}, words));
 }
 
 }  // namespace
@@ -158,4 +178,84 @@ TEST_CASE("a study with its own problem has no options of images and keeps its w
   CHECK(e.status == 0);
   CHECK_THAT(file(folder, "a/results.csv"), contains("warmup"));
   CHECK_THAT(e.out, contains("warmup") && contains(" 3 "));
+}
+
+TEST_CASE("the files of a problem without images name no images") {
+  const TemporaryFolder folder;
+  const Ended planned = trained(folder, {}, {"--steps", "6", "--dry-run"});
+  CHECK_THAT(planned.out, contains("1 trial of 6 steps of 4 samples: 6 steps, 24 samples") && !contains("image"));
+  const Ended e = trained(folder, {});
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  for (const char* name : {"a/results.csv", "a/results.md", "a/metrics.jsonl"})
+    CHECK_THAT(file(folder, name), !contains("image"));
+  const std::string text = file(folder, "a/run.json");
+  auto run = nlohmann::ordered_json::parse(text);
+  for (const char* key : {"image", "classes", "validation_images", "linear_model"})
+    CHECK_FALSE(run["data_facts"].contains(key));
+  CHECK(StudyDescription::parse(text, "run.json").text() == text);
+
+  // An older version wrote zeros for the images that the problem does not have. Its folders have the same tables.
+  const std::string results = file(folder, "a/results.md");
+  run["data_facts"]["image"] = {0, 0, 0}, run["data_facts"]["classes"] = 0;
+  run["data_facts"]["validation_images"] = 0;
+  std::ofstream(folder / "a/run.json") << run.dump();
+  std::ofstream(folder / "a/results.md") << "";
+  const Ended again = trained(folder, {}, {"--steps", "6", "--rebuild"});
+  INFO(again.err);
+  CHECK(again.status == 0);
+  CHECK(file(folder, "a/results.md") == results);
+}
+
+TEST_CASE("a study checks its options against the facts about its own problem") {
+  const TemporaryFolder folder;
+  const Ended e =
+      call(folder.path(),
+           [](int argc, const char* const* argv) {
+             Study study("lines", "Lines.");
+             study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
+             study.check([](const DataFacts& data) { throw UsageError("--batch does not suit " + data.text); });
+             return study.run(argc, argv, [](Trial&) { throw Error("a trial ran"); });
+           },
+           {"--no-progress", "--out", "a"});
+  CHECK(e.status == 2);
+  CHECK_THAT(e.err, contains("error: --batch does not suit a line\n"));
+  CHECK_FALSE(std::filesystem::exists(folder / "a"));
+}
+
+TEST_CASE("the chance level of a problem decides which trainings diverge") {
+  const auto ended = [](double loss, std::optional<double> chance, const std::string& steps) {
+    const TemporaryFolder folder;
+    const Ended e = trained(folder, Flat(loss, chance), {"--steps", steps});
+    INFO(e.err);
+    CHECK(e.status == 0);
+    const bool diverged = file(folder, "a/results.csv").find(",diverged,") != std::string::npos;
+    CHECK(diverged == (e.err.find("diverged at step") != std::string::npos));
+    return diverged ? e.err : "";
+  };
+  CHECK_THAT(ended(41, 4, "25"), contains("diverged at step 19: loss above 40, 10 times chance (4), for 20 steps"));
+  CHECK(ended(41, 4, "19").empty());
+  CHECK(ended(39, 4, "25").empty());
+  CHECK_THAT(ended(41, 3, "25"), contains("loss above 30, 10 times chance (3), for 20 steps"));
+  CHECK(ended(41, 5, "25").empty());
+  CHECK(ended(41, std::nullopt, "25").empty());
+}
+
+TEST_CASE("the chance level of a problem decides which networks trained") {
+  const auto said = [](double loss, std::optional<double> chance) {
+    const TemporaryFolder folder;
+    const Ended e = trained(folder, Flat(loss, chance));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    const std::string text = file(folder, "a/results.md");
+    const bool near_chance = file(folder, "a/report.html").find("near chance") != std::string::npos;
+    CHECK(near_chance == (text.find("near chance") != std::string::npos));
+    return text;
+  };
+  const std::string at_chance = "no method trained: lines stayed near chance (4)",
+                    trained_to_4 = "lines trained, to a training loss of 4.0";
+  CHECK_THAT(said(4, 4), contains(at_chance));
+  CHECK_THAT(said(3.85, 4), contains(at_chance));  // at least 95 % of the level
+  CHECK_THAT(said(4, 5), contains(trained_to_4) && !contains("near chance"));
+  CHECK_THAT(said(4, std::nullopt), contains(trained_to_4) && !contains("near chance"));
 }

@@ -1,0 +1,95 @@
+// Tests of run.json: the facts about images, which only problems with images have.
+#include "experiments/lab/record/study_description.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/atomic_file.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using plumb::test::contains;
+using plumb::test::error_of;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+StudyDescription study_of(DataFacts data) {
+  StudyDescription run{.experiment = "waves", .settings = R"({"steps":7})", .fixed = {"steps"}};
+  run.facts = {.machine = {.device = "a device", .threads = 2}, .data = std::move(data), .code = "c0de"};
+  return run;
+}
+
+DataFacts waves() {
+  return {.name = "waves",
+          .text = "waves, new inputs in each step",
+          .hash = "1",
+          .measures = {{.name = "train_loss", .title = "train MSE", .chance = 4}}};
+}
+
+DataFacts pictures() {
+  return {.name = "pictures",
+          .text = "pictures; 3 classes",
+          .validation_is = "the published test set",
+          .hash = "2",
+          .images = ImageFacts{.sizes = {.channels = 1, .height = 8, .width = 9, .classes = 3},
+                               .linear = LinearModel{.train_loss = 0.5, .val_loss = 0.75, .val_accuracy = 0.625},
+                               .validation_images = 40,
+                               .enlarged = "images are enlarged"},
+          .measures = {{.name = "train_loss", .title = "train loss"}}};
+}
+
+// The keys of data_facts, in order.
+std::vector<std::string> keys_of(const StudyDescription& run) {
+  const Json facts = Json::parse(run.text())["data_facts"];
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : facts.items()) keys.push_back(key);
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("run.json has facts about images only if the problem has images") {
+  CHECK(keys_of(study_of(waves())) == std::vector<std::string>{"name", "validation_is", "hash", "measures"});
+  CHECK(keys_of(study_of(pictures())) == std::vector<std::string>{"name", "validation_is", "hash", "validation_images",
+                                                                  "image", "classes", "measures", "linear_model"});
+  for (const StudyDescription& run : {study_of(waves()), study_of(pictures())}) {
+    const StudyDescription read = StudyDescription::parse(run.text(), "run.json");
+    CHECK(read.text() == run.text());
+    CHECK(read.facts.data.images.has_value() == (run.facts.data.name == "pictures"));
+  }
+  const DataFacts read = StudyDescription::parse(study_of(pictures()).text(), "run.json").facts.data;
+  CHECK(read.image_sizes().width == 9);
+  CHECK(read.images->linear->val_accuracy == 0.625);
+  CHECK(read.images->validation_images == 40);
+  CHECK_THAT(error_of([] { waves().image_sizes(); }), contains("[data] expected a problem with images, got waves"));
+}
+
+TEST_CASE("run.json of an older version has zeros for images that the problem does not have") {
+  const StudyDescription run = study_of(waves());
+  Json old = Json::parse(run.text());
+  old["data_facts"]["validation_images"] = 0, old["data_facts"]["image"] = {0, 0, 0}, old["data_facts"]["classes"] = 0;
+  CHECK(StudyDescription::parse(old.dump(), "run.json").text() == run.text());
+  // Without measures the file is of classification, and needs the number of classes.
+  old["data_facts"].erase("measures"), old["data_facts"].erase("classes");
+  CHECK_THAT(error_of([&] { StudyDescription::parse(old.dump(), "run.json"); }),
+             contains("run.json does not describe a study") && contains("classes"));
+}
+
+TEST_CASE("the kept descriptions of image studies keep their bytes") {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(PLUMB_SOURCE_DIR) / "docs/results")) {
+    if (entry.path().extension() != ".json") continue;
+    INFO(entry.path().string());
+    const std::string text = read_file(entry.path());
+    const StudyDescription run = StudyDescription::parse(text, entry.path().string());
+    CHECK(run.facts.data.image_sizes().height == 32);
+    CHECK(run.facts.data.chance().known());
+    if (!Json::parse(text)["data_facts"].contains("measures")) continue;  // an older version wrote the file
+    ++files;
+    CHECK(run.text() == text);
+  }
+  CHECK(files >= 4);
+}
