@@ -70,6 +70,7 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
+  study.choose_rates_by("val_accuracy", lab::Better::higher);
   study.judging().control = "token";
   study.cli().preset("quick", "four designs on glyphs-clutter, one seed; a minute on two cores", [&] {
     study.options().data = "glyphs-clutter";

@@ -113,6 +113,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.network().drop.drop_key_match = nn::DropMatch::share;
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
+  study.choose_rates_by("val_accuracy", lab::Better::higher);
   cli.preset("quick", "all forms at rates 0 and 0.3 on glyphs-few, one seed; three minutes on two cores", [&] {
     study.options().data = "glyphs-few";
     rate.set({0, 0.3}), schedule.set({"constant"}), tune.set({0});

@@ -37,6 +37,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.cli().option("--gate", &gate, "Residual method").one_of_methods("gate");
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
+  study.choose_rates_by("val_accuracy", lab::Better::higher);
   study.cli().preset("quick", "depth 12, two rates on glyphs-few, one seed; a minute on two cores", [&] {
     study.options().data = "glyphs-few";
     depth.set({12}), rate.set({0, 0.1});

@@ -12,7 +12,15 @@ namespace {
 
 constexpr double told = 1.02;  // a search whose losses differ by less does not tell which rate is best
 
-std::string loss_text(double loss) { return std::isfinite(loss) ? fmt::format("{:.4g}", loss) : "none"; }
+std::string value_text(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "none"; }
+
+// Whether all finite values of a search are so near to the chosen one that they do not tell rates apart.
+bool is_flat(const RateChoice& choice, double chosen) {
+  return std::ranges::all_of(choice.tried, [&](const auto& tried) {
+    return !std::isfinite(tried.second) ||
+           (choice.by.better == Better::lower ? tried.second <= told * chosen : chosen <= told * tried.second);
+  });
+}
 
 }  // namespace
 
@@ -21,7 +29,11 @@ Section rates_section(const std::vector<RateChoice>& rates, const std::string& c
   Section section{.title = "Learning rates, " + chosen_by, .caption = caption};
   if (rates.empty()) return section;
   for (const auto& [axis, value] : rates.front().cell.entries()) section.table.column(axis, left);
-  for (const char* title : {"lr", "loss", "at the next lower lr", "at the next higher lr", "trials"})
+  const std::string& by = rates.front().by.value;
+  const bool by_loss = by == RateCriterion().value;
+  section.table.column("lr", right);
+  section.table.column(by_loss ? "loss" : by, right);
+  for (const char* title : {"at the next lower lr", "at the next higher lr", "trials"})
     section.table.column(title, right);
   section.table.column("note", left);
   for (const RateChoice& choice : rates) {
@@ -30,18 +42,17 @@ Section rates_section(const std::vector<RateChoice>& rates, const std::string& c
     const auto chosen = std::ranges::find(choice.tried, choice.rate, &std::pair<double, double>::first);
     internal_check(chosen != choice.tried.end(), "the chosen learning rate {} was not tried", choice.rate);
     row.push_back(fmt::format("{}", choice.rate));
-    row.push_back(loss_text(chosen->second));
-    row.push_back(chosen == choice.tried.begin() ? "" : loss_text(std::prev(chosen)->second));
-    row.push_back(std::next(chosen) == choice.tried.end() ? "" : loss_text(std::next(chosen)->second));
+    row.push_back(value_text(chosen->second));
+    row.push_back(chosen == choice.tried.begin() ? "" : value_text(std::prev(chosen)->second));
+    row.push_back(std::next(chosen) == choice.tried.end() ? "" : value_text(std::next(chosen)->second));
     row.push_back(std::to_string(choice.tried.size()));
-    double highest = chosen->second;
-    for (const auto& [rate, loss] : choice.tried)
-      if (std::isfinite(loss)) highest = std::max(highest, loss);
-    row.emplace_back(!std::isfinite(chosen->second)     ? "no rate gave a finite loss"
-                     : highest <= told * chosen->second ? "the losses of all rates are within 2 %"
-                     : choice.at_bound                  ? "at the bound of the search"
-                     : choice.passed_over               ? fmt::format("{} is at the edge", *choice.passed_over)
-                                                        : "");
+    row.emplace_back(!std::isfinite(chosen->second)
+                         ? fmt::format("no rate gave a finite {}", by_loss ? "loss" : "value")
+                     : is_flat(choice, chosen->second)
+                         ? fmt::format("the {} of all rates are within 2 %", by_loss ? "losses" : "values")
+                     : choice.at_bound                 ? "at the bound of the search"
+                     : choice.passed_over              ? fmt::format("{} is at the edge", *choice.passed_over)
+                                                       : "");
     section.table.row(std::move(row), choice.at_bound ? "31" : "");
   }
   return section;
@@ -51,7 +62,7 @@ std::string rates_csv(const std::vector<RateChoice>& rates) {
   std::vector<std::string> header;
   if (!rates.empty())
     for (const auto& [axis, value] : rates.front().cell.entries()) header.push_back(axis);
-  header.insert(header.end(), {"lr", "train_loss", "chosen"});
+  header.insert(header.end(), {"lr", rates.empty() ? RateCriterion().value : rates.front().by.value, "chosen"});
   CsvTable table(header);
   for (const RateChoice& choice : rates)
     for (const auto& [rate, loss] : choice.tried) {

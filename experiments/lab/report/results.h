@@ -17,16 +17,23 @@
 
 namespace plumb::lab {
 
+// The value that a search for learning rates compares.
+struct RateCriterion {
+  std::string value = "train_loss";
+  Better better = Better::lower;
+};
+
 // The learning rate of one combination of values on the other axes of a study, and the trials of the search that chose
 // the rate.
 struct RateChoice {
   Point cell = {};  // the combination, without learning rate and seed
   double rate = 0;  // the chosen learning rate
-  // The rates that the search tried, in ascending order, each with its training loss. The loss is infinite if the trial
-  // diverged, was stopped as hopeless or had no finite loss.
+  RateCriterion by = {};
+  // The rates that the search tried, in ascending order, each with its value of the criterion. The value is infinite if
+  // the trial diverged, was stopped as hopeless or had no finite value.
   std::vector<std::pair<double, double>> tried = {};
   bool at_bound = false;  // whether the chosen rate is the lowest or the highest rate that was tried
-  // The rate with the lowest loss, if it was passed over because the next higher rate failed (own_rates.h).
+  // The rate with the best value, if it was passed over because the next higher rate failed (own_rates.h).
   std::optional<double> passed_over = {};
 };
 

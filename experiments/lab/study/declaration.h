@@ -129,6 +129,7 @@ struct StudyDeclaration {
   // The values of --at-lr and --rates-from, and the rule for learning rates that settle_rates() derives (own_rates.h).
   std::vector<double> at_lr = {};
   std::string rates_from = {};
+  RateCriterion rates_by = {};  // what a search compares
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
   std::function<void(const DataFacts&)> check = {};

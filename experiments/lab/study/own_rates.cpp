@@ -45,9 +45,13 @@ double best_of(const TriedRates& tried) {
   return std::ranges::min_element(tried, {}, &TriedRates::value_type::second)->first;
 }
 
-double loss_of(const Record& record) {
-  const double loss = record.outcome("train_loss");
-  return std::isnan(loss) ? infinity : loss;
+// 1, or -1 if higher values are better.
+double sign_of(const RateCriterion& by) { return by.better == Better::lower ? 1 : -1; }
+
+// The value of a trial that a search compares; lower is better.
+double loss_of(const Record& record, const RateCriterion& by) {
+  const double value = record.outcome(by.value);
+  return std::isfinite(value) ? sign_of(by) * value : infinity;
 }
 
 Point cell_of(const Point& trial) { return trial.without("lr").without(search_steps).without("seed"); }
@@ -104,12 +108,13 @@ std::vector<LedgerEntry> at_cell(const std::vector<LedgerEntry>& entries, const 
 }
 
 // The choice of a search that has ended, from its trials in a ledger.
-RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell, const std::string& file) {
+RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell, const RateCriterion& by,
+                     const std::string& file) {
   TriedRates tried;
   std::set<std::int64_t> seeds, lengths;
   for (const LedgerEntry& e : entries) {
     const Point& point = e.record.point;
-    tried[point.get<double>("lr")] = loss_of(e.record);  // a later trial replaces an earlier one
+    tried[point.get<double>("lr")] = loss_of(e.record, by);  // a later trial replaces an earlier one
     seeds.insert(e.record.seed()), lengths.insert(point.get<std::int64_t>(search_steps));
   }
   usage_check(seeds.size() == 1 && lengths.size() == 1,
@@ -122,7 +127,7 @@ RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell,
   usage_check(std::min(off_grid, tried.size() - off_grid) >= 2,
               "--rates-from {}: the search for the learning rate of {} is not finished; finish it with --resume", file,
               name_of(cell));
-  return choice_among(tried, cell);
+  return choice_among(tried, cell, by);
 }
 
 // The rates of --rates-from for all cells of the call. A resumed folder has copies of the trials that chose its rates.
@@ -153,7 +158,7 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
                   file, name_of(cell));
       chosen.taken.insert(chosen.taken.end(), entries.begin(), entries.end());
     }
-    chosen.choices.push_back(choice_in(entries, cell, file));
+    chosen.choices.push_back(choice_in(entries, cell, study.rates_by, file));
     choosing.insert(entries.front().record.seed());
   }
   for (const std::int64_t seed : study.options.seeds)
@@ -220,7 +225,7 @@ std::vector<double> next_rates(double start, const TriedRates& tried) {
   return rates({best - 1, best + 1});
 }
 
-RateChoice choice_among(const TriedRates& tried, const Point& cell) {
+RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCriterion& by) {
   const double best = best_of(tried), lowest = tried.at(best);
   double highest = lowest;  // of the finite losses
   for (const auto& [rate, loss] : tried)
@@ -233,9 +238,12 @@ RateChoice choice_among(const TriedRates& tried, const Point& cell) {
     if (at->second <= half && !at_edge && (!chosen || at->second < tried.at(*chosen))) chosen = at->first;
   }
   const double rate = chosen.value_or(best);
+  std::vector<std::pair<double, double>> values;
+  for (const auto& [each, loss] : tried) values.emplace_back(each, sign_of(by) * loss);
   return {.cell = cell,
           .rate = rate,
-          .tried = {tried.begin(), tried.end()},
+          .by = by,
+          .tried = std::move(values),
           .at_bound = rate == tried.begin()->first || rate == tried.rbegin()->first,
           .passed_over = rate == best ? std::nullopt : std::optional(best)};
 }
@@ -358,17 +366,19 @@ std::vector<Point> next_trials(const StudyDeclaration& study, const Search& sear
   bool measured = search.so_far.empty();
   for (const Record* r : search.so_far) {
     if (r->status == Status::failed || !is_of_search(r->point)) return {};
-    tried[r->point.get<double>("lr")] = loss_of(*r);
-    measured = measured || !std::isnan(r->outcome("train_loss"));
+    tried[r->point.get<double>("lr")] = loss_of(*r, study.rates_by);
+    measured = measured || !std::isnan(r->outcome(study.rates_by.value));
   }
   check(measured,
-        "the search for a learning rate compares train_loss, which no trial of {} measured: call Trial::train, or "
+        "the search for a learning rate compares {}, which no trial of {} measured: call Trial::train, or "
         "Trial::measure in the loop of the study; or give --at-lr",
-        name_of(search.point));
+        study.rates_by.value, name_of(search.point));
   std::vector<Point> points;
   for (const double rate : next_rates(rule.start, tried))
     points.push_back(trial_of_search(study, rule, search.point, rate));
-  return points.empty() ? judged_trials(other_seeds(study, rule), choice_among(tried, search.point).rate) : points;
+  return points.empty()
+             ? judged_trials(other_seeds(study, rule), choice_among(tried, search.point, study.rates_by).rate)
+             : points;
 }
 
 std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells) {
@@ -411,21 +421,23 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
     const Point cell = cell_of(r.point);
     auto found = std::ranges::find(searches, cell, &std::pair<Point, TriedRates>::first);
     if (found == searches.end()) found = searches.insert(found, {cell, {}});
-    found->second[r.point.get<double>("lr")] = loss_of(r);
+    found->second[r.point.get<double>("lr")] = loss_of(r, study.rates_by);
   }
   std::vector<RateChoice> choices;
   for (const auto& [cell, tried] : searches)
-    if (next_rates(search->start, tried).empty()) choices.push_back(choice_among(tried, cell));
+    if (next_rates(search->start, tried).empty()) choices.push_back(choice_among(tried, cell, study.rates_by));
   return choices;
 }
 
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {
-  const std::string rule =
-      "The tried rate with the lowest training loss was chosen, except for a rate whose next higher tried rate ended "
-      "in "
-      "the upper half of the losses, or without a loss: other seeds may fail there. A loss is \"none\" if the trial "
-      "diverged or was "
-      "stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.";
+  const RateCriterion& by = study.rates_by;
+  const bool by_loss = by.value == RateCriterion().value;
+  const std::string rule = fmt::format(
+      "The tried rate with the {0} {1} was chosen, except for a rate whose next higher tried rate ended in "
+      "the {2} half of the {4}, or without a {3}: other seeds may fail there. A {3} is \"none\" if the trial "
+      "diverged or was stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.",
+      by.better == Better::lower ? "lowest" : "highest", by_loss ? "training loss" : by.value,
+      by.better == Better::lower ? "upper" : "lower", by_loss ? "loss" : "value", by_loss ? "losses" : "values");
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates))
     return rates_section(
         rates, "taken from " + chosen->file,

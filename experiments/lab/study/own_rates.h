@@ -13,8 +13,8 @@
 
 namespace plumb::lab {
 
-// The learning rates that a search has tried, each with its training loss. The loss is infinite if the trial diverged
-// or was stopped as hopeless.
+// The learning rates that a search has tried, each with its loss: the value of the criterion, negated if higher values
+// are better. The loss is infinite if the trial diverged or was stopped as hopeless.
 using TriedRates = std::map<double, double>;
 
 // The rates that a search from the rate `start` tries next; empty when the search is over. The search begins with
@@ -28,7 +28,7 @@ std::vector<double> next_rates(double start, const TriedRates& tried);
 // finite loss than to the lowest: at such a rate, longer trainings and other seeds often fail. If the best rate is at
 // the edge, the best of the lower rates is chosen that are not, and whose losses are nearer to the lowest loss than to
 // the highest; without such a rate, the best rate stays. `tried` must not be empty.
-RateChoice choice_among(const TriedRates& tried, const Point& cell);
+RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCriterion& by = {});
 
 // Whether a trial belongs to a search for a learning rate. Such trials are not judged.
 bool is_of_search(const Point& trial);
@@ -42,7 +42,7 @@ void declare_rates(StudyDeclaration& study);
 void settle_rates(StudyDeclaration& study);
 
 // The next trials of a cell, as points with "lr", "seed" and, in a search, `search_steps`. Throws Error if no trial of
-// the search has measured train_loss.
+// the search has measured the criterion.
 std::vector<Point> next_trials(const StudyDeclaration& study, const Search& search);
 // The trials that follow those of next_trials() in an average search, for --dry-run: three more trials of the search
 // and the judged trials of each cell, at the first rate of the search. Empty if the study has no search.

@@ -45,6 +45,11 @@ class Study {
   void problem(ProblemFactory make);
   // Restricts the values of common options: data sets, number formats, devices, least number of steps.
   void takes(const StudyChoices& choices) { d_.choices = choices; }
+  // Sets the value by which a search chooses learning rates (own_rates.h), in place of the training loss. A study of
+  // regularisation needs this: the training loss is lowest at a rate at which the network fits its training data, and
+  // best without regularisation. Each trial must measure the value at its end.
+  //   study.choose_rates_by("val_accuracy", lab::Better::higher);
+  void choose_rates_by(const std::string& value, Better better) { d_.rates_by = {value, better}; }
   // The settings for comparing methods in the report. run() takes the chance levels from the problem.
   Judging& judging() { return d_.judging; }
 

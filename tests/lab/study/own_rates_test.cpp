@@ -45,6 +45,7 @@ std::function<double(double)> valley(double best) {
 // `axis`, the study has the axis --lrs, otherwise its rates come from --lr.
 struct ValleyStudy {
   bool axis = false, measures = true;
+  std::optional<RateCriterion> by = {};
   std::atomic<int> bodies = 0;
   std::function<void(Trial&)> more = {};  // called first by the body
 
@@ -54,6 +55,7 @@ struct ValleyStudy {
     if (axis) study.axis<double>("--lrs", {0.001, 0.003, 0.01}, "Rates").above(0);
     study.optimization().lr = 0.003;
     study.options().steps = 9;
+    if (by) study.choose_rates_by(by->value, by->better);
     study.judging().control = "a";
     study.claim("b is lower", "a test", lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}));
     if (axis)
@@ -69,7 +71,7 @@ struct ValleyStudy {
       const double noise = 0.01 * static_cast<double>(trial.seed() * trial.seed() % 3);
       if (measures)
         trial.measure({{"train_loss", (is_a ? 1 : 0.5) + 0.1 * valley(is_a ? 0.012 : 0.001)(rate) + noise}});
-      trial.measure({{"steps_taken", static_cast<double>(trial.steps())}});
+      trial.measure({{"steps_taken", static_cast<double>(trial.steps())}, {"score", 1 - 0.1 * valley(0.024)(rate)}});
     });
   }
 };
@@ -223,6 +225,35 @@ TEST_CASE("with four seeds each method trains at the rate that the first seed ch
   REQUIRE(more.status == 0);
   CHECK(study.bodies == 2);
   CHECK_THAT(timeless(file(folder, "a/results.csv")), contains("\na,0.012,4,ok,"));
+}
+
+TEST_CASE("a study can choose learning rates by another value than the training loss") {
+  const RateCriterion accuracy{"val_accuracy", Better::higher};
+  const RateChoice chosen = choice_among({{0.1, -0.4}, {0.2, -0.6}, {0.4, -0.5}, {0.8, infinity}}, {}, accuracy);
+  CHECK(chosen.rate == 0.2);
+  CHECK(chosen.tried[1].second == 0.6);
+  const std::vector<RateChoice> rates{chosen, choice_among({{0.1, -0.5}, {0.2, -0.505}}, {}, accuracy)};
+  CHECK_THAT(rates_csv(rates), contains("lr,val_accuracy,chosen\n0.1,0.4,no\n0.2,0.6,yes\n0.4,0.5,no\n0.8,,no\n"));
+  CHECK_THAT(rates_section(rates, "chosen", "").table.markdown(),
+             contains("| lr | val_accuracy |") && contains("| 0.2 | 0.6 | 0.4 | 0.5 | 4 |  |") &&
+                 contains("the values of all rates are within 2 %"));
+
+  const TemporaryFolder folder;
+  ValleyStudy study{.by = RateCriterion{"score", Better::higher}};
+  const Ended e = run_in(folder, study, with(four, {"a"}));
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  // The score is highest at 0.024 for both kinds, where the loss of neither is lowest.
+  CHECK_THAT(timeless(file(folder, "a/results.csv")), contains("\na,0.024,1,ok,") && contains("\nb,0.024,1,ok,"));
+  CHECK_THAT(file(folder, "a/rates.csv"), contains("kind,lr,score,chosen\n") && contains("\na,0.024,1,yes\n"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("The tried rate with the highest score was chosen"));
+  const Words others{"--no-progress", "--seeds", "1..3", "--rates-from", "a", "--out"};
+  REQUIRE(run_in(folder, study, with(others, {"f"})).status == 0);
+  CHECK(file(folder, "f/rates.csv") == file(folder, "a/rates.csv"));
+  study.by = RateCriterion{"nothing", Better::lower};
+  const Ended none = run_in(folder, study, with(four, {"n"}));
+  CHECK(none.status == 1);
+  CHECK_THAT(none.err, contains("the search for a learning rate compares nothing, which no trial of "));
 }
 
 TEST_CASE("an interrupted search takes the same path when it is resumed") {
