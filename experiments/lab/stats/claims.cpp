@@ -53,7 +53,7 @@ std::string_view to_string(Verdict verdict) {
 
 namespace {
 
-constexpr double widest_margin = 4;  // standard deviations of the difference between two trials of the control
+constexpr double widest_margin = 2.5;  // standard deviations of the difference between two trials of the control
 
 // The trials of a study by series: the trials that differ only in their seeds.
 class Trials {
