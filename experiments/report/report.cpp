@@ -10,6 +10,7 @@
 
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/stored_run.h"
 #include "experiments/report/questions.h"
@@ -40,15 +41,46 @@ void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   write_file_atomically(description_of(ledger), run.text());
 }
 
-// The command, the data, the machine and the version of a study, as Markdown.
-std::string provenance(const StudyDescription& run, const Ledger& ledger) {
+double seconds_of_steps(const Ledger& ledger) {
   double seconds = 0;
   for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
+  return seconds;
+}
+
+// The command, the data, the machine and the version of a study, as Markdown.
+std::string provenance(const StudyDescription& run, const Ledger& ledger) {
   return fmt::format(
       "    {}\n\n{}. {} trials, {:.1f} hours of training steps in total, on {}; {} ({}), started {}.\n\n",
-      run.command_line, run.facts.data.text, ledger.entries().size(), seconds / 3600, run.facts.machine.device,
-      run.version, run.commit, run.started.substr(0, 10));
+      run.command_line, run.facts.data.text, ledger.entries().size(), seconds_of_steps(ledger) / 3600,
+      run.facts.machine.device, run.version, run.commit, run.started.substr(0, 10));
 }
+
+// Where, when and with which code the trials of several kept ledgers ran, as Markdown: a row for each ledger.
+class TrialsTable {
+ public:
+  TrialsTable() {
+    using enum TextTable::Align;
+    table_.column("page", left);
+    for (const char* column : {"trials", "hours of training steps"}) table_.column(column, right);
+    for (const char* column : {"machine", "commit", "started"}) table_.column(column, left);
+  }
+  void add(const std::string& page, const StudyDescription& run, const Ledger& ledger) {
+    const double seconds = seconds_of_steps(ledger);
+    trials_ += ledger.entries().size(), seconds_ += seconds;
+    table_.row({page, std::to_string(ledger.entries().size()), fmt::format("{:.1f}", seconds / 3600),
+                run.facts.machine.device, run.commit, run.started.substr(0, 10)});
+  }
+  std::string markdown() {
+    table_.row({"all", std::to_string(trials_), fmt::format("{:.1f}", seconds_ / 3600), "", "", ""});
+    return "## Trials\n\nThe hours of trials that trained at the same time (`--jobs`) are added.\n\n" +
+           table_.markdown();
+  }
+
+ private:
+  TextTable table_;
+  std::size_t trials_ = 0;
+  double seconds_ = 0;
+};
 
 // The tables of a kept ledger, as Markdown, and a chart: the overview, a ranking, or the chart of a search.
 struct TablesAndChart {
@@ -128,8 +160,8 @@ int plumb::lab::report(int argc, const char* const* argv) {
         "report",
         "Writes the tables and reports of studies again, from their ledgers. Kept ledgers make a Markdown document: "
         "each NAME.jsonl becomes a section, which ends with the text of NAME.notes.md. With a FILE.md among the "
-        "arguments, the document is its text, with verdicts in its tables of questions, and each NAME.jsonl gets a "
-        "page NAME.md and a chart NAME.svg beside it.");
+        "arguments, the document is its text, with verdicts in its tables of questions and a table of machines and "
+        "hours at the end, and each NAME.jsonl gets a page NAME.md and a chart NAME.svg beside it.");
     cli.words("DIR..", &folders);
     cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").value_name("FILE");
     cli.option("--keep", &kept,
@@ -156,6 +188,10 @@ int plumb::lab::report(int argc, const char* const* argv) {
     std::string markdown, questions;
     std::map<std::string, std::string> answers;  // the tables of each ledger of a document with pages
     fs::path folder_of_pages;
+    TrialsTable trials;
+    const auto link_to = [&](const fs::path& page) {
+      return fs::relative(fs::absolute(page), fs::absolute(fs::path(markdown_file)).parent_path()).string();
+    };
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const fs::path folder = folders[i];
       if (!runs[i]) {
@@ -167,6 +203,9 @@ int plumb::lab::report(int argc, const char* const* argv) {
         const TablesAndChart tables = tables_of(folder, *runs[i], rebuild_words(accept_code));
         if (pages) {
           write_page(folder, *runs[i], tables);
+          trials.add(
+              fmt::format("[{}]({})", folder.stem().string(), link_to(fs::path(folder).replace_extension(".md"))),
+              *runs[i], Ledger(folder));
           answers[folder.stem().string()] = tables.markdown, folder_of_pages = folder.parent_path();
         } else {
           markdown += fmt::format("## {}\n\n{}{}{}", folder.stem().string(), provenance(*runs[i], Ledger(folder)),
@@ -179,10 +218,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
         markdown += read_file(folder / "results.md");
       }
     }
-    if (pages) {
-      const fs::path from = fs::absolute(fs::path(markdown_file)).parent_path();
-      markdown = with_verdicts(questions, answers, fs::relative(fs::absolute(folder_of_pages), from).string());
-    }
+    if (pages) markdown = with_verdicts(questions, answers, link_to(folder_of_pages)) + "\n" + trials.markdown();
     if (!markdown_file.empty()) write_file_atomically(markdown_file, markdown);
     return 0;
   });

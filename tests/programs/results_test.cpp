@@ -53,7 +53,8 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
         "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | |\n| a | " + claim + " | luck |\n\nThe end.\n");
   const std::string answered = document("kept/questions.md kept/a.jsonl");
   CHECK(answered.starts_with("# Results\n\n| verdict | question | effect | seeds | what flips it | page |\n"));
-  CHECK(answered.ends_with("\n\nThe end.\n"));
+  CHECK_THAT(answered, contains("\n\nThe end.\n\n## Trials\n\n") && contains("\n| [a](kept/a.md) | 8 | 0.0 | ") &&
+                           contains("\n| all | 8 | 0.0 |"));
   const auto at = [&](const std::string& words) { return answered.find(words); };
   CHECK(at("| **undecided** | " + claim + " (Vaswani et al. 2017; Liu et al. 2020, Admin) | train_loss: ") <
         answered.size());
