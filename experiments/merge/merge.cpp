@@ -35,7 +35,7 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
            fmt::format("{}", fmt::join(b.fixed, ", ")));
   for (const std::string& key : a.fixed)
     if (ours.at(key) != theirs.at(key)) differ(key, ours.at(key).dump(), theirs.at(key).dump());
-  const std::string rule = rule_for_rates(a.settings), other_rule = rule_for_rates(b.settings);
+  const std::string rule = rule_for_rates(a), other_rule = rule_for_rates(b);
   if (rule != other_rule) differ("the source of the learning rates", rule, other_rule);
 }
 

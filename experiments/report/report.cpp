@@ -41,46 +41,52 @@ void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   write_file_atomically(description_of(ledger), run.text());
 }
 
-double seconds_of_steps(const Ledger& ledger) {
-  double seconds = 0;
-  for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
-  return seconds;
-}
+// Where the trials of a kept ledger come from. A ledger can have trials of other code than its run.json names, if
+// --accept-code took them over.
+struct Provenance {
+  std::size_t trials = 0;
+  double seconds = 0;  // of training steps
+  std::string machine = {}, commit = {}, started = {};
+
+  Provenance(const StudyDescription& run, const Ledger& ledger)
+      : trials(ledger.entries().size()),
+        machine(run.facts.machine.device),
+        commit(run.commit),
+        started(run.started.substr(0, 10)) {
+    std::size_t others = 0;
+    for (const LedgerEntry& e : ledger.entries()) {
+      seconds += e.record.seconds;
+      if (e.code != run.facts.code) ++others;
+    }
+    if (others > 0) commit += fmt::format("; {} trials of other code", others);
+  }
+};
 
 // The command, the data, the machine and the version of a study, as Markdown.
 std::string provenance(const StudyDescription& run, const Ledger& ledger) {
+  const Provenance p(run, ledger);
   return fmt::format(
       "    {}\n\n{}. {} trials, {:.1f} hours of training steps in total, on {}; {} ({}), started {}.\n\n",
-      run.command_line, run.facts.data.text, ledger.entries().size(), seconds_of_steps(ledger) / 3600,
-      run.facts.machine.device, run.version, run.commit, run.started.substr(0, 10));
+      run.command_line, run.facts.data.text, p.trials, p.seconds / 3600, p.machine, run.version, p.commit, p.started);
 }
 
-// Where, when and with which code the trials of several kept ledgers ran, as Markdown: a row for each ledger.
-class TrialsTable {
- public:
-  TrialsTable() {
-    using enum TextTable::Align;
-    table_.column("page", left);
-    for (const char* column : {"trials", "hours of training steps"}) table_.column(column, right);
-    for (const char* column : {"machine", "commit", "started"}) table_.column(column, left);
+// A table of several kept ledgers, as Markdown. Each ledger has the link to its page.
+std::string table_of_trials(const std::vector<std::pair<std::string, Provenance>>& ledgers) {
+  using enum TextTable::Align;
+  TextTable table;
+  table.column("page", left);
+  for (const char* column : {"trials", "hours of training steps"}) table.column(column, right);
+  for (const char* column : {"machine", "commit", "started"}) table.column(column, left);
+  std::size_t trials = 0;
+  double seconds = 0;
+  for (const auto& [page, p] : ledgers) {
+    trials += p.trials, seconds += p.seconds;
+    table.row(
+        {page, std::to_string(p.trials), fmt::format("{:.1f}", p.seconds / 3600), p.machine, p.commit, p.started});
   }
-  void add(const std::string& page, const StudyDescription& run, const Ledger& ledger) {
-    const double seconds = seconds_of_steps(ledger);
-    trials_ += ledger.entries().size(), seconds_ += seconds;
-    table_.row({page, std::to_string(ledger.entries().size()), fmt::format("{:.1f}", seconds / 3600),
-                run.facts.machine.device, run.commit, run.started.substr(0, 10)});
-  }
-  std::string markdown() {
-    table_.row({"all", std::to_string(trials_), fmt::format("{:.1f}", seconds_ / 3600), "", "", ""});
-    return "## Trials\n\nThe hours of trials that trained at the same time (`--jobs`) are added.\n\n" +
-           table_.markdown();
-  }
-
- private:
-  TextTable table_;
-  std::size_t trials_ = 0;
-  double seconds_ = 0;
-};
+  table.row({"all", std::to_string(trials), fmt::format("{:.1f}", seconds / 3600), "", "", ""});
+  return "## Trials\n\nThe hours of trials that trained at the same time (`--jobs`) are added.\n\n" + table.markdown();
+}
 
 // The tables of a kept ledger, as Markdown, and a chart: the overview, a ranking, or the chart of a search.
 struct TablesAndChart {
@@ -188,7 +194,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
     std::string markdown, questions;
     std::map<std::string, std::string> answers;  // the tables of each ledger of a document with pages
     fs::path folder_of_pages;
-    TrialsTable trials;
+    std::vector<std::pair<std::string, Provenance>> ledgers;
     const auto link_to = [&](const fs::path& page) {
       return fs::relative(fs::absolute(page), fs::absolute(fs::path(markdown_file)).parent_path()).string();
     };
@@ -203,9 +209,9 @@ int plumb::lab::report(int argc, const char* const* argv) {
         const TablesAndChart tables = tables_of(folder, *runs[i], rebuild_words(accept_code));
         if (pages) {
           write_page(folder, *runs[i], tables);
-          trials.add(
-              fmt::format("[{}]({})", folder.stem().string(), link_to(fs::path(folder).replace_extension(".md"))),
-              *runs[i], Ledger(folder));
+          const std::string name = folder.stem().string();
+          ledgers.emplace_back(fmt::format("[{}]({})", name, link_to(folder.parent_path() / (name + ".md"))),
+                               Provenance(*runs[i], Ledger(folder)));
           answers[folder.stem().string()] = tables.markdown, folder_of_pages = folder.parent_path();
         } else {
           markdown += fmt::format("## {}\n\n{}{}{}", folder.stem().string(), provenance(*runs[i], Ledger(folder)),
@@ -218,7 +224,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
         markdown += read_file(folder / "results.md");
       }
     }
-    if (pages) markdown = with_verdicts(questions, answers, link_to(folder_of_pages)) + "\n" + trials.markdown();
+    if (pages) markdown = with_verdicts(questions, answers, link_to(folder_of_pages)) + "\n" + table_of_trials(ledgers);
     if (!markdown_file.empty()) write_file_atomically(markdown_file, markdown);
     return 0;
   });

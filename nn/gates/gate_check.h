@@ -59,8 +59,8 @@ struct CheckGateOptions {
 //                        gradients
 //   junctions            blocks of one junction (MLP) and of three junctions (MLP, attention, MLP) can be built, give
 //                        finite values, train every parameter in a few steps, and pass the rule "checkpoint". A method
-//                        that has no form for such blocks may refuse them: Method::build throws an Error whose message
-//                        names junctions or branches as the reason, and the report says "not applicable"
+//                        that has no form for such blocks may refuse them: Method::build throws an Error that
+//                        contains "expected blocks", and the report says "not applicable"
 //   devices and dtypes   reference f64, cpu f64 and cpu f32 agree in values and gradients
 //   save and load        another model that loads the file of a calibrated model gives the same outputs, bit for bit
 //   steps                at several training steps, the network is finite, and evaluation computes what training

@@ -395,10 +395,9 @@ struct Building {
   std::vector<GateContext> contexts;
   std::string error;  // the first line of the Error that `build` threw; empty without an Error
 
-  // Returns whether `build` threw an Error that names junctions or branches as the reason.
+  // Returns whether `build` threw an Error that says which blocks the method needs.
   bool refused() const {
-    return !error.starts_with("internal error") &&
-           (error.find("junction") != std::string::npos || error.find("branch") != std::string::npos);
+    return !error.starts_with("internal error") && error.find("expected blocks") != std::string::npos;
   }
 };
 
@@ -465,8 +464,8 @@ Outcome other_junctions(const GateChoice& gate) {
     } catch (const std::exception& e) {
       if (!building.refused())
         return {false, fmt::format("{} cannot be built: {}: build one gate for each junction (gate_per_branch, "
-                                   "gate_per_junction), or let Method::build throw an Error that says which junctions "
-                                   "or branches the method needs",
+                                   "gate_per_junction), or let Method::build throw an Error of the form \"expected "
+                                   "blocks of ..\"",
                                    blocks, first_line(e.what()))};
       details.push_back(fmt::format("{}: not applicable, {}", blocks, building.error));
       continue;

@@ -37,7 +37,10 @@ checkpoint || fail "the interrupt left no checkpoint"
 "${study[@]}" --out interrupted --resume >log 2>&1 || fail "the resumed study failed"
 if grep 'from the beginning' log >&2; then fail "the resumed trial did not continue from its checkpoint"; fi
 
-timeless() { awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) keep[i] = $i != "seconds" && $i != "images_per_second" } { line = ""; for (i = 1; i <= NF; ++i) if (keep[i]) line = line "," $i; print line }' "$1"; }
+timeless() {  # argument: FILE.csv; prints the file without the columns of times
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) keep[i] = $i != "seconds" && $i != "images_per_second" }
+           { line = ""; for (i = 1; i <= NF; ++i) if (keep[i]) line = line "," $i; print line }' "$1"
+}
 cmp <(timeless whole/results.csv) <(timeless interrupted/results.csv) || fail "results.csv of the resumed study differs"
 for file in metrics.jsonl layers.csv; do
   cmp "whole/$file" "interrupted/$file" || fail "$file of the resumed study differs"

@@ -463,7 +463,7 @@ TEST_CASE("check_gate() finds gates that work only in blocks of two junctions") 
                  contains("blocks.0.mlp2.fc1.weight"));
 }
 
-TEST_CASE("check_gate() accepts a method that refuses blocks and names junctions or branches as the reason") {
+TEST_CASE("check_gate() accepts a method that refuses blocks and says which blocks it expects") {
   CHECK_THAT(detail_of_only(only_two("blocks of two junctions"), "junctions", true),
              contains("2 blocks of 3 junctions (mlp, attn, mlp2): not applicable, [under_test] expected blocks of two "
                       "junctions, got 3"));

@@ -142,8 +142,7 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
 
 namespace {
 
-// A branch reads a softmax-weighted mean of the outputs of all earlier branches, as in
-// examples/depth_attention_gate.cpp.
+// A branch reads a softmax-weighted mean of the outputs of all earlier branches.
 struct DepthAttention : nn::Gate {
   explicit DepthAttention(const nn::GateContext& c) : first(c.index() == 0) {}
   Tensor read(const nn::Stream& s) const override { return first ? s.x : s.carried[0] / s.carried[1]; }

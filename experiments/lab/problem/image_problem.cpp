@@ -77,7 +77,7 @@ ImageProblem::ImageProblem(const StudyOptions& o)
       plain_glyphs_(o.data == "glyphs" && o.train_images == 0 && o.validation_split == 0) {}
 
 void ImageProblem::add_baseline(DataFacts& facts) const {
-  if (facts.images) facts.images->linear = plain_glyphs_ ? linear_model_of_glyphs() : linear_model(data_);
+  facts.images->linear = plain_glyphs_ ? linear_model_of_glyphs() : linear_model(data_);
 }
 
 std::unique_ptr<Task> ImageProblem::task(const TaskSettings& s, const nn::Layer& model) const {

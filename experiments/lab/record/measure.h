@@ -31,6 +31,15 @@ struct Measure {
   double resolution = 0;
 };
 
+// The value of a trial by which a search chooses learning rates, and its direction.
+struct RateCriterion {
+  std::string value = "train_loss";
+  Better better = Better::lower;
+
+  bool is_training_loss() const { return value == RateCriterion().value; }
+  bool operator==(const RateCriterion&) const = default;
+};
+
 // The measure with this name; null if there is none.
 const Measure* find_measure(const std::vector<Measure>& measures, std::string_view name);
 // The unit of a value of a trial. A value that is no measure of the problem is a fraction if its name ends in

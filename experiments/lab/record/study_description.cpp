@@ -18,14 +18,23 @@ std::optional<LinearModel> linear_from(const Json& data) {
                      .val_accuracy = linear.at("val_accuracy")};
 }
 
-// Folders of older versions have 0 classes if the problem has no images.
+// Folders of older versions have images of 0 x 0 x 0 if the problem has no images.
 std::optional<ImageFacts> images_from(const Json& data) {
-  if (data.value("classes", std::int64_t{0}) == 0) return std::nullopt;
-  const Json& image = data.at("image");
+  if (!data.contains("image") || data["image"] == Json{0, 0, 0}) return std::nullopt;
+  const Json& image = data["image"];
   return ImageFacts{
       .sizes = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
       .linear = linear_from(data),
       .validation_images = data.value("validation_images", std::int64_t{0})};
+}
+
+const char* name_of(Better better) { return better == Better::higher ? "higher" : "lower"; }
+Better better_named(const Json& name) { return name == "higher" ? Better::higher : Better::lower; }
+
+// Without the key, the training loss chose.
+RateCriterion rates_by_from(const Json& run) {
+  if (!run.contains("rates_by")) return {};
+  return {.value = run["rates_by"].at("value"), .better = better_named(run["rates_by"].at("better"))};
 }
 
 Json json_of(const std::vector<Measure>& measures) {
@@ -33,7 +42,7 @@ Json json_of(const std::vector<Measure>& measures) {
   for (const Measure& m : measures) {
     Json measure{{"name", m.name},
                  {"title", m.title},
-                 {"better", m.better == Better::higher ? "higher" : "lower"},
+                 {"better", name_of(m.better)},
                  {"unit", m.unit == Unit::fraction ? "fraction" : "plain"}};
     if (m.chance) measure["chance"] = *m.chance;
     if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
@@ -67,7 +76,7 @@ std::vector<Measure> measures_from(const Json& data) {
   for (const Json& m : data["measures"])
     measures.push_back({.name = m.at("name"),
                         .title = m.at("title"),
-                        .better = m.at("better") == "higher" ? Better::higher : Better::lower,
+                        .better = better_named(m.at("better")),
                         .unit = m.at("unit") == "fraction" ? Unit::fraction : Unit::plain,
                         .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
                         .chance_text = m.value("chance_text", ""),
@@ -118,6 +127,8 @@ std::string StudyDescription::text() const {
            {"outputs", facts.outputs},
            {"settings", Json::parse(settings)},
            {"fixed", fixed}};
+  if (const RateCriterion& by = facts.rates_by; by != RateCriterion())
+    run["rates_by"] = {{"value", by.value}, {"better", name_of(by.better)}};
   if (claims) run["claims"] = *claims;
   if (!looks.empty()) run["looks"] = looks;
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
@@ -146,6 +157,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                                .images = images_from(data),
                                .measures = measures_from(data)},
                       .code = run.at("code"),
+                      .rates_by = rates_by_from(run),
                       .outputs = run.at("outputs")},
             .command_line = run.at("command_line"),
             .started = run.at("started"),

@@ -58,6 +58,7 @@ struct StudyFacts {
   Machine machine = {};
   DataFacts data = {};
   std::string code = {};                  // the value of code_hash()
+  RateCriterion rates_by = {};            // the value that chooses learning rates, if a search does
   std::vector<std::string> outputs = {};  // further files that this experiment writes
   // The texts of the claims of this call, from which a new folder takes StudyDescription::claims. parse() leaves the
   // vector empty.

@@ -10,15 +10,15 @@
 namespace plumb::lab {
 namespace {
 
-constexpr double told = 1.02;  // a search whose losses differ by less does not tell which rate is best
+constexpr double told = 0.02;  // a search whose values differ by a smaller share does not tell which rate is best
 
 std::string value_text(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "none"; }
 
-// Whether all finite values of a search are so near to the chosen one that they do not tell rates apart.
+// Whether no finite value of a search is so much worse than the chosen one that it tells rates apart.
 bool is_flat(const RateChoice& choice, double chosen) {
+  const double sign = choice.by.better == Better::lower ? 1 : -1;
   return std::ranges::all_of(choice.tried, [&](const auto& tried) {
-    return !std::isfinite(tried.second) ||
-           (choice.by.better == Better::lower ? tried.second <= told * chosen : chosen <= told * tried.second);
+    return !std::isfinite(tried.second) || sign * (tried.second - chosen) <= told * std::abs(chosen);
   });
 }
 
@@ -29,10 +29,10 @@ Section rates_section(const std::vector<RateChoice>& rates, const std::string& c
   Section section{.title = "Learning rates, " + chosen_by, .caption = caption};
   if (rates.empty()) return section;
   for (const auto& [axis, value] : rates.front().cell.entries()) section.table.column(axis, left);
-  const std::string& by = rates.front().by.value;
-  const bool by_loss = by == RateCriterion().value;
+  const RateCriterion& by = rates.front().by;
+  const bool by_loss = by.is_training_loss();
   section.table.column("lr", right);
-  section.table.column(by_loss ? "loss" : by, right);
+  section.table.column(by_loss ? "loss" : by.value, right);
   for (const char* title : {"at the next lower lr", "at the next higher lr", "trials"})
     section.table.column(title, right);
   section.table.column("note", left);
@@ -50,9 +50,9 @@ Section rates_section(const std::vector<RateChoice>& rates, const std::string& c
                          ? fmt::format("no rate gave a finite {}", by_loss ? "loss" : "value")
                      : is_flat(choice, chosen->second)
                          ? fmt::format("the {} of all rates are within 2 %", by_loss ? "losses" : "values")
-                     : choice.at_bound                 ? "at the bound of the search"
-                     : choice.passed_over              ? fmt::format("{} is at the edge", *choice.passed_over)
-                                                       : "");
+                     : choice.at_bound    ? "at the bound of the search"
+                     : choice.passed_over ? fmt::format("{} is at the edge", *choice.passed_over)
+                                          : "");
     section.table.row(std::move(row), choice.at_bound ? "31" : "");
   }
   return section;

@@ -17,12 +17,6 @@
 
 namespace plumb::lab {
 
-// The value that a search for learning rates compares.
-struct RateCriterion {
-  std::string value = "train_loss";
-  Better better = Better::lower;
-};
-
 // The learning rate of one combination of values on the other axes of a study, and the trials of the search that chose
 // the rate.
 struct RateChoice {

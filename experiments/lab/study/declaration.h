@@ -133,7 +133,7 @@ struct StudyDeclaration {
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
   std::function<void(const DataFacts&)> check = {};
-  ProblemFactory problem = {};  // never empty: Study sets the classification of images
+  ProblemFactory problem = {};  // Study sets the classification of images
   std::function<void(Trial&)> body = {};
   std::vector<Output> outputs = {};
   std::vector<Claim> claims = {};

@@ -70,14 +70,14 @@ std::vector<double>* rates_of_axis(StudyDeclaration& study) {
   return axis == study.axes.end() ? nullptr : std::get_if<std::vector<double>>(&axis->values);
 }
 
-// The settings of the study folder that the call resumes, shows or replays. Empty if the call does none of these, and
-// for folders that StudyFolder refuses.
-std::optional<Json> recorded_settings(const StudyDeclaration& study) {
+// The description of the study folder that the call resumes, shows or replays. Empty if the call does none of these,
+// and for folders that StudyFolder refuses.
+std::optional<StudyDescription> recorded_study(const StudyDeclaration& study) {
   const Mode mode = study.options.mode_without_dry_run();
   const fs::path file = fs::path(study.options.out) / "run.json";
   if (mode == Mode::run || mode == Mode::overwrite || !fs::exists(file)) return std::nullopt;
-  const StudyDescription run = StudyDescription::parse(read_file(file), file.string());
-  return run.experiment == study.name ? std::optional(Json::parse(run.settings)) : std::nullopt;
+  StudyDescription run = StudyDescription::parse(read_file(file), file.string());
+  return run.experiment == study.name ? std::optional(std::move(run)) : std::nullopt;
 }
 
 // Whether the trials of a study with these settings train at the same rates. Settings without the key "at_lr" are of a
@@ -110,6 +110,11 @@ std::vector<LedgerEntry> at_cell(const std::vector<LedgerEntry>& entries, const 
 // The choice of a search that has ended, from its trials in a ledger.
 RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell, const RateCriterion& by,
                      const std::string& file) {
+  usage_check(
+      std::ranges::any_of(entries, [&](const LedgerEntry& e) { return !std::isnan(e.record.outcome(by.value)); }),
+      "--rates-from {}: this study chooses learning rates by {}, which no trial of {} measured; give a file "
+      "whose trials measured it, or train with --at-lr",
+      file, by.value, name_of(cell));
   TriedRates tried;
   std::set<std::int64_t> seeds, lengths;
   for (const LedgerEntry& e : entries) {
@@ -279,7 +284,8 @@ void declare_rates(StudyDeclaration& study) {
 void settle_rates(StudyDeclaration& study) {
   const Cli& cli = study.cli;
   const StudyOptions& o = study.options;
-  const std::optional<Json> recorded = recorded_settings(study);
+  const std::optional<StudyDescription> folder = recorded_study(study);
+  const std::optional<Json> recorded = folder ? std::optional(Json::parse(folder->settings)) : std::nullopt;
   usage_check(!recorded || !recorded->value("best_lr", false),
               "{}: --best-lr chose the learning rates, an older protocol that this version does not have; choose "
               "another --out, or use the older version",
@@ -325,6 +331,7 @@ void settle_rates(StudyDeclaration& study) {
     return;
   }
   if (recorded) {
+    study.rates_by = folder->facts.rates_by;
     const std::string from = recorded->value("rates_from", "");
     usage_check(study.at_lr.empty(),
                 "{}: each method of {} trains at its own learning rate; leave the option out, or choose another --out",
@@ -431,7 +438,7 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
 
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {
   const RateCriterion& by = study.rates_by;
-  const bool by_loss = by.value == RateCriterion().value;
+  const bool by_loss = by.is_training_loss();
   const std::string rule = fmt::format(
       "The tried rate with the {0} {1} was chosen, except for a rate whose next higher tried rate ended in "
       "the {2} half of the {4}, or without a {3}: other seeds may fail there. A {3} is \"none\" if the trial "
@@ -455,13 +462,13 @@ Section section_of_rates(const StudyDeclaration& study, const std::vector<RateCh
           search->seed, search->start, rule));
 }
 
-std::string rule_for_rates(const std::string& settings) {
-  const Json s = Json::parse(settings);
+std::string rule_for_rates(const StudyDescription& run) {
+  const Json s = Json::parse(run.settings);
   if (s.value("best_lr", false)) return "--best-lr";
   if (has_fixed_rates(s)) return "the same rates for all methods";
-  const std::string from = s.value("rates_from", "");
-  return from.empty() ? fmt::format("a search by seed {}", s["seeds"].at(0).get<std::int64_t>())
-                      : "the rates of " + from;
+  const std::string from = s.value("rates_from", ""), by = run.facts.rates_by.value;
+  return from.empty() ? fmt::format("a search by seed {} for the best {}", s["seeds"].at(0).get<std::int64_t>(), by)
+                      : fmt::format("the rates of {} with the best {}", from, by);
 }
 
 }  // namespace plumb::lab

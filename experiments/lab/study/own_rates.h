@@ -14,7 +14,7 @@
 namespace plumb::lab {
 
 // The learning rates that a search has tried, each with its loss: the value of the criterion, negated if higher values
-// are better. The loss is infinite if the trial diverged or was stopped as hopeless.
+// are better. The loss is infinite if the trial diverged, was stopped as hopeless or has no finite value.
 using TriedRates = std::map<double, double>;
 
 // The rates that a search from the rate `start` tries next; empty when the search is over. The search begins with
@@ -54,8 +54,7 @@ std::string plan_of_search(const StudyDeclaration& study, const std::vector<Poin
 std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials);
 // The table of these rates, with a caption that says how they were chosen.
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates);
-// How a study with these settings of run.json chooses learning rates, in words. Studies with different rules cannot be
-// merged.
-std::string rule_for_rates(const std::string& settings);
+// How a study with this run.json chooses learning rates, in words. Studies with different rules cannot be merged.
+std::string rule_for_rates(const StudyDescription& run);
 
 }  // namespace plumb::lab

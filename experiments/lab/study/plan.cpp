@@ -130,6 +130,10 @@ void Plan::check_for(const DataFacts& data) const {
     usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0),
                 o.steps);
   }
+  const Measure* criterion = find_measure(data.measures, study_.rates_by.value);
+  internal_check(!criterion || criterion->better == study_.rates_by.better,
+                 "choose_rates_by(\"{}\") has another direction than the measure of the problem",
+                 study_.rates_by.value);
   if (study_.check) study_.check(data);
 }
 

@@ -158,9 +158,13 @@ int run_study(const StudyDeclaration& study) {
   setup.problem->add_baseline(facts);
   std::vector<std::string> claims;
   for (const Claim& claim : study.claims) claims.push_back(claim.text);
-  StudyFolder folder(
-      study.cli, options,
-      {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study), .claims = claims});
+  StudyFolder folder(study.cli, options,
+                     {.machine = setup.machine,
+                      .data = facts,
+                      .code = code_hash(),
+                      .rates_by = study.rates_by,
+                      .outputs = own_files(study),
+                      .claims = claims});
   Ledger ledger(folder / Ledger::file_name);
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
   Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder), Sweep::Takes::finished);

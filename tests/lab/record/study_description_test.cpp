@@ -66,6 +66,19 @@ TEST_CASE("run.json has facts about images only if the problem has images") {
   CHECK_THAT(error_of([] { waves().image_sizes(); }), contains("[data] expected a problem with images, got waves"));
 }
 
+TEST_CASE("run.json keeps images without classes and the value that chooses learning rates") {
+  DataFacts without_classes = pictures();
+  without_classes.images->sizes.classes = 0;
+  StudyDescription run = study_of(without_classes);
+  CHECK_THAT(run.text(), !contains("rates_by"));
+  run.facts.rates_by = {"val_accuracy", Better::higher};
+  const StudyDescription read = StudyDescription::parse(run.text(), "run.json");
+  REQUIRE(read.facts.data.images.has_value());
+  CHECK(read.facts.data.image_sizes().height == 8);
+  CHECK(read.facts.rates_by == run.facts.rates_by);
+  CHECK(read.text() == run.text());
+}
+
 TEST_CASE("run.json of an older version has zeros for images that the problem does not have") {
   const StudyDescription run = study_of(waves());
   Json old = Json::parse(run.text());

@@ -12,7 +12,7 @@ using namespace plumb::test;
 using nn::Growth;
 using nn::Norm;
 
-TEST_CASE("passport: the growth law repeats what the branches of a block add, be it one branch or three") {
+TEST_CASE("passport: the growth law repeats what the branches of a block add, with one branch or three") {
   using Values = std::vector<double>;
   const std::vector<Norm> pre(6, Norm::pre);
   CHECK(lab::predicted_mean_square(Growth::linear, pre, 2, {8}) == Values{10, 18, 26, 34, 42, 50});

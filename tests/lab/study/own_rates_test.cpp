@@ -232,6 +232,11 @@ TEST_CASE("a study can choose learning rates by another value than the training 
   const RateChoice chosen = choice_among({{0.1, -0.4}, {0.2, -0.6}, {0.4, -0.5}, {0.8, infinity}}, {}, accuracy);
   CHECK(chosen.rate == 0.2);
   CHECK(chosen.tried[1].second == 0.6);
+  const RateChoice edge = choice_among({{0.05, -0.2}, {0.1, -0.55}, {0.2, -0.6}, {0.4, -0.1}}, {}, accuracy);
+  CHECK((edge.rate == 0.1 && edge.passed_over == 0.2 && !edge.at_bound));
+  const RateChoice none_ended = choice_among({{0.1, infinity}, {0.2, infinity}}, {}, accuracy);
+  CHECK_THAT(rates_section({none_ended}, "chosen", "").table.markdown(),
+             contains("| 0.1 | none |") && contains("no rate gave a finite value"));
   const std::vector<RateChoice> rates{chosen, choice_among({{0.1, -0.5}, {0.2, -0.505}}, {}, accuracy)};
   CHECK_THAT(rates_csv(rates), contains("lr,val_accuracy,chosen\n0.1,0.4,no\n0.2,0.6,yes\n0.4,0.5,no\n0.8,,no\n"));
   CHECK_THAT(rates_section(rates, "chosen", "").table.markdown(),
@@ -250,7 +255,29 @@ TEST_CASE("a study can choose learning rates by another value than the training 
   const Words others{"--no-progress", "--seeds", "1..3", "--rates-from", "a", "--out"};
   REQUIRE(run_in(folder, study, with(others, {"f"})).status == 0);
   CHECK(file(folder, "f/rates.csv") == file(folder, "a/rates.csv"));
+  // A folder goes on by the value with which it began, and another value cannot be merged with it.
+  study.by = {};
+  study.bodies = 0;
+  const std::string csv = file(folder, "a/results.csv");
+  for (const char* mode : {"--rebuild", "--resume"}) {
+    REQUIRE(run_in(folder, study, with(four, {"a", mode})).status == 0);
+    CHECK(study.bodies == 0);
+    CHECK(file(folder, "a/results.csv") == csv);
+    CHECK_THAT(file(folder, "a/rates.csv"), contains("kind,lr,score,chosen\n"));
+  }
+  REQUIRE(run_in(folder, study, with(four, {"l"})).status == 0);
+  CHECK_THAT(file(folder, "a/run.json"), contains("\"rates_by\""));
+  CHECK_THAT(file(folder, "l/run.json"), !contains("rates_by"));
+  const auto rule = [&](const std::string& out) {
+    return rule_for_rates(StudyDescription::parse(file(folder, out + "/run.json"), out));
+  };
+  CHECK(rule("a") == "a search by seed 0 for the best score");
+  CHECK(rule("l") == "a search by seed 0 for the best train_loss");
+
   study.by = RateCriterion{"nothing", Better::lower};
+  const Ended missing = run_in(folder, study, with(others, {"m"}));
+  CHECK(missing.status == 2);
+  CHECK_THAT(missing.err, contains("--rates-from a: this study chooses learning rates by nothing, which no trial of"));
   const Ended none = run_in(folder, study, with(four, {"n"}));
   CHECK(none.status == 1);
   CHECK_THAT(none.err, contains("the search for a learning rate compares nothing, which no trial of "));
