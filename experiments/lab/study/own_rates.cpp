@@ -466,9 +466,11 @@ std::string rule_for_rates(const StudyDescription& run) {
   const Json s = Json::parse(run.settings);
   if (s.value("best_lr", false)) return "--best-lr";
   if (has_fixed_rates(s)) return "the same rates for all methods";
-  const std::string from = s.value("rates_from", ""), by = run.facts.rates_by.value;
-  return from.empty() ? fmt::format("a search by seed {} for the best {}", s["seeds"].at(0).get<std::int64_t>(), by)
-                      : fmt::format("the rates of {} with the best {}", from, by);
+  const RateCriterion& by = run.facts.rates_by;
+  const std::string best = by.is_training_loss() ? "" : " for the best " + by.value, from = s.value("rates_from", "");
+  return (from.empty() ? fmt::format("a search by seed {}", s["seeds"].at(0).get<std::int64_t>())
+                       : "the rates of " + from) +
+         best;
 }
 
 }  // namespace plumb::lab

@@ -78,34 +78,32 @@ TEST_CASE("each program is a function with --help") {
 
 // The sanitizers, which leave out tests/programs, see the bodies of the experiments here.
 TEST_CASE("the body of each experiment trains a small network") {
-  const Words vit{"--dim", "8", "--warmup", "0"};
+  const Words images{"--eval-images", "8"}, narrow = with(images, {"--dim", "8"}),
+                                            vit = with(narrow, {"--warmup", "0"});
   const std::vector<std::tuple<std::string, Main, Words>> experiments{
       {"cait", cait, with(vit, {"--depth", "2", "--heads", "2"})},
       {"class_attention", class_attention, with(vit, {"--depth", "2", "--designs", "token,insert-1,2:1,mean"})},
-      {"deep_mlp", deep_mlp, {"--depths", "2", "--width", "8"}},
-      {"depth_limit",
-       depth_limit,
-       {"--dim", "8", "--gates", "pre", "--first", "4", "--most", "4", "--no-stop-hopeless"}},
+      {"deep_mlp", deep_mlp, with(images, {"--depths", "2", "--width", "8"})},
+      {"depth_limit", depth_limit,
+       with(narrow, {"--gates", "pre", "--first", "4", "--most", "4", "--no-stop-hopeless"})},
       {"drop_key", drop_key,
        with(vit,
             {"--depth", "2", "--rates", "0.3", "--tunes", "0,0.5", "--drop-key-schedules", "decreasing,constant"})},
       {"fixup_scalars", fixup_scalars, with(vit, {"--depths", "2"})},
-      {"layerscale_init",
-       layerscale_init,
-       {"--dim", "8", "--depths", "2", "--epsilons", "0.1", "--warmups", "0", "--gates", "layerscale,scalar_gate"}},
-      {"norm_placement", norm_placement, {"--dim", "8", "--depths", "2", "--warmups", "0", "--gates", "pre,post"}},
+      {"layerscale_init", layerscale_init,
+       with(narrow, {"--depths", "2", "--epsilons", "0.1", "--warmups", "0", "--gates", "layerscale,scalar_gate"})},
+      {"norm_placement", norm_placement, with(narrow, {"--depths", "2", "--warmups", "0", "--gates", "pre,post"})},
       {"passport", passport, with(vit, {"--gates", "pre", "--depths", "2", "--probes", "2"})},
       {"residual_ratio", residual_ratio, with(vit, {"--gates", "layerscale", "--depths", "2"})},
-      {"stability_map", stability_map, {"--dim", "8", "--gates", "pre", "--depths", "2", "--no-stop-hopeless"}},
+      {"stability_map", stability_map, with(narrow, {"--gates", "pre", "--depths", "2", "--no-stop-hopeless"})},
       {"stochastic_depth", stochastic_depth,
        with(vit, {"--depths", "2", "--drop-paths", "0.1", "--drop-path-schedules", "uniform,linear"})}};
   for (const auto& [name, program, words] : experiments) {
     INFO(name);
     const TemporaryFolder folder;
-    const Ended ended = call(folder.path(), program,
-                             with(words, {"--steps", "2", "--batch", "4", "--seeds", "0", "--eval-images", "8",
-                                          "--no-progress", "--out", "a"}),
-                             name);
+    const Ended ended =
+        call(folder.path(), program,
+             with(words, {"--steps", "2", "--batch", "4", "--seeds", "0", "--no-progress", "--out", "a"}), name);
     INFO(ended.err);
     REQUIRE(ended.status == 0);
     const std::string csv = file(folder, "a/results.csv");

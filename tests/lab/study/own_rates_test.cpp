@@ -272,7 +272,7 @@ TEST_CASE("a study can choose learning rates by another value than the training 
     return rule_for_rates(StudyDescription::parse(file(folder, out + "/run.json"), out));
   };
   CHECK(rule("a") == "a search by seed 0 for the best score");
-  CHECK(rule("l") == "a search by seed 0 for the best train_loss");
+  CHECK(rule("l") == "a search by seed 0");
 
   study.by = RateCriterion{"nothing", Better::lower};
   const Ended missing = run_in(folder, study, with(others, {"m"}));
