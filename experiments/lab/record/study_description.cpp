@@ -18,9 +18,9 @@ std::optional<LinearModel> linear_from(const Json& data) {
                      .val_accuracy = linear.at("val_accuracy")};
 }
 
-// Folders of older versions have images of 0 x 0 x 0 if the problem has no images.
+// Folders of older versions have images of 0 x 0 x 0 in 0 classes if the problem has no images.
 std::optional<ImageFacts> images_from(const Json& data) {
-  if (!data.contains("image") || data["image"] == Json{0, 0, 0}) return std::nullopt;
+  if (!data.contains("image") || (data["image"] == Json{0, 0, 0} && data.at("classes") == 0)) return std::nullopt;
   const Json& image = data["image"];
   return ImageFacts{
       .sizes = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
