@@ -36,6 +36,7 @@ struct RateCriterion {
   std::string value = "train_loss";
   Better better = Better::lower;
 
+  // Whether the training loss chooses, as in most studies.
   bool is_training_loss() const { return value == RateCriterion().value; }
   bool operator==(const RateCriterion&) const = default;
 };

@@ -76,7 +76,7 @@ TEST_CASE("each program is a function with --help") {
     }
 }
 
-// The sanitizers, which leave out tests/programs, see the bodies of the experiments here.
+// The thread sanitizer runs this test, too.
 TEST_CASE("the body of each experiment trains a small network") {
   const Words images{"--eval-images", "8"}, narrow = with(images, {"--dim", "8"}),
                                             vit = with(narrow, {"--warmup", "0"});
