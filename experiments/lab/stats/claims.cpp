@@ -127,7 +127,7 @@ class Trials {
   std::vector<Series> series_;
 };
 
-// A margin that a placebo hardly ever misses: see judge_claims().
+// A margin within which a placebo is in nine of ten studies: see judge_claims().
 bool is_too_wide(double margin, const Outcomes& control) {
   const std::optional<double> deviation = summarize(control).deviation;
   return deviation && margin > widest_margin * std::numbers::sqrt2 * *deviation;

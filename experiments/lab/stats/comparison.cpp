@@ -350,7 +350,7 @@ std::string to_string(Difference::Doubt doubt) {
     case Difference::Doubt::resolution:
       return "below the resolution of the measure";
     case Difference::Doubt::too_wide:
-      return "the margin is too wide: the control against itself under other draws hardly ever misses it";
+      return "the margin is too wide: the control against itself under other draws is within it in nine of ten studies";
     case Difference::Doubt::none:
       break;
   }

@@ -43,7 +43,7 @@ struct Difference {
     signs,       // fewer than four series of the section trained at all seeds, and the sign test does not decide
     not_all,     // the comparison has a margin, and some trial did not train or fewer than six seeds trained
     resolution,  // the difference is below the resolution of the value
-    too_wide     // a placebo hardly ever misses the margin (claims.h)
+    too_wide     // a placebo is within the margin in nine of ten studies (claims.h)
   };
 
   Order order = Order::undecided;
