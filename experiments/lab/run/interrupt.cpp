@@ -3,8 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
-#include <semaphore>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -33,7 +34,8 @@ class InterruptHandler::Listener {
     try {
       thread_ = std::thread([this, both] {
         ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
-        end_.acquire();
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return ended_; });
       });
     } catch (const std::system_error&) {  // no thread can be started, so the calling thread receives the signals
     }
@@ -41,7 +43,11 @@ class InterruptHandler::Listener {
     if (thread_.joinable()) ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
   }
   ~Listener() {
-    end_.release();
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_one();
     if (thread_.joinable()) thread_.join();
     ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
   }
@@ -49,7 +55,11 @@ class InterruptHandler::Listener {
   Listener& operator=(const Listener&) = delete;
 
  private:
-  std::binary_semaphore end_{0};
+  // The thread sanitizer delivers signals to a thread that waits for a condition variable. It does not do so for the
+  // semaphores of the standard library.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
   sigset_t former_mask_;
   std::thread thread_;
 };
