@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -21,46 +19,39 @@ extern "C" void on_signal(int signal) {
 
 }  // namespace
 
-// A thread that receives only SIGINT and SIGTERM, and sleeps until the destructor ends it. While the thread exists, the
-// thread that created it blocks both signals.
+// A thread that waits for SIGINT and SIGTERM until the destructor ends it. While the thread exists, the thread that
+// created it blocks both signals. The wait needs no signal handler, which the thread sanitizer could delay.
 class InterruptHandler::Listener {
  public:
   Listener() {
-    sigset_t both, all;
-    ::sigemptyset(&both);
-    for (const int signal : {SIGINT, SIGTERM}) ::sigaddset(&both, signal);
+    sigset_t all;
+    ::sigemptyset(&both_);
+    for (const int signal : {SIGINT, SIGTERM}) ::sigaddset(&both_, signal);
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &former_mask_);  // the new thread inherits this mask
     try {
-      thread_ = std::thread([this, both] {
-        ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return ended_; });
+      thread_ = std::thread([this] {
+        for (int signal; ::sigwait(&both_, &signal) == 0 && !ended_;) on_signal(signal);
       });
     } catch (const std::system_error&) {  // no thread can be started, so the calling thread receives the signals
     }
     ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
-    if (thread_.joinable()) ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
+    if (thread_.joinable()) ::pthread_sigmask(SIG_BLOCK, &both_, nullptr);
   }
   ~Listener() {
-    {
-      const std::lock_guard lock(mutex_);
+    if (thread_.joinable()) {
       ended_ = true;
+      ::pthread_kill(thread_.native_handle(), SIGTERM);  // ends the wait
+      thread_.join();
     }
-    changed_.notify_one();
-    if (thread_.joinable()) thread_.join();
     ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
   }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
  private:
-  // The thread sanitizer delivers signals to a thread that waits for a condition variable. It does not do so for the
-  // semaphores of the standard library.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  sigset_t former_mask_;
+  std::atomic<bool> ended_ = false;
+  sigset_t both_, former_mask_;
   std::thread thread_;
 };
 
