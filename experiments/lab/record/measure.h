@@ -38,6 +38,8 @@ struct RateCriterion {
 
   // Whether the training loss chooses, as in most studies.
   bool is_training_loss() const { return value == RateCriterion().value; }
+  // v as a cost, of which lower is better: v or -v. Therefore cost(cost(v)) is v.
+  double cost(double v) const { return better == Better::lower ? v : -v; }
   bool operator==(const RateCriterion&) const = default;
 };
 

@@ -16,9 +16,8 @@ std::string value_text(double value) { return std::isfinite(value) ? fmt::format
 
 // Whether no finite value of a search is so much worse than the chosen one that it tells rates apart.
 bool is_flat(const RateChoice& choice, double chosen) {
-  const double sign = choice.by.better == Better::lower ? 1 : -1;
   return std::ranges::all_of(choice.tried, [&](const auto& tried) {
-    return !std::isfinite(tried.second) || sign * (tried.second - chosen) <= told * std::abs(chosen);
+    return !std::isfinite(tried.second) || choice.by.cost(tried.second - chosen) <= told * std::abs(chosen);
   });
 }
 

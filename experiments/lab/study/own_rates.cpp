@@ -45,13 +45,10 @@ double best_of(const TriedRates& tried) {
   return std::ranges::min_element(tried, {}, &TriedRates::value_type::second)->first;
 }
 
-// 1, or -1 if higher values are better.
-double sign_of(const RateCriterion& by) { return by.better == Better::lower ? 1 : -1; }
-
 // The value of a trial that a search compares; lower is better.
 double loss_of(const Record& record, const RateCriterion& by) {
   const double value = record.outcome(by.value);
-  return std::isfinite(value) ? sign_of(by) * value : infinity;
+  return std::isfinite(value) ? by.cost(value) : infinity;
 }
 
 Point cell_of(const Point& trial) { return trial.without("lr").without(search_steps).without("seed"); }
@@ -244,7 +241,7 @@ RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCr
   }
   const double rate = chosen.value_or(best);
   std::vector<std::pair<double, double>> values;
-  for (const auto& [each, loss] : tried) values.emplace_back(each, sign_of(by) * loss);
+  for (const auto& [each, loss] : tried) values.emplace_back(each, by.cost(loss));
   return {.cell = cell,
           .rate = rate,
           .by = by,
