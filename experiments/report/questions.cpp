@@ -78,12 +78,12 @@ Row answered(const std::string& ledger, const Cells& claim, const std::string& f
 
 Row row_of(const Cells& question, const std::map<std::string, std::string>& tables, const std::string& folder) {
   const std::string &ledger = question[0], &text = question[1], &flips = question[2];
-  const auto unanswered = [&](std::size_t rank, std::string_view words) {
-    return Row{rank, {fmt::format("**{}**", words), text, "", "", flips, ""}};
+  const auto unanswered = [&](std::size_t rank, std::string_view words, const std::string& page) {
+    return Row{rank, {fmt::format("**{}**", words), text, "", "", flips, page}};
   };
-  if (ledger == "–") return unanswered(verdicts.size() + 2, not_askable);
+  if (ledger == "–") return unanswered(verdicts.size() + 2, not_askable, "");
   const auto table = tables.find(ledger);
-  if (table == tables.end()) return unanswered(verdicts.size() + 1, not_run);
+  if (table == tables.end()) return unanswered(verdicts.size() + 1, not_run, ledger);
   std::istringstream lines(table->second);
   for (std::string line; std::getline(lines, line);)
     if (const Cells claim = cells_of(line); claim.size() == 5 && claim[0] == text)

@@ -58,7 +58,7 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   const auto at = [&](const std::string& words) { return answered.find(words); };
   CHECK(at("| **undecided** | " + claim + " (Vaswani et al. 2017; Liu et al. 2020, Admin) | train_loss: ") <
         answered.size());
-  CHECK(at("| luck | [a](kept/a.md) |\n| **not run under this protocol** | deeper |  |  | time |  |\n") <
+  CHECK(at("| luck | [a](kept/a.md) |\n| **not run under this protocol** | deeper |  |  | time | b |\n") <
         answered.size());
   CHECK(at("| **not run under this protocol** |") < at("| **cannot be asked at this size** | wider |"));
   const std::string page = slurp(folder / "kept/a.md");
