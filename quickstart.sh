@@ -18,11 +18,13 @@ root=$(cd "$(dirname "$0")" && pwd)
 ) >&2
 
 # The rates are those of the preset. With other methods, depths, data or training, the program chooses or has its own.
+# Some options exclude two jobs, and a file may set their number.
 rates=(--rates-from "$root/docs/results/readme.jsonl") jobs=(--jobs 2)
 for option in "$@"; do
   case "$option" in
     --jobs* | --threads* | --profile | --deterministic*) jobs=() ;;
     --seeds* | --out* | --overwrite | --no-progress | --json | --dry-run | --checkpoint-every*) ;;
+    --config*) rates=() jobs=() ;;
     -*) rates=() ;;
   esac
 done

@@ -20,7 +20,8 @@ extern "C" void on_signal(int signal) {
 }  // namespace
 
 // A thread that waits for SIGINT and SIGTERM until the destructor ends it. While the thread exists, the thread that
-// created it blocks both signals. The wait needs no signal handler, which the thread sanitizer could delay.
+// created it blocks both signals. The wait needs no signal handler, which the thread sanitizer could delay. The handler
+// is for threads that existed before, and for the case that no thread can be started.
 class InterruptHandler::Listener {
  public:
   Listener() {

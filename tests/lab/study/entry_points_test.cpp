@@ -76,7 +76,7 @@ TEST_CASE("each program is a function with --help") {
     }
 }
 
-// The thread sanitizer runs this test, too.
+// The sanitizers run this test, too. The emulated device would take minutes.
 TEST_CASE("the body of each experiment trains a small network") {
   const Words images{"--eval-images", "8"}, narrow = with(images, {"--dim", "8"}),
                                             vit = with(narrow, {"--warmup", "0"});
@@ -101,9 +101,10 @@ TEST_CASE("the body of each experiment trains a small network") {
   for (const auto& [name, program, words] : experiments) {
     INFO(name);
     const TemporaryFolder folder;
-    const Ended ended =
-        call(folder.path(), program,
-             with(words, {"--steps", "2", "--batch", "4", "--seeds", "0", "--no-progress", "--out", "a"}), name);
+    const Ended ended = call(
+        folder.path(), program,
+        with(words, {"--device", "cpu", "--steps", "2", "--batch", "4", "--seeds", "0", "--no-progress", "--out", "a"}),
+        name);
     INFO(ended.err);
     REQUIRE(ended.status == 0);
     const std::string csv = file(folder, "a/results.csv");
