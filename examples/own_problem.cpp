@@ -32,7 +32,11 @@ int main(int argc, char** argv) {
   study.claim("at depth 48, ReZero ends lower than post-norm", "this example",
               lab::lower("val_loss", {{"gate", "rezero"}}, {{"gate", "post"}}).at({{"depth", 48}}));
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::Stack model({.dim = 16, .depth = trial[depth], .gate = trial[gate], .junctions = {nn::mlp({.hidden = 64})}});
+    nn::Stack model({.dim = 16,
+                     .depth = trial[depth],
+                     .gate = trial[gate],
+                     .junctions = {nn::mlp({.hidden = 64})},
+                     .recipe = nn::Recipe{.base = nn::Base::scaled_normal}});
     nn::initialize(model, trial.seed());
     trial.train(model);
   });
