@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds depth_stability and trains six residual methods at depths 6 and 48, each at its own
-# learning rate, two at a time. The rates were chosen beforehand on seed 0 (docs/results/readme.jsonl); the script
-# trains seed 1.
+# learning rate. The rates were chosen beforehand on seed 0 (docs/results/readme.jsonl); the script trains seed 1.
 # Usage: ./quickstart.sh [OPTIONS OF depth_stability]      such as --seeds 1..6, --out DIR, --help
 set -euo pipefail
 root=$(cd "$(dirname "$0")" && pwd)
@@ -18,14 +17,11 @@ root=$(cd "$(dirname "$0")" && pwd)
 ) >&2
 
 # The rates are those of the preset. With other methods, depths, data or training, the program chooses or has its own.
-# Some options exclude two jobs, and a file may set their number.
-rates=(--rates-from "$root/docs/results/readme.jsonl") jobs=(--jobs 2)
+rates=(--rates-from "$root/docs/results/readme.jsonl")
 for option in "$@"; do
   case "$option" in
-    --jobs* | --threads* | --profile | --deterministic*) jobs=() ;;
-    --seeds* | --out* | --overwrite | --no-progress | --json | --dry-run | --checkpoint-every*) ;;
-    --config*) rates=() jobs=() ;;
+    --seeds* | --out* | --overwrite | --jobs* | --threads* | --no-progress | --json | --dry-run | --checkpoint-every*) ;;
     -*) rates=() ;;
   esac
 done
-exec "$root/build/release/bin/depth_stability" --preset quick "${rates[@]}" "${jobs[@]}" "$@"
+exec "$root/build/release/bin/depth_stability" --preset quick "${rates[@]}" "$@"
