@@ -76,7 +76,7 @@ TEST_CASE("each program is a function with --help") {
     }
 }
 
-// The sanitizers run this test, too. The emulated device would take minutes.
+// The sanitizers run this test, too, on the cpu and not on the emulated device.
 TEST_CASE("the body of each experiment trains a small network") {
   const Words images{"--eval-images", "8"}, narrow = with(images, {"--dim", "8"}),
                                             vit = with(narrow, {"--warmup", "0"});

@@ -377,21 +377,11 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
 
 TEST_CASE("weights of a model without a card are saved and both the program and the file report it") {
   const TemporaryFolder folder;
-  struct Other : nn::Layer {
-    nn::Linear linear{{.in = 3 * 32 * 32, .out = 10}};
-    Other() : Layer("Other") { child("linear", linear); }
-    Tensor forward(const Tensor& x) const override { return linear(reshape(x, {x.dim(0), 3 * 32 * 32})); }
-  };
-  bool by_hand = true, other = false;
+  bool by_hand = true;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("by_hand", "By hand.");
     study.axis<std::string>("--names", {"one"}, "Names");
     return study.run(argc, argv, [&](Trial& trial) {
-      if (other) {
-        Other model;
-        nn::initialize(model, trial.seed());
-        return trial.train(model);
-      }
       nn::Method method = nn::methods::layerscale(0.1);
       if (by_hand) method.norm = nn::Norm::post;
       nn::ViT model(trial.vit({.depth = 2, .gate = method}));
@@ -415,13 +405,33 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
   CHECK_THAT(good.err, !contains("model card"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() ==
         "layerscale:init=0.1");
+}
 
-  other = true;
-  const Ended neither = call(folder.path(), main, with(tiny, {"--save-weights", "--overwrite"}));
-  REQUIRE(neither.status == 0);
-  CHECK_THAT(neither.err, contains("no model card") && contains("a card can describe a ViT or a CaiT, and this model"));
-  Other read;
-  nn::load_weights(read, folder / weights);
+TEST_CASE("weights of a custom model are saved and both the program and the file say that they have no card") {
+  const TemporaryFolder folder;
+  struct Custom : nn::Layer {
+    nn::Linear linear{{.in = 3 * 32 * 32, .out = 10}};
+    Custom() : Layer("Custom") { child("linear", linear); }
+    Tensor forward(const Tensor& x) const override { return linear(reshape(x, {x.dim(0), 3 * 32 * 32})); }
+  };
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("custom", "Custom.");
+    study.axis<std::string>("--names", {"one"}, "Names");
+    return study.run(argc, argv, [&](Trial& trial) {
+      Custom model;
+      nn::initialize(model, trial.seed());
+      trial.train(model);
+    });
+  };
+  const Ended ended = call(folder.path(), main, with(tiny, {"--save-weights"}));
+  INFO(ended.err);
+  REQUIRE(ended.status == 0);
+  const std::string reason = "a card can describe a ViT or a CaiT, and this model is neither";
+  CHECK_THAT(ended.err, contains("no model card") && contains(reason));
+  const auto weights = folder / "a/weights/one-seed-0.safetensors";
+  CHECK_THAT(error_of([&] { nn::card_of(nn::read_safetensors(weights), "w"); }), contains(reason));
+  Custom read;
+  nn::load_weights(read, weights);
 }
 
 namespace {
