@@ -45,7 +45,7 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     for (const auto& [axis, value] : curve.where.entries()) rest = rest.without(axis);
     const std::string name = rest.entries().empty() ? curve.value : rest.label();
     const double x = *number_at(group.point, curve.axis);
-    const Summary s = group.over_ok(curve.value);
+    const Summary s = group.summary(curve.value);
     if (s.n == 0) continue;
     const auto [line, is_new] = lines.try_emplace(name, plot.series.size());
     if (is_new) plot.series.push_back({.name = name, .style = static_cast<int>(line->second)});
@@ -73,7 +73,7 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
                 const std::function<std::string(const Point&)>& name) {
   DotPlot plot{.id = slug(value + "-dots"), .title = title, .x = {.title = value}};
   for (const TrialGroup& group : results.groups()) {
-    const Summary s = group.over_ok(value);
+    const Summary s = group.summary(value);
     DotRow row{.name = name ? name(group.point) : group.point.label()};
     if (s.n > 0) row.dot.x = s.mean;
     if (s.half_width) row.dot.low = s.low(), row.dot.high = s.high();

@@ -70,12 +70,10 @@ PlotPoint with_interval(double x, const Summary& s) {
   return p;
 }
 
-// The trials over which a mean is taken: the trials that ended ok, or all trials if none ended ok.
+// The trials over which a mean is taken: those of tables, or all trials if none ended ok.
 std::vector<const TrialResult*> averaged(const TrialGroup& group) {
-  std::vector<const TrialResult*> ok;
-  for (const TrialResult* a : group.trials)
-    if (a->status == Status::ok) ok.push_back(a);
-  return ok.empty() ? group.trials : ok;
+  const std::vector<const TrialResult*> trials = group.averaged();
+  return trials.empty() ? group.trials : trials;
 }
 
 std::string death(const TrialResult& a) {
@@ -110,10 +108,11 @@ Curve mean_over_seeds(const std::vector<Curve>& curves) {
 
 using LossLog = std::map<TrialId, std::vector<const LossPoint*>>;
 
-// Adds a curve of the mean over the trials that ended ok, and a thin curve for each other trial. A cross marks where a
-// trial diverged.
+// Adds a curve of the mean over the trials of which tables show the mean, and a thin curve for each other trial. A
+// cross marks where a trial diverged.
 void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, std::size_t every) {
-  std::vector<Curve> ok;
+  const std::vector<const TrialResult*> of_mean = group.averaged();
+  std::vector<Curve> together;
   std::vector<PlotSeries> others;
   for (const TrialResult* a : group.trials) {
     const auto points = log.find(id_of(*a));
@@ -127,12 +126,13 @@ void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, s
         if (std::isfinite(p.y)) mark.y = p.y;
       plot.marks.push_back(std::move(mark));
     }
-    if (a->status == Status::ok)
-      ok.push_back(std::move(curve));
+    if (std::ranges::find(of_mean, a) != of_mean.end())
+      together.push_back(std::move(curve));
     else
       others.push_back({.name = group.method, .style = group.style, .points = std::move(curve), .thin = true});
   }
-  if (!ok.empty()) plot.series.push_back({.name = group.method, .style = group.style, .points = mean_over_seeds(ok)});
+  if (!together.empty())
+    plot.series.push_back({.name = group.method, .style = group.style, .points = mean_over_seeds(together)});
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
@@ -275,7 +275,7 @@ std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
       if (study.rate_of(g) != lr) continue;
       const int style = study.style(g.method);
       PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.method, .style = style}).first->second;
-      PlotPoint p = with_interval(static_cast<double>(g.depth()), g.over_ok(score.name));
+      PlotPoint p = with_interval(static_cast<double>(g.depth()), g.summary(score.name));
       p.y *= factor, p.low *= factor, p.high *= factor;
       s.points.push_back(p);
       if (g.count(Status::ok) == 0)
@@ -285,7 +285,7 @@ std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
                               .of = g.method});
     }
     if (std::none_of(groups.begin(), groups.end(),
-                     [&](const TrialGroup& g) { return study.rate_of(g) == lr && g.over_ok(score.name).n > 0; }))
+                     [&](const TrialGroup& g) { return study.rate_of(g) == lr && g.summary(score.name).n > 0; }))
       plot.y.low = 0, plot.y.high = factor;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });

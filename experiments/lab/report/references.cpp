@@ -20,7 +20,7 @@ std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::st
 
 Section references_section(const StudyResults& results) {
   using enum TextTable::Align;
-  Section section{.title = "Known levels", .caption = "Lowest and highest mean over the seeds that ended ok."};
+  Section section{.title = "Known levels", .caption = "Lowest and highest mean in the table of results."};
   section.table.column("value", left);
   section.table.column("reference", left);
   section.table.column("level", right);
@@ -32,7 +32,7 @@ Section references_section(const StudyResults& results) {
   for (const Reference& r : results.judging.references) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const TrialGroup& group : groups)
-      if (const Summary s = group.over_ok(r.value); s.n > 0) low = std::min(low, s.mean), high = std::max(high, s.mean);
+      if (const Summary s = group.summary(r.value); s.n > 0) low = std::min(low, s.mean), high = std::max(high, s.mean);
     if (low > high) continue;
     const Unit unit = unit_of(results.judging.measures, r.value);
     section.table.row(

@@ -15,9 +15,9 @@ namespace plumb::lab {
 std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low,
                                double high);
 
-// A table with each reference level and the lowest and highest mean of the trials that ended ok. If no trial is better
-// than the linear model in any measured value except train_loss, the title says that no trial is better. The table is
-// empty if no trial has measured any of the values.
+// A table with each reference level and the lowest and highest mean of a group of trials. If no trial is better than
+// the linear model in any measured value except train_loss, the title says that no trial is better. The table is empty
+// if no trial has measured any of the values.
 Section references_section(const StudyResults& results);
 
 }  // namespace plumb::lab

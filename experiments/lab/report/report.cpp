@@ -39,13 +39,13 @@ std::string claims_html(const std::vector<JudgedClaim>& claims, const Judging& h
 }
 
 std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
-  std::string text = "Mean over the n seeds that ended ok";
+  std::string text = "Mean over the n seeds that trained (if none trained: that ended)";
   const bool intervals =
-      std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.count(Status::ok) > 1; });
+      std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.averaged().size() > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval."
                     : "; with n = 1 there is no interval.";
   if (how.chance.known() &&
-      std::ranges::any_of(groups, [](const TrialGroup& g) { return g.over_ok("train_loss").n > 0; }))
+      std::ranges::any_of(groups, [](const TrialGroup& g) { return g.summary("train_loss").n > 0; }))
     text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of {}.", 100 * near_chance_share,
                         how.chance.text);
   return text;
@@ -140,8 +140,8 @@ Report render_report(const ReportInput& input) {
   std::string score_caption;
   if (repeated) {
     loss_caption =
-        "Means over the seeds that ended ok, with bands for their 95 % intervals; seeds that diverged are thin lines "
-        "that end in a cross.";
+        "Means over the seeds that trained, with bands for their 95 % intervals; seeds that did not train are thin "
+        "lines, which end in a cross if the training diverged.";
     score_caption = "Bars are 95 % intervals over seeds. ";
   }
   if (!how.off && !input.losses.empty())
@@ -152,7 +152,7 @@ Report render_report(const ReportInput& input) {
                     gallery.show(losses));
   const Measure* score = how.off ? nullptr : score_of(how.measures);
   if (score && (std::ranges::any_of(
-                    groups, [&](const TrialGroup& g) { return g.depth() > 0 && g.over_ok(score->name).n > 0; }) ||
+                    groups, [&](const TrialGroup& g) { return g.depth() > 0 && g.summary(score->name).n > 0; }) ||
                 input.losses.empty()))
     html += section(escape_markup("Against depth: " + score->title),
                     score_caption + (crowded ? "" : "Methods at one depth are drawn side by side."),

@@ -110,6 +110,10 @@ std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& differ
 
 void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named) {
   r.trials = trial_results(r);
+  if (!r.judging.off) {
+    const std::vector<bool> trained = which_trained(r.trials, r.judging);
+    for (std::size_t i = 0; i < r.trials.size(); ++i) r.trials[i].trained = trained[i];
+  }
   std::vector<Claim> about_named;  // claims about trials of this call
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;

@@ -15,7 +15,7 @@ std::string saturation(const std::vector<TrialResult>& trials, const std::vector
   if (!score || score->unit != Unit::fraction) return "";
   std::map<std::int64_t, double> best;  // by depth
   for (const TrialGroup& group : group_trials(trials))
-    if (const Summary s = group.over_ok(score->name); s.n > 0) {
+    if (const Summary s = group.summary(score->name); s.n > 0) {
       double& at_depth = best.try_emplace(group.depth(), 0).first->second;
       at_depth = std::max(at_depth, s.mean);
     }

@@ -20,14 +20,14 @@ int plain_decimals(const std::vector<TrialGroup>& groups, const std::vector<Meas
   int decimals = 3;
   for (const TrialGroup& g : groups)
     for (const Measure& m : measures)
-      if (const Summary s = g.over_ok(m.name); m.unit == Unit::plain && s.n > 0 && s.mean != 0)
+      if (const Summary s = g.summary(m.name); m.unit == Unit::plain && s.n > 0 && s.mean != 0)
         while (decimals < 6 && std::abs(s.mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
   return decimals;
 }
 
 bool any_interval(const std::vector<TrialGroup>& groups, const std::vector<Measure>& measures) {
   return std::ranges::any_of(groups, [&](const TrialGroup& g) {
-    return std::ranges::any_of(measures, [&](const Measure& m) { return g.over_ok(m.name).half_width.has_value(); });
+    return std::ranges::any_of(measures, [&](const Measure& m) { return g.summary(m.name).half_width.has_value(); });
   });
 }
 
@@ -42,8 +42,11 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
 
 // The outcome of a group in words. The words also tell whether the loss of the group is near chance.
 std::string verdict_words(const TrialGroup& g, const Chance& chance) {
-  const std::string words = outcome(g);
-  if (!near_chance(g.over_ok("train_loss"), chance)) return words;
+  std::string words = outcome(g);
+  if (!near_chance(g.summary("train_loss"), chance)) return words;
+  constexpr std::string_view not_trained = "did not train";  // "6 of 6 did not train" becomes "6 of 6 near chance"
+  if (const auto at = words.find(not_trained); at != std::string::npos)
+    return words.replace(at, not_trained.size(), "near chance");
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
@@ -85,7 +88,7 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   };
   std::vector<Column> columns;
   for (const Measure& m : input.judging.measures)
-    if (groups.empty() || any([&](const TrialGroup& g) { return g.over_ok(m.name).n > 0; }) || input.columns.empty())
+    if (groups.empty() || any([&](const TrialGroup& g) { return g.summary(m.name).n > 0; }) || input.columns.empty())
       columns.push_back(m.unit == Unit::fraction ? Column{m.title + ", %", m.name, 1, 100}
                                                  : Column{m.title, m.name, decimals, 1});
   const char* span = intervals ? R"( colspan="2")" : "";
@@ -115,12 +118,12 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
                         escape_markup(g.method));
     if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth());
     if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr());
-    html += fmt::format(R"(<td class="num">{}</td>)", g.count(Status::ok));
-    for (const Column& c : columns) html += html_pair(g.over_ok(c.value), c.decimals, c.factor, intervals);
+    html += fmt::format(R"(<td class="num">{}</td>)", g.averaged().size());
+    for (const Column& c : columns) html += html_pair(g.summary(c.value), c.decimals, c.factor, intervals);
     for (const std::string& name : input.columns)
-      html += fmt::format(R"(<td class="num">{}</td>)", to_string(g.over_ok(name)));
+      html += fmt::format(R"(<td class="num">{}</td>)", to_string(g.summary(name)));
     const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
-                       : near_chance(g.over_ok("train_loss"), chance)               ? "warn"
+                       : near_chance(g.summary("train_loss"), chance)               ? "warn"
                                                                                     : "";
     html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind,
                         escape_markup(verdict_words(g, chance) + survival_words(g)));
@@ -182,12 +185,12 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
   if (score) table.column(shortened(score->title, 12), right);
   table.column("status", left);
   for (const TrialGroup& g : groups) {
-    const Summary loss = g.over_ok("train_loss");
+    const Summary loss = g.summary("train_loss");
     std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth()), fmt::format("{}", g.lr()),
                                     mean_text(loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(loss, decimals, 1));
     if (score) {
-      const Summary s = g.over_ok(score->name);
+      const Summary s = g.summary(score->name);
       const bool percent = score->unit == Unit::fraction;
       row.push_back(s.n == 0 ? "–" : percent ? fmt::format("{:.1f} %", 100 * s.mean) : mean_text(s, decimals, 1));
     }
@@ -196,7 +199,7 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
   }
   std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.over_ok("train_loss"), chance); }))
+  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.summary("train_loss"), chance); }))
     text += fmt::format("near chance: mean training loss at or above {:.0f} % of {}.\n", 100 * near_chance_share,
                         chance.text);
   return text;

@@ -12,7 +12,7 @@ namespace plumb::lab {
 namespace {
 
 std::string cell_of(const TrialGroup& group, const std::string& name, Unit unit) {
-  Summary s = group.over_ok(name);
+  Summary s = group.summary(name);
   if (unit == Unit::plain || s.n == 0) return to_string(s);
   return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
 }
@@ -29,7 +29,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
     std::vector<std::string> row;
     for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
     for (const std::string& name : names) row.push_back(cell_of(group, name, unit_of(r.judging.measures, name)));
-    row.push_back(std::to_string(group.count(Status::ok)));
+    row.push_back(std::to_string(group.averaged().size()));
     row.push_back(outcome(group));
     table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
   }
@@ -45,7 +45,7 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
       return s->status == Status::ok &&
              std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
     });
-    const Summary s = group.over_ok(name);
+    const Summary s = group.summary(name);
     const auto number = [](double v, int digits) {
       return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite";
     };
@@ -78,7 +78,9 @@ std::string results_text(const StudyResults& r, bool colour) {
     text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s",
                         (r.folder / "results.csv").string());
   if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const TrialGroup& g) { return g.trials.size() > 1; }))
-    text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
+    text +=
+        "Means over the n seeds that trained (if none trained: that ended), ± half the width of the 95 % Student-t "
+        "interval.\n";
   return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
 }
 

@@ -53,7 +53,7 @@ std::string_view to_string(Verdict verdict) {
 
 namespace {
 
-constexpr double widest_margin = 2.5;  // standard deviations of the difference between two trials of the control
+constexpr double widest_margin = 2.5;  // in standard deviations of the placebo
 
 // The trials of a study by series: the trials that differ only in their seeds.
 class Trials {
@@ -127,10 +127,10 @@ class Trials {
   std::vector<Series> series_;
 };
 
-// A margin within which a placebo is in nine of ten studies: see judge_claims().
-bool is_too_wide(double margin, const Outcomes& control) {
+// The standard deviation of the difference between two trials of the control: ClaimResult::placebo.
+std::optional<double> placebo_of(const Outcomes& control) {
   const std::optional<double> deviation = summarize(control).deviation;
-  return deviation && margin > widest_margin * std::numbers::sqrt2 * *deviation;
+  return deviation ? std::optional(std::numbers::sqrt2 * *deviation) : std::nullopt;
 }
 
 // Whether the claim is about how well a network trains: a trial that did not train then speaks against its side.
@@ -193,7 +193,8 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       const std::size_t at = claim.post_hoc ? next_later++ : next_planned++;
       result.judged = (claim.post_hoc ? of_later : of_planned)[at];
       const double margin = result.margin.value_or(0);
-      if (margin > 0 && is_too_wide(margin, (claim.post_hoc ? later : planned)[at].second)) {
+      if (margin > 0) result.placebo = placebo_of((claim.post_hoc ? later : planned)[at].second);
+      if (result.placebo && margin > widest_margin * *result.placebo) {
         result.judged.order = Difference::Order::undecided;
         result.judged.doubt = Difference::Doubt::too_wide;
       }
@@ -214,11 +215,13 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
 std::string ClaimResult::why() const {
   Difference d = difference;
   if (higher) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
+  const std::string placebo_words =
+      placebo ? fmt::format(" (placebo: two draws of the control differ by about {:.2g})", *placebo) : "";
   const std::int64_t needed =
       verdict == Verdict::undecided && judged.doubt == Difference::Doubt::none ? pairs_needed(judged) : 0;
   return describe(d) + (constant ? fmt::format("; compared with {:.3g}", *constant) : "") +
          (!margin       ? ""
-          : *margin > 0 ? fmt::format("; margin {:.3g} {}", *margin, higher ? "lower" : "higher")
+          : *margin > 0 ? fmt::format("; margin {:.3g} {}{}", *margin, higher ? "lower" : "higher", placebo_words)
                         : fmt::format("; claimed at least {:.3g} {}", -*margin, higher ? "higher" : "lower")) +
          (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
 }

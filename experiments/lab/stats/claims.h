@@ -73,6 +73,9 @@ struct ClaimResult {
   Difference judged = {};      // the difference after the margin was added; decides the verdict
   bool higher = false;
   std::optional<double> margin = {}, constant = {};
+  // With a margin above 0: the standard deviation of the difference between two trials at `b` with different seeds, a
+  // placebo. Empty if fewer than two trials at `b` trained.
+  std::optional<double> placebo = {};
   std::string why() const;  // the reason in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 6 pairs; ..."
 };
 
@@ -86,15 +89,14 @@ struct JudgedClaim {
   std::string why() const;                // the reason in words, for each place
 };
 // Judges the claims of a study as one family, and those that were added later as another (judge_family() in
-// comparison.h). The section of a pair has all series at
-// the same depth and learning rate. The losses of trials that did not train (which_trained) are left out, whatever
-// value the claim is about. The verdict is "agree" or "disagree" if the order of the two sides is decided, or, for a
-// claim about losses, accuracies or steps, if the order is undecided and one side trains less often.
+// comparison.h). The section of a pair has all series at the same depth and learning rate. The losses of trials that
+// did not train (which_trained) are left out, whatever value the claim is about. The verdict is "agree" or "disagree"
+// if the order of the two sides is decided, or, for a claim about losses, accuracies or steps, if the order is
+// undecided and one side trains less often.
 //
-// A margin above 0 is too wide if it is more than 2.5 times the standard deviation of the difference between two trials
-// at `b` with different seeds. In nine of ten studies of six seeds, a placebo (the control, compared with itself under
-// other draws) is as good within such a margin. The claim is then undecided. A difference below the resolution of its
-// measure (Measure::resolution) decides nothing.
+// A margin above 0 is too wide if it is more than 2.5 times the placebo (ClaimResult::placebo). In nine of ten studies
+// of six seeds, a placebo (the control, compared with itself under other draws) is as good within such a margin. The
+// claim is then undecided. A difference below the resolution of its measure (Measure::resolution) decides nothing.
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialResult>& trials,
                                       const Judging& how);
 

@@ -11,10 +11,19 @@ namespace plumb::lab {
 
 std::int64_t TrialGroup::count(Status status) const { return std::ranges::count(trials, status, &TrialResult::status); }
 
-Summary TrialGroup::over_ok(std::string_view value) const {
+std::vector<const TrialResult*> TrialGroup::averaged() const {
+  std::vector<const TrialResult*> ok, trained;
+  for (const TrialResult* a : trials) {
+    if (a->status != Status::ok) continue;
+    ok.push_back(a);
+    if (a->trained) trained.push_back(a);
+  }
+  return trained.empty() ? ok : trained;
+}
+
+Summary TrialGroup::summary(std::string_view value) const {
   std::vector<double> values;
-  for (const TrialResult* a : trials)
-    if (a->status == Status::ok) values.push_back(a->value(value).value_or(unknown));
+  for (const TrialResult* a : averaged()) values.push_back(a->value(value).value_or(unknown));
   return summarize(values);
 }
 
@@ -31,14 +40,18 @@ std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std
 
 std::string outcome(const TrialGroup& g) {
   std::string text;
+  const auto add = [&](std::int64_t n, const char* words) {
+    if (n == 0) return false;
+    if (!text.empty()) text += "; ";
+    text += g.trials.size() == 1 ? words : fmt::format("{} of {} {}", n, g.trials.size(), words);
+    return true;
+  };
+  add(std::ranges::count_if(g.trials, [](const TrialResult* a) { return a->status == Status::ok && !a->trained; }),
+      "did not train");
   for (const auto& [status, words] : {std::pair(Status::diverged, "diverged"),
                                       {Status::hopeless, "stopped as hopeless"},
                                       {Status::failed, "failed"}}) {
-    const std::int64_t n = g.count(status);
-    if (n == 0) continue;
-    if (!text.empty()) text += "; ";
-    text += g.trials.size() == 1 ? words : fmt::format("{} of {} {}", n, g.trials.size(), words);
-    if (status != Status::diverged) continue;
+    if (!add(g.count(status), words) || status != Status::diverged) continue;
     std::vector<std::int64_t> steps;
     for (const TrialResult* a : g.trials)
       if (a->status == Status::diverged && a->diverged_at()) steps.push_back(*a->diverged_at());

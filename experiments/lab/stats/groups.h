@@ -22,15 +22,18 @@ struct TrialGroup {
   std::int64_t depth() const { return depth_of(point); }  // 0 if the trials have no common depth
   double lr() const { return lr_of(point); }              // 0 if the trials have no common learning rate
   std::int64_t count(Status status) const;                // the number of trials with this status
-  // Summarizes a measured value, "steps" or "seconds". Only trials that ended ok count.
-  Summary over_ok(std::string_view value) const;
+  // The trials of which means are taken: those that ended ok and trained, or, if none trained, all that ended ok.
+  std::vector<const TrialResult*> averaged() const;
+  // Summarizes a measured value, "steps" or "seconds", over averaged().
+  Summary summary(std::string_view value) const;
 };
 
 // Groups trials that differ only in their seeds. If `across` is given, trials of a group may also differ on this axis.
 // Groups are in the order of their first trials. `trials` must outlive the groups.
 std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std::string_view across = {});
 
-// The outcome of a group in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41; 1 of 3 failed".
+// The outcome of a group in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41; 1 of 3 failed",
+// "1 of 3 did not train".
 std::string outcome(const TrialGroup& group);
 
 // The median number of steps that the trials of a group survive. A trial survives until it diverges or is stopped as

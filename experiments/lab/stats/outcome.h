@@ -19,6 +19,8 @@ struct TrialResult {
   std::int64_t steps = 0;  // number of optimizer steps taken
   double seconds = 0;      // time of these steps
   Values values = {};      // losses in nats per sample, accuracies as fractions in [0, 1]
+  // Whether the trial trained: which_trained() (verdict.h), which judge_all() calls. Means leave out other trials.
+  bool trained = true;
 
   std::int64_t depth() const;  // 0 if the study has no axis "depth" of integers
   double lr() const;           // 0 if the study has no axis "lr"

@@ -229,6 +229,9 @@ TEST_CASE("a margin within which a placebo is in nine of ten studies is too wide
     return judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, margin), trials);
   };
   CHECK(within(0.025).verdict == Verdict::agree);
+  // The deviation of 0, 0.004, .. 0.02 is 0.00748; a difference of two draws has 1.41 times as much.
+  CHECK_THAT(within(0.025).why(), contains("; margin 0.025 higher (placebo: two draws of the control differ by about "
+                                           "0.011)"));
   CHECK(within(0.03).verdict == Verdict::undecided);
   CHECK_THAT(within(0.03).why(), contains("the margin is too wide: the control against itself under other draws"));
 }

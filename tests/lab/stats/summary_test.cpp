@@ -57,11 +57,11 @@ TEST_CASE("trials that differ in their seeds form groups in the order of their f
   CHECK(groups[0].count(Status::ok) == 2);
   CHECK(groups[0].count(Status::diverged) == 1);
   CHECK(groups[0].trials.size() == 3);
-  CHECK(groups[0].over_ok("train_loss").mean == 1.5);
-  CHECK(groups[0].over_ok("steps").mean == 4);
-  CHECK(groups[0].over_ok("val_loss").n == 0);
+  CHECK(groups[0].summary("train_loss").mean == 1.5);
+  CHECK(groups[0].summary("steps").mean == 4);
+  CHECK(groups[0].summary("val_loss").n == 0);
   CHECK(groups[1].method == "post");
-  CHECK(groups[1].over_ok("train_loss").n == 0);
+  CHECK(groups[1].summary("train_loss").n == 0);
   CHECK(groups[2].depth() == 6);
   CHECK(groups[2].count(Status::failed) == 1);
 
@@ -70,6 +70,23 @@ TEST_CASE("trials that differ in their seeds form groups in the order of their f
   CHECK(across[0].point == Point{{"gate", "rezero"}, {"lr", 1e-3}});
   CHECK(across[0].trials.size() == 4);
   CHECK(across[0].depth() == 0);
+}
+
+TEST_CASE("means leave out seeds that did not train, unless none trained") {
+  std::vector<TrialResult> trials{trial("post", 48, 0, Status::ok, 0.5), trial("post", 48, 1, Status::ok, 0.7),
+                                  trial("post", 48, 2, Status::ok, 3.3), trial("post", 48, 3, Status::diverged, {})};
+  trials[2].trained = trials[3].trained = false;
+  const TrialGroup some = group_trials(trials).front();
+  CHECK(some.averaged().size() == 2);
+  CHECK(some.summary("train_loss").mean == Approx(0.6));
+  CHECK(outcome(some) == "1 of 4 did not train; 1 of 4 diverged");
+  trials[0].trained = trials[1].trained = false;
+  const TrialGroup none = group_trials(trials).front();
+  CHECK(none.averaged().size() == 3);
+  CHECK(none.summary("train_loss").mean == Approx(1.5));
+  CHECK(outcome(none) == "3 of 4 did not train; 1 of 4 diverged");
+  trials.resize(1);
+  CHECK(outcome(group_trials(trials).front()) == "did not train");
 }
 
 TEST_CASE("trials with different learning rates are different groups") {
