@@ -1,5 +1,5 @@
-// The tasks of the quick presets can rank methods: the kept ledgers of docs/results/presets are above chance and not
-// saturated.
+// The tasks of the presets can rank methods: the kept ledgers of docs/results and docs/results/presets are above chance
+// and not saturated.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -20,8 +20,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A point of the control of each preset.
-const std::map<std::string, Point> controls{{"cait_table1-quick", {{"gate", "pre"}}},
+// A point of the control of each ledger.
+const std::map<std::string, Point> controls{{"cait_table1", {{"gate", "pre"}}},
+                                            {"cait_table1-quick", {{"gate", "pre"}}},
+                                            {"fixup_scalars", {{"piece", "whole"}}},
+                                            {"layerscale_init", {{"gate", "layerscale"}, {"epsilon", 1e-5}}},
+                                            {"stochastic_depth", {{"drop_path", 0.0}}},
                                             {"class_attention-quick", {{"design", "token"}}},
                                             {"drop_key-quick", {{"rate", 0.0}}},
                                             {"fixup_scalars-quick", {{"piece", "whole"}}},
@@ -29,17 +33,29 @@ const std::map<std::string, Point> controls{{"cait_table1-quick", {{"gate", "pre
                                             {"norm_placement-quick", {{"gate", "pre"}}},
                                             {"residual_ratio-quick", {{"gate", "pre"}}},
                                             {"stochastic_depth-quick", {{"drop_path", 0.0}}},
+                                            {"residual_ratio", {{"gate", "pre"}}},
                                             {"readme", {{"gate", "pre"}}}};
+
+// Kept ledgers that need not tell methods apart, with the reason.
+const std::map<std::string, std::string> other_ledgers{
+    {"cait_table1_next_rate", "a check of cait_table1"},
+    {"cait_table1_two_rates", "a check of cait_table1: pre-norm must fail at the higher rate"},
+    {"fixup_scalars_half_rate", "a check of fixup_scalars"},
+    {"layerscale_init_next_rate", "a check of layerscale_init"},
+    {"readme_warmup", "a check of readme"},
+    {"stability_map", "a search: most of its trials must fail"},
+};
 
 }  // namespace
 
-TEST_CASE("the tasks of the quick presets are above chance and not solved") {
+TEST_CASE("the tasks of the presets are above chance and not solved") {
   int presets = 0;
   const fs::path results = fs::path(PLUMB_SOURCE_DIR) / "docs/results";
-  std::vector<fs::path> ledgers{results / "readme.jsonl"};
-  for (const auto& entry : fs::directory_iterator(results / "presets")) ledgers.push_back(entry.path());
+  std::vector<fs::path> ledgers;
+  for (const fs::path& folder : {results, results / "presets"})
+    for (const auto& entry : fs::directory_iterator(folder)) ledgers.push_back(entry.path());
   for (const fs::path& path : ledgers)
-    if (path.extension() == ".jsonl") {
+    if (path.extension() == ".jsonl" && !other_ledgers.contains(path.stem().string())) {
       INFO(path);
       ++presets;
       const Ledger ledger(path);
@@ -54,21 +70,20 @@ TEST_CASE("the tasks of the quick presets are above chance and not solved") {
           trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
       REQUIRE(trials.size() >= 2);
       CHECK(saturation(trials, measures) == "");
-      // Some arms fail at chance: such a task can tell as well. The control and most arms are well above chance.
+      // Some arms and some seeds fail at chance: such a task can tell as well. Most are well above chance, and most
+      // trials of the control are.
       const auto above = [&](const TrialResult& t) {
         return t.value(score->name).value_or(0) > 2 * score->chance.value();
       };
-      const Point& control = controls.at(path.stem().string());
-      int controls_seen = 0;  // at each depth and with each seed
+      const auto control = controls.find(path.stem().string());
+      REQUIRE(control != controls.end());  // add the ledger to one of the two lists
+      int of_control = 0, above_of_control = 0;
       for (const TrialResult& t : trials)
-        if (t.point.contains(control)) {
-          ++controls_seen;
-          CHECK(above(t));
-        }
-      CHECK(controls_seen > 0);
+        if (t.point.contains(control->second)) ++of_control, above_of_control += above(t);
+      CHECK(2 * above_of_control > of_control);
       CHECK(2 * std::ranges::count_if(trials, above) > std::ssize(trials));
     }
-  CHECK(presets >= 9);
+  CHECK(presets >= 13);
 }
 
 TEST_CASE("the ledgers of the quick presets have the settings that the presets have now") {
