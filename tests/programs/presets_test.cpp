@@ -38,6 +38,7 @@ const std::map<std::string, Point> controls{{"cait_table1", {{"gate", "pre"}}},
 
 // Kept ledgers that need not tell methods apart, with the reason.
 const std::map<std::string, std::string> other_ledgers{
+    {"cait_table1_lower_rate", "a check of cait_table1"},
     {"cait_table1_next_rate", "a check of cait_table1"},
     {"cait_table1_two_rates", "a check of cait_table1: pre-norm must fail at the higher rate"},
     {"fixup_scalars_half_rate", "a check of fixup_scalars"},
