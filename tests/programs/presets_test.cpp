@@ -42,6 +42,7 @@ const std::map<std::string, std::string> other_ledgers{
     {"cait_table1_next_rate", "a check of cait_table1"},
     {"cait_table1_two_rates", "a check of cait_table1: pre-norm must fail at the higher rate"},
     {"fixup_scalars_half_rate", "a check of fixup_scalars"},
+    {"fixup_scalars_new_seeds", "a check of fixup_scalars"},
     {"layerscale_init_next_rate", "a check of layerscale_init"},
     {"readme_warmup", "a check of readme"},
     {"stability_map", "a search: most of its trials must fail"},
