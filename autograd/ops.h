@@ -152,6 +152,9 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 // Attention on a packed projection qkv [B, T, 3 D] (q, k, v side by side, each with `heads` heads side by side) ->
 // [B, T, D]. No head is copied. qkv may be bf16; the result is then bf16, and scores, softmax and sums are f32.
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
+// Attention of queries q [B, N, D] to a packed projection kv [B, M, 2 D] (k, v side by side), with the rules of
+// attention_qkv() -> [B, N, D].
+Tensor attention_q_kv(const Tensor& q, const Tensor& kv, std::int64_t heads, const AttentionOptions& options = {});
 
 // Mixes heads, as in talking heads (Shazeer et al. 2020): x [B, H, N, M], weight [H, H], bias [H] ->
 // y_i = sum_j weight_ij x_j + bias_i over the head axis.

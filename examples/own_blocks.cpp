@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   const auto gradients = [&](std::int64_t first) {  // of four samples, half of the batch
     const auto part = [&](const Tensor& t) { return slice(t, 0, first, first + 4); };
     const nn::Memory memory{.x = part(encoded), .position = positions, .keep = keep};
-    return backward(mse_loss(decoder.close(decoder.run(part(queries), &memory)), part(target))) / 2;
+    return backward(mse_loss(decoder.close(decoder.run(part(queries), {.memory = memory})), part(target))) / 2;
   };
   nn::AdamW optimizer(decoder.parameters(), {.lr = 1e-2});
   for (int step = 0; step < 100; ++step) {

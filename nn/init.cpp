@@ -63,6 +63,14 @@ Init Init::xavier_normal(double gain, int parts) {
   return i;
 }
 
+Init Init::normal(double std) {
+  check(std > 0 && std::isfinite(std), "[init] expected a finite standard deviation above 0, got {}", std);
+  Init i;
+  i.kind_ = Kind::normal;
+  i.parameter_ = std;
+  return i;
+}
+
 Init Init::uniform(double bound) {
   check(bound > 0 && std::isfinite(bound), "[init] expected a finite bound above 0, got {}", bound);
   Init i;
@@ -115,6 +123,8 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
         return [this](std::uint64_t) { return parameter_; };
       case Kind::truncated_normal:
         return [this, key](std::uint64_t i) { return truncated(key, i, parameter_); };
+      case Kind::normal:
+        return [this, key](std::uint64_t i) { return parameter_ * normal_draw(key, i); };
       case Kind::uniform:
         return [this, key](std::uint64_t i) { return parameter_ * (2 * uniform_draw(key, i) - 1); };
       case Kind::xavier_uniform:
@@ -185,6 +195,7 @@ std::string Init::description() const {
       : kind_ == Kind::fan_in_uniform   ? "fan_in_uniform"
       : kind_ == Kind::xavier_normal
           ? (parameter_ == 1 ? "xavier_normal" : fmt::format("xavier_normal({:g} parts)", parameter_))
+      : kind_ == Kind::normal    ? fmt::format("normal({:g})", parameter_)
       : kind_ == Kind::uniform   ? fmt::format("uniform({:g})", parameter_)
       : kind_ == Kind::he_normal ? "he_normal"
       : kind_ == Kind::xavier_uniform

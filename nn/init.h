@@ -30,6 +30,8 @@ class Init {
   // The normal distribution with mean 0 and variance 2 / fan_out (He et al. 2015; PyTorch's kaiming_normal_ with mode
   // fan_out). With this distribution, gradients keep their size through convolutions and ReLUs.
   static Init he_normal();
+  // The normal distribution N(0, std). std must be finite and above 0.
+  static Init normal(double std);
   // U(-bound, bound). bound must be finite and above 0.
   static Init uniform(double bound);
   // The values are given, in row-major order.
@@ -60,6 +62,7 @@ class Init {
     xavier_uniform,
     xavier_normal,
     fan_in_uniform,
+    normal,
     uniform,
     he_normal,
     values

@@ -1,7 +1,7 @@
-// Saves and loads models for tools/check_timm.sh.
-//   weights_tool save MODEL FILE                writes a model with random weights under timm's names
+// Saves and loads models for tools/check_timm.sh and tools/check_detr.sh.
+//   weights_tool save MODEL FILE                writes a model with random weights under the names of the other library
 //   weights_tool logits MODEL FILE IMAGES OUT   loads FILE, and writes to OUT the "logits" of the "images" in the file
-//                                               IMAGES
+//                                               IMAGES; of a DETR, also the "boxes", and IMAGES may have a mask "keep"
 // If MODEL is "any" in "logits", the model is made from the description in FILE.
 #include <cstdio>
 #include <exception>
@@ -21,7 +21,20 @@ struct Model {
   nn::KeyMap map;
 };
 
-// One entry per model. tools/check_timm.py has the same models, built with timm.
+Model small_detr(const char* gate) {
+  return {std::make_unique<nn::Detr>(nn::DetrOptions{.classes = 5,
+                                                     .backbone = {8, 16},
+                                                     .dim = 32,
+                                                     .heads = 4,
+                                                     .encoder = 2,
+                                                     .decoder = 3,
+                                                     .hidden = 48,
+                                                     .queries = 7,
+                                                     .gate = gate}),
+          nn::Detr::facebook_names()};
+}
+
+// One entry per model. tools/check_timm.py and tools/check_detr.py have the same models.
 const std::map<std::string, std::function<Model()>> models{
     {"vit",
      [] {
@@ -47,7 +60,17 @@ const std::map<std::string, std::function<Model()>> models{
                         nn::CaiTOptions{.image = 32, .patch = 8, .classes = 10, .dim = 48, .depth = 4, .heads = 4}),
                     nn::timm_cait()};
      }},
+    {"detr_post", [] { return small_detr("post"); }},
+    {"detr_pre", [] { return small_detr("pre"); }},
 };
+
+// The results of a model for the "images" of a file, and of a DETR for its mask "keep".
+nn::NamedTensors results_of(const nn::Layer& model, const Tensor& images, const Tensor& keep) {
+  const auto* const detr = dynamic_cast<const nn::Detr*>(&model);
+  if (!detr) return {{"logits", model(images)}};
+  const nn::Detections found = detr->detect(images, keep);
+  return {{"logits", found.logits}, {"boxes", found.boxes}};
+}
 
 // Moves every parameter off its initial value, so that no term is hidden by a 0, a 1 or a small gate.
 void shake(nn::Module& module) {
@@ -86,8 +109,11 @@ int run(int argc, char** argv) {
   const auto images = inputs.find("images");
   check(images != inputs.end(), "[weights_tool] expected a tensor \"images\" [B, C, H, W] in {}, got {} others",
         argv[4], inputs.size());
+  const auto keep = inputs.find("keep");
   const NoGrad no_grad;
-  nn::write_safetensors(argv[5], {.tensors = {{"logits", (*m.layer)(images->second)}}, .metadata = {}});
+  nn::write_safetensors(
+      argv[5], {.tensors = results_of(*m.layer, images->second, keep == inputs.end() ? Tensor() : keep->second),
+                .metadata = {}});
   return 0;
 }
 

@@ -2,6 +2,7 @@
 // numbers for each row (its largest q.k and its sum of exponentials), but no N x M array. Higher derivatives use arrays
 // of probabilities; the masks are drawn again instead of being kept.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "autograd/node.h"
@@ -165,36 +166,87 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
       });
 }
 
+namespace {
+
+// The place of q, k or v among the inputs of an op: part `index` of `parts` equal parts of the last axis of an input.
+struct Part {
+  std::size_t input;
+  std::int64_t index, parts;
+};
+using Parts = std::array<Part, 3>;  // of q, k and v
+
+// attention() for q, k and v [B, T, D] that are parts of the inputs [B, T, parts D]. The result is [B, N, D].
+Tensor attend(const char* op, const Tensors& inputs, const Parts& where, std::int64_t heads,
+              const AttentionOptions& options) {
+  const auto& [q, k, v] = where;
+  const Tensor& like = inputs[q.input];
+  const std::int64_t B = like.dim(0), N = like.dim(1), M = inputs[k.input].dim(1), D = like.dim(2) / q.parts,
+                     E = D / heads;
+  const AttentionCall call = make_call(op, B, heads, N, M, E, like, options);
+  const bool bf16 = like.dtype() == DType::bf16;
+  Out y = empty_like(like.array(), {B, N, D}),
+      sums = Array({B, heads, N, 2}, bf16 ? DType::f32 : like.dtype(), like.device());
+  const auto view = [E](const auto& arrays, const Part& p) { return packed(arrays[p.input], p.index, p.parts, E); };
+  std::vector<Array> arrays;
+  for (const Tensor& x : inputs) arrays.push_back(x.array());
+  kernels(y).attention_forward(call, view(arrays, q), view(arrays, k), view(arrays, v), packed(y, 0, 1, E), sums);
+  std::vector<Saved> saved;
+  for (const Tensor& x : inputs) saved.emplace_back(x);
+  return record_fused(
+      op, y, inputs,
+      [saved, keep = Saved(options.keep), call, sums, where, view, E](const Tensor& dy) {
+        keep.get();
+        std::vector<Array> x;
+        std::vector<Out> dx;
+        for (const Saved& s : saved) x.push_back(s.array()), dx.push_back(empty_like(x.back()));
+        kernels(dx.front())
+            .attention_backward(call, packed(dy.array(), 0, 1, E), view(x, where[0]), view(x, where[1]),
+                                view(x, where[2]), sums, view(dx, where[0]), view(dx, where[1]), view(dx, where[2]));
+        Tensors gradients;
+        for (const Out& d : dx) gradients.emplace_back(d);
+        return gradients;
+      },
+      [saved, keep = Saved(options.keep), call, heads, bf16, where](const Tensor& dy) {
+        const auto wide = [&](const Tensor& x) { return bf16 ? cast(x, DType::f32) : x; };
+        std::vector<Tensors> parts;  // of each input, [B, H, T, E]
+        for (std::size_t i = 0; i < saved.size(); ++i) {
+          const auto of_input = std::ranges::find(where, i, &Part::input);
+          parts.push_back(unpacked(wide(saved[i]), of_input->parts, heads));
+        }
+        const auto part = [&](const Part& p) { return parts[p.input][static_cast<std::size_t>(p.index)]; };
+        const Tensors d = recorded_backward(call, keep, unpacked(wide(dy), 1, heads)[0], part(where[0]), part(where[1]),
+                                            part(where[2]));
+        for (std::size_t i = 0; i < 3; ++i) parts[where[i].input][static_cast<std::size_t>(where[i].index)] = d[i];
+        Tensors gradients;
+        for (const Tensors& of_input : parts)
+          gradients.push_back(bf16 ? cast(repacked(of_input), DType::bf16) : repacked(of_input));
+        return gradients;
+      });
+}
+
+void check_packed(const char* op, const Tensor& x) {
+  if (!x.defined() || x.dtype() != DType::bf16) detail::check_float(op, x);
+}
+
+}  // namespace
+
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
   constexpr const char* op = "attention_qkv";
-  if (!qkv.defined() || qkv.dtype() != DType::bf16) detail::check_float(op, qkv);
+  check_packed(op, qkv);
   check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % (3 * heads) == 0 && qkv.dim(1) > 0,
         "[{}] expected qkv [B, T, 3 D] with D a multiple of {} heads, got {}", op, heads, qkv.shape());
-  const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
-  const AttentionCall call = make_call(op, B, heads, T, T, E, qkv, options);
-  const bool bf16 = qkv.dtype() == DType::bf16;
-  Out y = empty_like(qkv.array(), {B, T, D}),
-      sums = Array({B, heads, T, 2}, bf16 ? DType::f32 : qkv.dtype(), qkv.device());
-  const Array& a = qkv.array();
-  kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E),
-                               sums);
-  return record_fused(
-      op, y, {qkv},
-      [qkv = Saved(qkv), keep = Saved(options.keep), call, sums, E](const Tensor& dy) {
-        keep.get();
-        const Array& x = qkv.array();
-        const Out dx = empty_like(x);
-        kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E),
-                                       packed(x, 2, 3, E), sums, packed(dx, 0, 3, E), packed(dx, 1, 3, E),
-                                       packed(dx, 2, 3, E));
-        return Tensors{Tensor(dx)};
-      },
-      [qkv = Saved(qkv), keep = Saved(options.keep), call, heads, bf16](const Tensor& dy) {
-        const auto wide = [&](const Tensor& x) { return bf16 ? cast(x, DType::f32) : x; };
-        const Tensors in = unpacked(wide(qkv), 3, heads);
-        const Tensor dx = repacked(recorded_backward(call, keep, unpacked(wide(dy), 1, heads)[0], in[0], in[1], in[2]));
-        return Tensors{bf16 ? cast(dx, DType::bf16) : dx};
-      });
+  return attend(op, {qkv}, {{{0, 0, 3}, {0, 1, 3}, {0, 2, 3}}}, heads, options);
+}
+
+Tensor attention_q_kv(const Tensor& q, const Tensor& kv, std::int64_t heads, const AttentionOptions& options) {
+  constexpr const char* op = "attention_q_kv";
+  check_packed(op, q);
+  detail::check_alike(op, q, kv);
+  check(q.shape().rank() == 3 && kv.shape().rank() == 3 && heads > 0 && q.dim(2) % heads == 0 && q.dim(1) > 0 &&
+            kv.dim(1) > 0 && kv.dim(0) == q.dim(0) && kv.dim(2) == 2 * q.dim(2),
+        "[{}] expected q [B, N, D] and kv [B, M, 2 D] with D a multiple of {} heads, got {} and {}", op, heads,
+        q.shape(), kv.shape());
+  return attend(op, {q, kv}, {{{0, 0, 1}, {1, 0, 2}, {1, 1, 2}}}, heads, options);
 }
 
 Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {

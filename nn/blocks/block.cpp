@@ -66,17 +66,17 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.gate) {
     context.steps->attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
 }
 
-void Block::advance(Stream& s, const Memory* memory) const {
+void Block::advance(Stream& s, const StackInputs& inputs) const {
   s.x = compute_with_hooks(s.x, [&](const Tensor& x) {
     s.x = x;  // a hook may have replaced x
-    for (const auto& junction : junctions_) junction->advance(s, memory);
+    for (const auto& junction : junctions_) junction->advance(s, inputs);
     return s.x;
   });
 }
 
 Tensor Block::forward(const Tensor& x) const {
   Stream s = method_->open ? method_->open(x) : Stream{x};
-  for (const auto& junction : junctions_) junction->advance(s, nullptr);
+  for (const auto& junction : junctions_) junction->advance(s, {});
   return method_->close ? method_->close(s, nullptr) : s.x;
 }
 

@@ -32,9 +32,9 @@ class Block : public Layer {
   explicit Block(const BlockOptions& options);
 
   // Advances the stream by this block. Stack calls advance() for each of its blocks. operator() is for a single block:
-  // operator() opens the stream, advances the stream and closes the stream, as the method prescribes. `memory` is the
-  // second input of branches that have one.
-  void advance(Stream& stream, const Memory* memory = nullptr) const;
+  // operator() opens the stream, advances the stream and closes the stream, as the method prescribes. `inputs` are the
+  // further inputs of the branches.
+  void advance(Stream& stream, const StackInputs& inputs = {}) const;
 
   // Calls `observer` at each junction of each forward pass, as Junction::observe() does.
   using Observer = Junction::Observer;

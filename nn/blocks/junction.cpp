@@ -27,12 +27,12 @@ Junction::Junction(JunctionOptions parts)
     : parts_(std::move(parts)),
       drop_path_(parts_.drop_path, static_cast<std::uint32_t>(parts_.place.junction), parts_.drop_path_form) {}
 
-void Junction::advance(Stream& s, const Memory* memory) const {
+void Junction::advance(Stream& s, const StackInputs& inputs) const {
   const Gate& gate = *parts_.gate;
   const Layer* const before = parts_.norm == Norm::pre ? parts_.norm_layer.get() : nullptr;
   const Layer* const after = parts_.norm == Norm::post ? parts_.norm_layer.get() : nullptr;
   // Observers are called once for each forward pass, and not again when checkpoint() repeats the pass.
-  const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
+  const bool watched = !observers_.empty() && std::string_view(current_phase()) == "forward" && !calibrating();
   const Stream entering = watched ? s : Stream{};
   const Tensor x = s.x;
   Tensor u;
@@ -48,7 +48,7 @@ void Junction::advance(Stream& s, const Memory* memory) const {
   std::optional<WatchedNorm> watched_norm;
   if (watched && after) watched_norm.emplace(*after, before_norm);
   const Layer* const norm = watched_norm ? &*watched_norm : after;
-  BranchContext context{.hooks = hooks.get(), .norm = before, .memory = memory};
+  BranchContext context{.hooks = hooks.get(), .norm = before, .inputs = &inputs};
   if (scale) {
     context.sum = {x, *scale, drop_path_.row_scale(x)};
     context.gate = gate.path();
@@ -66,19 +66,11 @@ void Junction::advance(Stream& s, const Memory* memory) const {
   if (!watched) return;
   if (!before_norm.defined()) before_norm = s.x;
   const PhaseScope observing("observer");  // a layer that an observer runs again must not count as a training pass
-  // An observer may remove itself, so the loop uses a copy of the map.
-  for (const auto& [id, observer] : std::map(*observers_))
-    observer({parts_.place, parts_.name, *parts_.branch, gate, parts_.norm, entering, before_norm, f.detach(), s.x});
+  observers_.call(
+      {parts_.place, parts_.name, *parts_.branch, gate, parts_.norm, entering, before_norm, f.detach(), s.x});
 }
 
-Handle Junction::observe(Observer observer) {
-  check(static_cast<bool>(observer), "[observe] expected a function to call, got an empty one");
-  const int id = observers_->empty() ? 0 : observers_->rbegin()->first + 1;
-  (*observers_)[id] = std::move(observer);
-  return Handle([weak = std::weak_ptr(observers_), id] {
-    if (const auto alive = weak.lock()) alive->erase(id);
-  });
-}
+Handle Junction::observe(Observer observer) { return observers_.add(std::move(observer)); }
 
 // If the gate is 0 and the value f of the branch is 0, the gradient of the gate is <dy, f> = 0 and the gradient of the
 // branch is gate * dy = 0 in every step. The gate is tested with a stream of zeros, in which a small term is not lost

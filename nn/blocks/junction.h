@@ -2,12 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 
 #include "nn/gates/gate.h"
 #include "nn/layers/branch.h"
 #include "nn/layers/drop_path.h"
+#include "nn/layers/observers.h"
 #include "nn/layers/stream.h"
 
 namespace plumb::nn {
@@ -48,12 +48,12 @@ class Junction {
   Junction(const Junction&) = delete;
   Junction& operator=(const Junction&) = delete;
 
-  // Advances the stream by this junction. `memory` is the second input of branches that have one; null without one.
-  void advance(Stream& stream, const Memory* memory) const;
+  // Advances the stream by this junction. `inputs` are the further inputs of the branch.
+  void advance(Stream& stream, const StackInputs& inputs) const;
 
   // Calls `observer` in each forward pass, as long as the handle lives. The observer is not called in passes of
   // calibrate() and in repeated passes of checkpoint(). Throws Error for an empty function.
-  using Observer = std::function<void(const JunctionPass&)>;
+  using Observer = Observers<JunctionPass>::Observer;
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer);
 
@@ -77,7 +77,7 @@ class Junction {
  private:
   JunctionOptions parts_;
   DropPath drop_path_;
-  std::shared_ptr<std::map<int, Observer>> observers_ = std::make_shared<std::map<int, Observer>>();
+  Observers<JunctionPass> observers_;
 };
 
 }  // namespace plumb::nn

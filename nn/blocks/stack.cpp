@@ -24,28 +24,33 @@ Stream unpack(const Tensor& packed, const std::vector<Shape>& shapes) {
   return {parts[0], {parts.begin() + 1, parts.end()}};
 }
 
-Stream advance_checkpointed(const Block& block, const Stream& s, const Memory* memory) {
-  Tensors inputs{s.x};
-  inputs.insert(inputs.end(), s.carried.begin(), s.carried.end());
-  const auto of_stream = static_cast<std::ptrdiff_t>(inputs.size());
-  if (memory)
-    for (const Tensor& t : {memory->x, memory->position})
-      if (t.defined()) inputs.push_back(t);
+// The tensors of `inputs` to which gradients flow.
+std::vector<Tensor*> differentiable(StackInputs& inputs) {
+  std::vector<Tensor*> all{&inputs.position};
+  if (inputs.memory) all.insert(all.end(), {&inputs.memory->x, &inputs.memory->position});
+  std::erase_if(all, [](const Tensor* t) { return !t->defined(); });
+  return all;
+}
+
+Stream advance_checkpointed(const Block& block, const Stream& s, const StackInputs& inputs) {
+  Tensors all{s.x};
+  all.insert(all.end(), s.carried.begin(), s.carried.end());
+  const auto of_stream = static_cast<std::ptrdiff_t>(all.size());
+  StackInputs copy = inputs;
+  for (const Tensor* t : differentiable(copy)) all.push_back(*t);
   auto shapes = std::make_shared<std::vector<Shape>>();
   const Tensor packed = checkpoint(
-      [&block, shapes, of_stream, memory = memory ? std::optional(*memory) : std::nullopt](const Tensors& in) {
-        std::optional<Memory> again = memory;
+      [&block, shapes, of_stream, inputs](const Tensors& in) {
+        StackInputs again = inputs;
         auto next = in.begin() + of_stream;
-        if (again)
-          for (Tensor* t : {&again->x, &again->position})
-            if (t->defined()) *t = *next++;
+        for (Tensor* t : differentiable(again)) *t = *next++;
         Stream inner{in[0], {in.begin() + 1, in.begin() + of_stream}};
-        block.advance(inner, again ? &*again : nullptr);
+        block.advance(inner, again);
         shapes->assign(1, inner.x.shape());
         for (const Tensor& t : inner.carried) shapes->push_back(t.shape());
         return pack(inner);
       },
-      inputs);
+      all);
   return unpack(packed, *shapes);
 }
 
@@ -82,19 +87,19 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
 
 Stream Stack::open(const Tensor& x) const { return method().open ? method().open(x) : Stream{x}; }
 
-void Stack::advance(Stream& s, std::int64_t first, std::int64_t last, const Memory* memory) const {
+void Stack::advance(Stream& s, std::int64_t first, std::int64_t last, const StackInputs& inputs) const {
   for (std::int64_t i = first; i < last; ++i) {
     const Block& block = *blocks_.at(static_cast<std::size_t>(i));
     if (checkpoint_blocks_)
-      s = advance_checkpointed(block, s, memory);
+      s = advance_checkpointed(block, s, inputs);
     else
-      block.advance(s, memory);
+      block.advance(s, inputs);
   }
 }
 
-Stream Stack::run(const Tensor& x, const Memory* memory) const {
+Stream Stack::run(const Tensor& x, const StackInputs& inputs) const {
   Stream s = open(x);
-  advance(s, 0, options_.depth, memory);
+  advance(s, 0, options_.depth, inputs);
   return s;
 }
 
@@ -107,7 +112,7 @@ std::vector<Junction*> Stack::junctions() const {
 
 void Stack::drop_in_attention(bool on) {
   for (Junction* junction : junctions())
-    if (auto* attention = dynamic_cast<SelfAttention*>(&junction->branch())) attention->drop_in_attention(on);
+    if (auto* attention = dynamic_cast<AttentionBranch*>(&junction->branch())) attention->drop_in_attention(on);
 }
 
 Tensor Stack::close(const Stream& s) const {

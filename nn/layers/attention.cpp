@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "core/random.h"
 #include "nn/layers/drop_head.h"
@@ -42,8 +43,9 @@ Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
   return reshape(split * drop_head_scale(x.dim(0), heads, rate, x), x.shape());
 }
 
-SelfAttention::SelfAttention(std::string type, const char* op, const AttentionOptions& o)
+AttentionBranch::AttentionBranch(std::string type, const char* op, std::string kind, const AttentionOptions& o)
     : Branch(std::move(type)),
+      kind_(std::move(kind)),
       options_(o.resolved(op)),
       qkv_({.in = o.dim, .out = 3 * o.dim, .bias = o.qkv_bias, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
@@ -52,56 +54,138 @@ SelfAttention::SelfAttention(std::string type, const char* op, const AttentionOp
   if (o.proj_drop > 0) child("proj_drop", *(proj_drop_ = std::make_unique<Dropout>(o.proj_drop)));
 }
 
-void SelfAttention::scale_value_path(double factor) {
+void AttentionBranch::scale_value_path(double factor) {
   qkv_.weight_init() = qkv_.weight_init().scaled_part(2, 3, factor);
   proj_.scale_init(factor);
 }
 
-BranchResult SelfAttention::forward(const BranchCall& call) const {
-  const ResultDType qkv_dtype = takes_bf16() ? ResultDType::product : ResultDType::weight;
-  const Tensor heads = attend(call.enter(qkv_, {.result = qkv_dtype}));
+BranchResult AttentionBranch::leave(const BranchCall& call, const Tensor& heads) const {
   return call.leave(proj_, options_.drop_heads(heads, drops()), proj_drop_.get());
 }
 
-DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
+plumb::AttentionOptions AttentionBranch::call_options(const Tensor& keep) const {
+  plumb::AttentionOptions o = options_.call(drops());
+  if (keep.defined()) {
+    check(keep.shape().rank() == 2, "[attention] expected a padding mask [B, keys], got {}", keep.shape());
+    o.keep = reshape(keep, {keep.dim(0), 1, 1, keep.dim(1)});
+  }
+  return o;
+}
+
+DropKeyStatistics AttentionBranch::drop_key_statistics(std::int64_t batch, std::int64_t queries,
+                                                       std::int64_t keys) const {
   if (!drops() || options_.drop_key.rate == 0) return {};
   const RandomState& random = random_state_for("drop_key_statistics");
-  return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens,
+  return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, queries, keys,
                                  random_key(random.seed, *path()), random);
 }
 
-Tensor SelfAttention::scores(const Tensor& qkv) const {
-  const std::int64_t D = options_.dim, T = qkv.dim(1);
-  const Tensor q = split_heads(slice(qkv, 2, 0, D), options_.heads),
-               k = split_heads(slice(qkv, 2, D, 2 * D), options_.heads);
-  const Tensor all = matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(D / options_.heads)));
-  if (!options_.causal) return all;
-  std::vector<double> later(static_cast<std::size_t>(T * T), 0);
-  for (std::int64_t i = 0; i < T; ++i)
-    for (std::int64_t j = i + 1; j < T; ++j)
-      later[static_cast<std::size_t>(i * T + j)] = -std::numeric_limits<double>::infinity();
-  return all + tensor(later, {T, T}, {.dtype = qkv.dtype(), .device = qkv.device()});
+void AttentionBranch::show(const Tensor& q, const Tensor& k, std::int64_t k_at, const Tensor& keep) const {
+  if (!observed() || std::string_view(current_phase()) != "forward") return;
+  const NoGrad no_grad;
+  const auto heads = [&](const Tensor& x, std::int64_t first) {
+    const Tensor part = slice(x.detach(), 2, first, first + options_.dim);
+    return split_heads(part.dtype() == DType::bf16 ? cast(part, DType::f32) : part, options_.heads);
+  };
+  observers_.call({.q = heads(q, 0), .k = heads(k, k_at), .keep = keep});
 }
 
-Tensor SelfAttention::probabilities(const Tensor& qkv) const { return softmax(scores(qkv)); }
+Tensor AttentionBranch::scores(const AttentionPass& pass) const {
+  return matmul(pass.q, pass.k, false, true) * (1 / std::sqrt(static_cast<double>(options_.dim / options_.heads)));
+}
+
+Tensor AttentionBranch::masked(const Tensor& scores, const AttentionPass& pass) const {
+  const std::int64_t N = pass.q.dim(2), M = pass.k.dim(2);
+  const double infinity = std::numeric_limits<double>::infinity();
+  Tensor all = scores;
+  if (pass.keep.defined()) {
+    const Tensor keep = reshape(pass.keep, {pass.keep.dim(0), 1, 1, M});
+    all = where(broadcast_to(keep, all.shape()), all, -infinity);
+  }
+  if (!options_.causal) return all;
+  std::vector<double> later(static_cast<std::size_t>(N * M), 0);
+  for (std::int64_t i = 0; i < N; ++i)
+    for (std::int64_t j = i + M - N + 1; j < M; ++j) later[static_cast<std::size_t>(i * M + j)] = -infinity;
+  return all + tensor(later, {N, M}, {.dtype = all.dtype(), .device = all.device()});
+}
+
+Tensor AttentionBranch::probabilities(const AttentionPass& pass) const { return softmax(masked(scores(pass), pass)); }
+
+namespace {
+
+// Adds the products of positions [T, D] or [B, T, D] with the rows first .. last - 1 of a weight to the first columns of
+// x, which was computed from inputs without positions. If all samples share the positions, this is one small product.
+Tensor with_position(const Tensor& x, const Tensor& position, const Tensor& weight, std::int64_t first,
+                     std::int64_t last) {
+  if (!position.defined()) return x;
+  const Tensor added = linear(position, slice(weight, 0, first, last), {});
+  std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(added.shape().rank()), {0, 0});
+  widths.back().second = x.dim(-1) - added.dim(-1);
+  return x + pad(added, widths);
+}
+
+}  // namespace
+
+BranchResult SelfAttention::forward(const BranchCall& call) const {
+  const auto& [position, keep, memory] = call.inputs();
+  const bool narrow = takes_bf16() && !position.defined();
+  const std::int64_t D = options().dim;
+  const Tensor packed =
+      with_position(call.enter(qkv(), {.result = narrow ? ResultDType::product : ResultDType::weight}), position,
+                    qkv().weight(), 0, 2 * D);
+  show(packed, packed, D, keep);
+  return leave(call, attend(packed, call_options(keep)));
+}
+
+namespace {
+
+// Sets the options that a junction decides. q, k and v count as three matrices.
+template <class A>
+std::unique_ptr<A> at_site(AttentionOptions o, const BranchSite& site,
+                           const std::function<std::unique_ptr<A>(const AttentionOptions&)>& make) {
+  o.dim = site.dim;
+  o.init = site.init();
+  o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, site.block, site.blocks);
+  std::unique_ptr<A> attention = make(o);
+  if (attention) attention->first().weight_init() = site.init(3);
+  return attention;
+}
+
+}  // namespace
 
 BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make) {
   return {"attn", [options, make = std::move(make)](const BranchSite& site) -> std::unique_ptr<Branch> {
-            AttentionOptions o = options;
-            o.dim = site.dim;
-            o.init = site.init();
-            o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, site.block, site.blocks);
-            std::unique_ptr<SelfAttention> attention = make(o);
-            // q, k and v count as three matrices.
-            if (attention) attention->first().weight_init() = site.init(3);
-            return attention;
+            return at_site(options, site, make);
+          }};
+}
+
+BranchChoice cross_attention(const AttentionOptions& options) {
+  return {"cross", [options](const BranchSite& site) -> std::unique_ptr<Branch> {
+            return at_site<CrossAttention>(
+                options, site, [](const AttentionOptions& o) { return std::make_unique<CrossAttention>(o); });
           }};
 }
 
 Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
 
-Tensor Attention::attend(const Tensor& qkv) const {
-  return attention_qkv(qkv, options().heads, options().call(drops()));
+Tensor Attention::attend(const Tensor& packed, const plumb::AttentionOptions& call) const {
+  return attention_qkv(packed, options().heads, call);
+}
+
+CrossAttention::CrossAttention(const AttentionOptions& o)
+    : AttentionBranch("CrossAttention", "cross_attention", "cross", o) {
+  check(!o.causal, "[cross_attention] expected attention to all of the memory, got the option causal");
+}
+
+BranchResult CrossAttention::forward(const BranchCall& call) const {
+  const Memory& memory = call.memory();
+  const std::int64_t D = options().dim;
+  const Tensor& position = call.inputs().position;
+  const Tensor q = call.enter([&](const Tensor& u) { return qkv().rows(position.defined() ? u + position : u, 0, D); });
+  const Tensor kv =
+      with_position(qkv().rows(memory.x, D, 3 * D), memory.position, qkv().weight(), D, 2 * D);
+  show(q, kv, 0, memory.keep);
+  return leave(call, attention_q_kv(q, kv, options().heads, call_options(memory.keep)));
 }
 
 }  // namespace plumb::nn

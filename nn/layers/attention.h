@@ -1,10 +1,11 @@
-// Multi-head self-attention: the options, the base class of all forms, and the plain form.
+// Multi-head attention: the options, the base class of all forms, self-attention and cross-attention.
 #pragma once
 
 #include "autograd/ops.h"
 #include "nn/layers/branch.h"
 #include "nn/layers/drop_key.h"
 #include "nn/layers/dropout.h"
+#include "nn/layers/observers.h"
 
 namespace plumb::nn {
 
@@ -42,14 +43,20 @@ struct AttentionOptions {
   Tensor drop_heads(const Tensor& heads, bool training) const;
 };
 
-// Base class of self-attention layers, x [B, T, D] -> [B, T, D]. Parameters: qkv packs q, k and v in this order, with
-// weight [3D, D]; proj has weight [D, D]. proj has a bias, and qkv has a bias unless qkv_bias is false. DropKey,
-// dropout and DropHead are off in evaluation mode.
-class SelfAttention : public Branch {
+// The queries and keys of one pass of an attention layer, as they enter the scores, for observers.
+struct AttentionPass {
+  Tensor q, k;       // [B, heads, N, E] and [B, heads, M, E], without a graph
+  Tensor keep = {};  // the padding mask of the keys, u8 [B, M]; undefined if there is no padding
+};
+
+// Base class of attention layers. Parameters: qkv packs q, k and v in this order, with weight [3D, D]; proj has weight
+// [D, D]. proj has a bias, and qkv has a bias unless qkv_bias is false. DropKey, dropout and DropHead are off in
+// evaluation mode.
+class AttentionBranch : public Branch {
  public:
   // Returns the shape for residual methods.
   BranchShape shape() const override {
-    return {.kind = "attn", .hidden = options_.dim, .heads = options_.heads, .weight_layers = 4};
+    return {.kind = kind_, .hidden = options_.dim, .heads = options_.heads, .weight_layers = 4};
   }
   // Returns qkv and proj.
   std::vector<WeightLayer*> weight_layers() override { return {&qkv_, &proj_}; }
@@ -59,34 +66,67 @@ class SelfAttention : public Branch {
   const AttentionOptions& options() const { return options_; }
   // Switches DropKey, dropout and DropHead in training mode on or off. A new layer has them on.
   void drop_in_attention(bool on) { drops_ = on; }
-  // Returns the statistics of the keys that a forward pass on [batch, tokens, D] drops in the current random scope. In
-  // evaluation mode, all statistics are 0. The function repeats the draws, which takes time, so call it only at steps
-  // that are logged.
-  DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t tokens) const;
-  // Returns the attention probabilities, [B, heads, T, T], from the output [B, T, 3D] of qkv, without drops (DropKey,
-  // dropout, DropHead).
-  virtual Tensor probabilities(const Tensor& qkv) const;
+  // Returns the statistics of the keys that a forward pass with these numbers of samples, queries and keys, and without
+  // padding, drops in the current random scope. In evaluation mode, all statistics are 0. The function repeats the
+  // draws, which takes time, so call it only at steps that are logged.
+  DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t queries, std::int64_t keys) const;
+  // Calls `observer` in each forward pass, as long as the handle lives, but not in the repeated passes of checkpoint().
+  using Observer = Observers<AttentionPass>::Observer;
+  [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
+      Observer observer) const {
+    return observers_.add(std::move(observer));
+  }
+  // Returns whether the layer has an observer.
+  bool observed() const { return !observers_.empty(); }
+  // Returns the attention probabilities of a pass, [B, heads, N, M], without drops (DropKey, dropout, DropHead). The row
+  // of a query that may see no key is NaN; in the pass itself, EmptyRow decides.
+  virtual Tensor probabilities(const AttentionPass& pass) const;
 
  protected:
-  // Messages about invalid options begin with `op`.
-  SelfAttention(std::string type, const char* op, const AttentionOptions& options);
+  // Messages about invalid options begin with `op`. `kind` is BranchShape::kind.
+  AttentionBranch(std::string type, const char* op, std::string kind, const AttentionOptions& options);
 
-  // Computes the branch.
-  BranchResult forward(const BranchCall& call) const override;
-  // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
-  virtual Tensor attend(const Tensor& qkv) const = 0;
-  // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
-  virtual bool takes_bf16() const { return false; }
-  // Returns whether DropKey, dropout and DropHead act in this pass.
+  // The layers q, k and v in one, and the layer after the heads.
+  const Linear& qkv() const { return qkv_; }
+  // Returns the result of a branch from the outputs of the heads [B, N, D], which are next to each other.
+  BranchResult leave(const BranchCall& call, const Tensor& heads) const;
+  // Returns the options of the attention op in this pass. `keep` is the padding mask of the keys, u8 [B, M], or
+  // undefined.
+  plumb::AttentionOptions call_options(const Tensor& keep) const;
+  // Whether DropKey, dropout and DropHead act in this pass.
   bool drops() const { return drops_ && training(); }
-  // Returns q k^T / sqrt(width of a head), [B, heads, T, T], with -inf for keys that a causal query must not see.
-  Tensor scores(const Tensor& qkv) const;
+  // Returns q k^T / sqrt(width of a head), [B, heads, N, M].
+  Tensor scores(const AttentionPass& pass) const;
+  // Returns the scores with -inf for padding, and for keys that a causal query must not see.
+  Tensor masked(const Tensor& scores, const AttentionPass& pass) const;
+  // Calls the observers. The queries are the first D columns of q [B, N, ..], the keys the D columns of k [B, M, ..]
+  // that begin at `k_at`.
+  void show(const Tensor& q, const Tensor& k, std::int64_t k_at, const Tensor& keep) const;
 
  private:
+  std::string kind_;
   AttentionOptions options_;
   Linear qkv_, proj_;
   std::unique_ptr<Dropout> proj_drop_;  // null without dropout
   bool drops_ = true;
+  Observers<AttentionPass> observers_;
+};
+
+// Base class of self-attention layers, x [B, T, D] -> [B, T, D]. StackInputs::position [B, T, D] or [T, D] is added to
+// the inputs of q and k, but not of v. Keys that StackInputs::keep marks as padding have the probability 0, unless a
+// query may see no key at all (EmptyRow). BranchHooks::projected() sees q, k and v without the positions.
+class SelfAttention : public AttentionBranch {
+ protected:
+  // Messages about invalid options begin with `op`.
+  SelfAttention(std::string type, const char* op, const AttentionOptions& options)
+      : AttentionBranch(std::move(type), op, "attn", options) {}
+
+  // Computes the branch.
+  BranchResult forward(const BranchCall& call) const override;
+  // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
+  virtual Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& options) const = 0;
+  // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
+  virtual bool takes_bf16() const { return false; }
 };
 
 // Multi-head self-attention (Vaswani et al. 2017). The scores are scaled by head_dim^-1/2.
@@ -95,8 +135,20 @@ class Attention : public SelfAttention {
   explicit Attention(const AttentionOptions& options);
 
  protected:
-  Tensor attend(const Tensor& qkv) const override;
+  Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override;
   bool takes_bf16() const override { return options().drop_head == 0; }
+};
+
+// Multi-head attention from the stream x [B, N, D] to StackInputs::memory [B, M, D] (Vaswani et al. 2017). The queries
+// come from x + StackInputs::position, the keys from memory.x + memory.position, the values from memory.x. Keys that
+// memory.keep marks as padding have the probability 0, unless a query may see no key at all (EmptyRow).
+// BranchHooks::projected() sees only q, [B, N, D]. Throws Error without a memory, and for a causal option.
+class CrossAttention : public AttentionBranch {
+ public:
+  explicit CrossAttention(const AttentionOptions& options);
+
+ protected:
+  BranchResult forward(const BranchCall& call) const override;
 };
 
 // Makes a self-attention layer.
@@ -108,5 +160,7 @@ std::unique_ptr<SelfAttention> make_attention(const AttentionOptions& options) {
 // Returns the choice of self-attention for a junction, under the name "attn". The block sets dim and init, and the rate
 // of DropKey follows its schedule over the blocks.
 BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make = make_attention<Attention>);
+// Returns the choice of a CrossAttention for a junction, under the name "cross", with the same rules.
+BranchChoice cross_attention(const AttentionOptions& options);
 
 }  // namespace plumb::nn

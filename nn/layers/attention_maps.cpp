@@ -10,11 +10,9 @@ namespace plumb::nn {
 AttentionMaps::AttentionMaps(Module& model) {
   const std::size_t own = model.path()->size() + 1;
   model.each_module([&](Module& module) {
-    if (auto* self = dynamic_cast<SelfAttention*>(&module))
-      handles_.push_back(self->first().on_forward([this, self, own](const Layer&, const Tensor&, const Tensor& qkv) {
-        const NoGrad no_grad;
-        keep(self->path()->substr(own), self->probabilities(qkv.detach()));
-        return Tensor();
+    if (const auto* attention = dynamic_cast<AttentionBranch*>(&module))
+      handles_.push_back(attention->observe([this, attention, own](const AttentionPass& pass) {
+        keep(attention->path()->substr(own), attention->probabilities(pass));
       }));
     if (auto* of_class = dynamic_cast<ClassAttention*>(&module))
       handles_.push_back(of_class->on_forward([this, of_class, own](const Layer&, const Tensor& u, const Tensor&) {

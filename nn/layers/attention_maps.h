@@ -20,7 +20,7 @@ struct AttentionMap {
   Tensor probabilities;
 };
 
-// Records the maps of every SelfAttention and ClassAttention of a model, as long as the AttentionMaps object lives.
+// Records the maps of every AttentionBranch and ClassAttention of a model, as long as the AttentionMaps object lives.
 // all() holds the most recent map of each layer, in the order in which the layers run. Each map is computed in addition
 // to the computation of the layer, so a forward pass takes longer.
 class AttentionMaps {

@@ -17,7 +17,7 @@ Tensor sum_of(const BranchContext& context, const Tensor& f) {
 Tensor Branch::operator()(const Tensor& x, const BranchContext& context) const {
   if (!hooked())
     return compute_with_hooks(x, [&](const Tensor& input) { return forward(BranchCall(input, context)).value(); });
-  const BranchContext inside{.hooks = context.hooks, .memory = context.memory};
+  const BranchContext inside{.hooks = context.hooks, .inputs = context.inputs};
   const Tensor f = compute_with_hooks(after_norm(context.norm, x),
                                       [&](const Tensor& input) { return forward(BranchCall(input, inside)).value(); });
   return context.sum ? sum_of(context, f) : f;
@@ -41,6 +41,10 @@ Tensor BranchCall::enter(const Linear& first, const First& with) const {
 }
 
 Tensor BranchCall::enter(const Layer& first) const {
+  return enter([&](const Tensor& u) { return first(u); });
+}
+
+Tensor BranchCall::enter(const std::function<Tensor(const Tensor&)>& first) const {
   const Tensor u = first(normed());
   return context_.hooks ? context_.hooks->projected(u) : u;
 }
@@ -60,9 +64,15 @@ BranchResult BranchCall::leave(const Layer& last, const Tensor& h, const Layer* 
   return joined(after ? (*after)(f) : f);
 }
 
+const StackInputs& BranchCall::inputs() const {
+  static const StackInputs none;
+  return context_.inputs ? *context_.inputs : none;
+}
+
 const Memory& BranchCall::memory() const {
-  check(context_.memory, "[branch] expected a second input (Memory) for this branch, got a call without one");
-  return *context_.memory;
+  check(inputs().memory.has_value(),
+        "[branch] expected a second input (StackInputs::memory) for this branch, got a call without one");
+  return *inputs().memory;
 }
 
 }  // namespace plumb::nn

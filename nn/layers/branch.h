@@ -15,8 +15,8 @@ class BranchHooks {
   virtual ~BranchHooks() = default;
   // Changes the input of the first layer, after the norm: [B, T, D].
   virtual Tensor input(const Tensor& x) const { return x; }
-  // Changes the output of the first layer: q, k and v packed as [B, T, 3D] in attention, the input of the activation
-  // [B, T, hidden] in an MLP.
+  // Changes the output of the first layer: q, k and v packed as [B, T, 3D] in self-attention, q [B, T, D] in
+  // cross-attention, the input of the activation [B, T, hidden] in an MLP.
   virtual Tensor projected(const Tensor& u) const { return u; }
   // Changes the input of the last layer: [B, T, D] in attention, [B, T, hidden] in an MLP.
   virtual Tensor hidden(const Tensor& h) const { return h; }
@@ -31,14 +31,23 @@ struct Memory {
   Tensor keep = {};      // the padding mask, u8 [B, M]; 1 means that the key is kept
 };
 
+// The inputs of a stack of blocks besides the stream. Each field is optional.
+struct StackInputs {
+  // The positions of the tokens, [B, T, D] or [T, D]. Attention adds them to its queries, and self-attention also to
+  // its keys, but never to values (Carion et al. 2020, DETR).
+  Tensor position = {};
+  Tensor keep = {};  // the padding mask of the tokens, u8 [B, T]; 1 means that self-attention keeps the token as a key
+  std::optional<Memory> memory = {};
+};
+
 // The surroundings of a branch in one pass: the hooks inside the branch, the operations around the branch that the
-// branch may fuse with its own, and the second input. Each field is optional.
+// branch may fuse with its own, and the further inputs of the stack. Each field is optional.
 struct BranchContext {
   const BranchHooks* hooks = nullptr;
   const Layer* norm = nullptr;          // the norm before the branch
   std::optional<ResidualSum> sum = {};  // the residual sum after the branch
   Path gate = {};                       // the module path of the gate, for messages about the sum
-  const Memory* memory = nullptr;
+  const StackInputs* inputs = nullptr;
   Tensor* value = nullptr;  // receives the value of the branch, detached, for an observer; used only with `sum`
 };
 
@@ -72,11 +81,14 @@ class BranchCall {
   // Computes the norm and the first layer, and the activation `with`.
   Tensor enter(const Linear& first, const First& with) const;
   Tensor enter(const Linear& first) const { return enter(first, First()); }
-  // Computes the norm and a first layer of another type.
+  // Computes the norm and a first layer of another type, or any function as the first layer.
   Tensor enter(const Layer& first) const;
+  Tensor enter(const std::function<Tensor(const Tensor& u)>& first) const;
   // Computes the last layer and the residual sum. If `after` is given (dropout), `after` is applied between the two.
   BranchResult leave(const Linear& last, const Tensor& h, const Layer* after = nullptr) const;
   BranchResult leave(const Layer& last, const Tensor& h, const Layer* after = nullptr) const;
+  // Returns the inputs of the stack besides the stream; without any, all fields are empty.
+  const StackInputs& inputs() const;
   // Returns the second input. Throws Error if the branch was called without one.
   const Memory& memory() const;
 

@@ -25,6 +25,12 @@ Tensor Linear::operator()(const Tensor& x, const LinearNeighbours& with) const {
   return narrow ? cast(y, DType::bf16) : y;
 }
 
+Tensor Linear::rows(const Tensor& x, std::int64_t first, std::int64_t last) const {
+  return compute_with_hooks(x, [&](const Tensor& u) {
+    return linear(u, slice(weight_, 0, first, last), bias_.defined() ? slice(bias_, 0, first, last) : bias_);
+  });
+}
+
 Tensor Linear::forward(const Tensor& x) const { return linear(x, weight_, bias_); }
 
 }  // namespace plumb::nn

@@ -39,6 +39,9 @@ class Linear final : public WeightLayer {
   // fused (Layer::fusible_norm()), and in separate ops otherwise. Both give the same values; gradients differ by
   // rounding.
   Tensor operator()(const Tensor& x, const LinearNeighbours& with) const;
+  // Computes the outputs first .. last - 1 only: x [.., in] -> [.., last - first]. Hooks on this layer see this call as
+  // a pass of its own.
+  Tensor rows(const Tensor& x, std::int64_t first, std::int64_t last) const;
 
  protected:
   Tensor forward(const Tensor& x) const override;

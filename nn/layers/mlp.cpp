@@ -15,7 +15,7 @@ std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim) {
 
 Mlp::Mlp(const MlpOptions& o)
     : Branch("Mlp"),
-      gelu_(o.gelu),
+      activation_(o.activation),
       fc1_({.in = o.dim, .out = o.hidden, .init = o.init}),
       fc2_({.in = o.hidden, .out = o.dim, .init = o.init}) {
   child("fc1", fc1_);
@@ -39,7 +39,9 @@ void Mlp::scale_value_path(double factor) {
 }
 
 BranchResult Mlp::forward(const BranchCall& call) const {
-  const Tensor h = call.enter(fc1_, {.gelu = gelu_, .result = ResultDType::product});
+  const Gelu form = activation_ == Activation::gelu_tanh ? Gelu::tanh : Gelu::erf;
+  const Tensor h = activation_ == Activation::relu ? relu(call.enter(fc1_))
+                                                   : call.enter(fc1_, {.gelu = form, .result = ResultDType::product});
   return call.leave(fc2_, drop1_ ? (*drop1_)(h) : h, drop2_.get());
 }
 

@@ -6,10 +6,14 @@
 
 namespace plumb::nn {
 
+// The activation between the two layers of an Mlp: GELU by erf (ViT, DeiT) or by the tanh approximation, or ReLU
+// (Vaswani et al. 2017, DETR).
+enum class Activation { gelu, gelu_tanh, relu };
+
 // Options of an Mlp.
 struct MlpOptions {
   std::int64_t dim = 0, hidden = 0;
-  Gelu gelu = Gelu::erf;
+  Activation activation = Activation::gelu;
   Init init = Init::truncated_normal(0.02);  // the init of both weights
   double drop = 0;  // probability of dropout after the activation and after fc2, with the bounds of dropout()
 };
@@ -18,7 +22,7 @@ struct MlpOptions {
 // or above 2^40. The message begins with `op`.
 std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim);
 
-// Maps x [.., dim] to fc2(gelu(fc1(x))) [.., dim].
+// Maps x [.., dim] to fc2(activation(fc1(x))) [.., dim].
 class Mlp : public Branch {
  public:
   explicit Mlp(const MlpOptions& options);
@@ -35,7 +39,7 @@ class Mlp : public Branch {
   BranchResult forward(const BranchCall& call) const override;
 
  private:
-  Gelu gelu_;
+  Activation activation_;
   Linear fc1_, fc2_;
   std::unique_ptr<Dropout> drop1_, drop2_;  // null without dropout
 };

@@ -26,15 +26,16 @@ TalkingHeadsAttention::TalkingHeadsAttention(const AttentionOptions& o, HeadMixI
   child("proj_w", proj_w_);
 }
 
-Tensor TalkingHeadsAttention::probabilities(const Tensor& qkv) const {
-  return mix_heads(softmax(mix_heads(scores(qkv), proj_l_.weight(), proj_l_.bias())), proj_w_.weight(), proj_w_.bias());
+Tensor TalkingHeadsAttention::probabilities(const AttentionPass& pass) const {
+  const Tensor mixed = mix_heads(scores(pass), proj_l_.weight(), proj_l_.bias());
+  return mix_heads(softmax(masked(mixed, pass)), proj_w_.weight(), proj_w_.bias());
 }
 
-Tensor TalkingHeadsAttention::attend(const Tensor& qkv) const {
+Tensor TalkingHeadsAttention::attend(const Tensor& qkv, const plumb::AttentionOptions& call) const {
   const AttentionOptions& o = options();
   const auto part = [&](std::int64_t i) { return split_heads(slice(qkv, 2, i * o.dim, (i + 1) * o.dim), o.heads); };
   return merge_heads(attention_talking(part(0), part(1), part(2), proj_l_.weight(), proj_l_.bias(), proj_w_.weight(),
-                                       proj_w_.bias(), o.call(drops())));
+                                       proj_w_.bias(), call));
 }
 
 }  // namespace plumb::nn

@@ -36,10 +36,10 @@ class TalkingHeadsAttention : public SelfAttention {
  public:
   explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMixInit mix = HeadMixInit::truncated_normal);
   // Returns the probabilities after both mixes. The rows need not sum to 1.
-  Tensor probabilities(const Tensor& qkv) const override;
+  Tensor probabilities(const AttentionPass& pass) const override;
 
  protected:
-  Tensor attend(const Tensor& qkv) const override;
+  Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override;
 
  private:
   HeadMix proj_l_, proj_w_;

@@ -240,7 +240,7 @@ TEST_CASE("misuse: dropout layers in training mode without an open RandomScope")
   nn::initialize(attention, 0), nn::initialize(keys, 0);
   CHECK_REFUSED(attention(x), "[drop_head] expected an open RandomScope, got none");
   CHECK_REFUSED(keys(x), "[attention_qkv] expected an open RandomScope, got none");
-  CHECK_REFUSED(keys.drop_key_statistics(1, 4), "[drop_key_statistics] expected an open RandomScope, got none");
+  CHECK_REFUSED(keys.drop_key_statistics(1, 4, 4), "[drop_key_statistics] expected an open RandomScope, got none");
   path.eval(), attention.eval(), keys.eval(), dropout.eval();
   CHECK_NOTHROW((path(x), attention(x), keys(x), dropout(x)));
   const RandomScope random({.seed = 0, .step = 0});

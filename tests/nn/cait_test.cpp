@@ -269,13 +269,13 @@ TEST_CASE("talking heads and plain attention report the same DropKey statistics"
   const RandomScope random({.seed = 3, .step = 2});
   const nn::AttentionOptions o{.dim = 8, .heads = 2, .drop_key = {.rate = 0.4}};
   Root plain(nn::make_attention<nn::Attention>(o)), talking(nn::make_attention<nn::TalkingHeadsAttention>(o));
-  const nn::DropKeyStatistics a = plain.attention().drop_key_statistics(3, 4),
-                              b = talking.attention().drop_key_statistics(3, 4);
+  const nn::DropKeyStatistics a = plain.attention().drop_key_statistics(3, 4, 4),
+                              b = talking.attention().drop_key_statistics(3, 4, 4);
   CHECK(a.drop_ratio > 0.2);
   CHECK(b.drop_ratio == a.drop_ratio);
   CHECK(b.empty_rows == a.empty_rows);
   talking.eval();
-  CHECK(talking.attention().drop_key_statistics(3, 4).drop_ratio == 0);
+  CHECK(talking.attention().drop_key_statistics(3, 4, 4).drop_ratio == 0);
 }
 
 // Checks gradients with respect to the inputs.

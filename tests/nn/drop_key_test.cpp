@@ -162,12 +162,12 @@ TEST_CASE("a layer's statistics are those of the mask in its forward pass") {
         zeros += static_cast<double>(n);
         empty += n == 10;
       }
-      const nn::DropKeyStatistics got = root.attn.drop_key_statistics(batch, tokens);
+      const nn::DropKeyStatistics got = root.attn.drop_key_statistics(batch, tokens, tokens);
       CHECK(got.drop_ratio == Approx(zeros / static_cast<double>(p.size())));
       CHECK(got.empty_rows == Approx(empty * 10 / static_cast<double>(p.size())));
       CHECK(got.drop_ratio > 0.05);
       root.attn.eval();
-      CHECK(root.attn.drop_key_statistics(batch, tokens).drop_ratio == 0);
+      CHECK(root.attn.drop_key_statistics(batch, tokens, tokens).drop_ratio == 0);
     }
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("matched by share, all shapes are expected to drop the same number of 
                        .drop_key = {.rate = 0.3, .shape = DropShape::block, .match = nn::DropMatch::share},
                        .grid = {4, 4}});
   const RandomScope random({.seed = 2, .step = 9});
-  CHECK(layer.drop_key_statistics(200, 16).drop_ratio == Approx(0.3).margin(0.01));
+  CHECK(layer.drop_key_statistics(200, 16, 16).drop_ratio == Approx(0.3).margin(0.01));
 }
 
 TEST_CASE("all drops in attention can be switched off for the last part of training") {
@@ -267,13 +267,13 @@ TEST_CASE("all drops in attention can be switched off for the last part of train
     stack.drop_in_attention(false);
     const auto off = stack(x).values();
     auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0]->branch("attn"));
-    CHECK(attention.drop_key_statistics(4, 9).drop_ratio == 0);
+    CHECK(attention.drop_key_statistics(4, 9, 9).drop_ratio == 0);
     stack.eval();
     CHECK(stack(x).values() == off);
     stack.train();
     stack.drop_in_attention(true);
     CHECK(stack(x).values() == dropped);
     CHECK(dropped != off);
-    CHECK(attention.drop_key_statistics(4, 9).drop_ratio > 0.3);
+    CHECK(attention.drop_key_statistics(4, 9, 9).drop_ratio > 0.3);
   }
 }

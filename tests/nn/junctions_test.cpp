@@ -4,7 +4,6 @@
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
-#include "tests/support/cross_attention.h"
 #include "tests/support/op_case.h"
 
 using namespace plumb;
@@ -18,7 +17,7 @@ nn::StackOptions decoder(const nn::GateChoice& gate) {
   return {.dim = dim,
           .depth = 2,
           .gate = gate,
-          .junctions = {nn::self_attention({.heads = 2}), cross_attention(2), nn::mlp({.hidden = 12})},
+          .junctions = {nn::self_attention({.heads = 2}), nn::cross_attention({.heads = 2}), nn::mlp({.hidden = 12})},
           .final_norm = true};
 }
 
@@ -41,15 +40,15 @@ TEST_CASE("every method trains blocks of three junctions with a memory") {
     nn::initialize(stack, 1);
     shake(stack);
     const Tensor x = variable(queries()), memory = variable(random_normal({2, 4, dim}, 1, "memory")),
-                 position = random_normal({4, dim}, 2, "position");
-    const nn::Memory m{.x = memory, .position = position};
-    const auto output = [&] { return stack.close(stack.run(x, &m)); };
-    CHECK_NOTHROW(check_gradients(output, {x, memory}, {.elements = 2, .directions = 1}));
+                 position = variable(random_normal({3, dim}, 2, "position")),
+                 of_memory = variable(random_normal({4, dim}, 2, "position of the memory"));
+    const nn::StackInputs inputs{.position = position, .memory = nn::Memory{.x = memory, .position = of_memory}};
+    const auto output = [&] { return stack.close(stack.run(x, inputs)); };
+    CHECK_NOTHROW(check_gradients(output, {x, memory, position, of_memory}, {.elements = 2, .directions = 1}));
     const auto gradients = [&](bool again) {
       stack.checkpoint_blocks(again);
       Tensors variables = stack.trainable();
-      variables.push_back(x);
-      variables.push_back(memory);
+      variables.insert(variables.end(), {x, memory, position, of_memory});
       return grad(sum(output() * random_normal(x.shape(), 3, "cotangent")), variables);
     };
     const Tensors plain = gradients(false), repeated = gradients(true);
@@ -62,7 +61,7 @@ TEST_CASE("parameters, places and factors follow the list of junctions") {
   std::vector<std::string> names;
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.starts_with("blocks.1.")) names.push_back(p.name.substr(9));
-  for (const char* name : {"attn.qkv.weight", "cross.k.weight", "mlp.fc1.weight", "gate1.alpha", "gate3.alpha"})
+  for (const char* name : {"attn.qkv.weight", "cross.qkv.weight", "mlp.fc1.weight", "gate1.alpha", "gate3.alpha"})
     CHECK(std::ranges::find(names, name) != names.end());
   const std::vector<nn::Junction*> junctions = stack.junctions();
   REQUIRE(junctions.size() == 6);
@@ -87,7 +86,8 @@ TEST_CASE("a block names its branches and refuses other names, empty lists and a
   CHECK(block.branch("cross").kind() == "cross");
   CHECK_THAT(error_of([&] { block.branch("conv"); }),
              contains("[block] expected one of the branches attn, cross, mlp, got \"conv\""));
-  CHECK_THAT(error_of([&] { (void)stack(queries()); }), contains("expected a second input (Memory) for this branch"));
+  CHECK_THAT(error_of([&] { (void)stack(queries()); }),
+             contains("expected a second input (StackInputs::memory) for this branch"));
   CHECK_THAT(error_of([] { nn::Stack({.dim = dim, .depth = 1, .junctions = {}}); }),
              contains("[block] expected at least one junction, got none"));
   CHECK_THAT(error_of([] {
@@ -150,11 +150,11 @@ TEST_CASE("Fixup scales the initial weights of all layers of a branch but the la
   const auto scale_of = [](nn::Stack& stack, std::size_t layer) {
     return stack.junctions()[1]->branch().weight_layers()[layer]->weight_init();
   };
-  // The cross-attention has four layers (q, k, v, proj), and the stack six branches.
-  for (std::size_t layer = 0; layer < 4; ++layer) {
+  // The cross-attention has the layers qkv, which are three matrices of four, and proj, and the stack six branches.
+  for (std::size_t layer = 0; layer < 2; ++layer) {
     const nn::Init expected =
-        layer < 3 ? scale_of(plain, layer).scaled(nn::fixup_factor(6, 4)) : scale_of(plain, layer);
-    const Array got = empty_like(zeros({8, 8}).array()), want = empty_like(got);
+        layer < 1 ? scale_of(plain, layer).scaled(nn::fixup_factor(6, 4)) : scale_of(plain, layer);
+    const Array got = empty_like(zeros({layer < 1 ? 24 : 8, 8}).array()), want = empty_like(got);
     scale_of(fixup, layer).fill(got, 1, "w"), expected.fill(want, 1, "w");
     CHECK(to_vector(got) == to_vector(want));
   }

@@ -248,7 +248,9 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
 
   struct Uniform : nn::Attention {
     using Attention::Attention;
-    Tensor attend(const Tensor& qkv) const override { return Attention::attend(qkv * 2.0); }
+    Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override {
+      return Attention::attend(qkv * 2.0, call);
+    }
   };
   nn::CaiTOptions o = cait;
   o.attention = nn::make_attention<Uniform>;
@@ -744,7 +746,12 @@ TEST_CASE("attention maps are the weights that the layers apply to the values an
     nn::initialize(layer, 7);
     layer.eval();
     const Tensor x = random_normal({2, 9, 16}, 2, "x");
-    const Tensor qkv = layer.first()(x), p = layer.probabilities(qkv);
+    const Tensor qkv = layer.first()(x);
+    Tensor p;
+    {
+      const Handle watch = layer.observe([&](const nn::AttentionPass& pass) { p = layer.probabilities(pass); });
+      (void)layer(x);
+    }
     CHECK(p.shape() == Shape{2, heads, 9, 9});
     const Tensor v = permute(reshape(slice(qkv, 2, 32, 48), {2, 9, heads, 16 / heads}), {0, 2, 1, 3});
     const Tensor collected = reshape(permute(matmul(p, v), {0, 2, 1, 3}), {2, 9, 16});

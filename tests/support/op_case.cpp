@@ -704,6 +704,24 @@ std::vector<OpCase> attention_cases() {
        }},
       {"attention_qkv", {{2, 5, 24}}, [](const Tensors& in) { return attention_qkv(in[0], 2, {.drop_key = 0.3}); }},
       {"attention_qkv odd", {{1, 17, 3 * 3 * 16}}, [](const Tensors& in) { return attention_qkv(in[0], 3); }},
+      {"attention_q_kv",
+       {{2, 3, 8}, {2, 5, 16}},
+       [](const Tensors& in) { return attention_q_kv(in[0], in[1], 2, {.drop_key = 0.3}); }},
+      {"attention_q_kv keep",
+       {{1, 33, 6}, {1, 65, 12}},
+       [](const Tensors& in) {
+         std::vector<std::uint8_t> keep(65, 1);
+         for (std::size_t j = 40; j < 65; ++j) keep[j] = 0;
+         return attention_q_kv(in[0], in[1], 3, {.keep = Tensor(array_from(keep, {1, 1, 1, 65}, in[0].device()))});
+       },
+       0,
+       [](const Tensors& in) {
+         const auto heads = [](const Tensor& x) { return permute(reshape(x, {1, x.dim(1), 3, 2}), {0, 2, 1, 3}); };
+         const Tensor k = heads(slice(slice(in[1], 1, 0, 40), 2, 0, 6)),
+                      v = heads(slice(slice(in[1], 1, 0, 40), 2, 6, 12));
+         const Tensor p = softmax_composed(matmul(heads(in[0]), k, false, true) * (1 / std::sqrt(2.0)));
+         return reshape(permute(matmul(p, v), {0, 2, 1, 3}), Shape{1, 33, 6});
+       }},
   };
   for (DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross})
     for (DropSharing sharing : {DropSharing::per_entry, DropSharing::heads, DropSharing::column})

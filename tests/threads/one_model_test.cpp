@@ -9,7 +9,6 @@
 #include "core/precision.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
-#include "tests/support/cross_attention.h"
 
 using namespace plumb;
 using namespace plumb::test;
@@ -155,20 +154,20 @@ TEST_CASE("a stack with three junctions a block and a memory trains on two threa
   const Tensor x = variable(random_normal({4, 3, 16}, 0, "queries")),
                memory = variable(random_normal({4, 5, 16}, 0, "memory")),
                position = random_normal({5, 16}, 0, "position"), cotangent = random_normal({4, 3, 16}, 0, "cotangent");
-  const nn::Memory m{.x = memory, .position = position};
+  const nn::StackInputs inputs{.memory = nn::Memory{.x = memory, .position = position}};
   for (const char* gate : {"post", "value_residual"})
     for (const bool checkpoints : {false, true}) {
       INFO(gate << (checkpoints ? ", checkpointed" : ""));
-      nn::Stack stack(
-          {.dim = 16,
-           .depth = 2,
-           .gate = gate,
-           .junctions = {nn::self_attention({.heads = 2, .dropout = 0.1}), cross_attention(2), nn::mlp({.hidden = 32})},
-           .drop_path = {.rate = 0.2},
-           .final_norm = true});
+      nn::Stack stack({.dim = 16,
+                       .depth = 2,
+                       .gate = gate,
+                       .junctions = {nn::self_attention({.heads = 2, .dropout = 0.1}),
+                                     nn::cross_attention({.heads = 2}), nn::mlp({.hidden = 32})},
+                       .drop_path = {.rate = 0.2},
+                       .final_norm = true});
       nn::initialize(stack, 1);
       stack.checkpoint_blocks(checkpoints);
-      compare_gradients(stack, [&] { return sum(stack.close(stack.run(x, &m)) * cotangent); });
+      compare_gradients(stack, [&] { return sum(stack.close(stack.run(x, inputs)) * cotangent); });
     }
 }
 

@@ -71,12 +71,14 @@ SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
       copies.emplace_back(empty_like(p.value.array()));
       copy_into(p.value.array(), copies.back().array());
     }
-    if (const auto* attention = dynamic_cast<const nn::Attention*>(&branch))
-      handles_.push_back(branch.first().on_forward(
-          [this, i, heads = attention->options().heads](const nn::Layer&, const Tensor&, const Tensor& qkv) {
-            see_queries_and_keys(passport_.branches[i], qkv, heads);
-            return Tensor();
-          }));
+    keys_.push_back(0);
+    // Other attention may change the scores before the softmax, as talking heads do.
+    const bool plain = dynamic_cast<const nn::Attention*>(&branch) || dynamic_cast<const nn::CrossAttention*>(&branch);
+    if (const auto* attention = dynamic_cast<const nn::AttentionBranch*>(&branch))
+      handles_.push_back(attention->observe([this, i, plain, attention](const nn::AttentionPass& pass) {
+        keys_[i] = pass.k.dim(2);
+        if (plain) see_scores(passport_.branches[i], pass, attention->options().causal);
+      }));
   }
   for (nn::Junction* junction : junctions)
     handles_.push_back(junction->observe([this](const nn::JunctionPass& j) { see(j); }));
@@ -107,9 +109,9 @@ void SignalProbe::see(const nn::JunctionPass& j) {
   row.cosine = mean_of(cosines);
   row.change = mean_of(changes);
   row.mean_square = mean_square(j.output);
-  if (const auto* attention = dynamic_cast<const nn::SelfAttention*>(&j.branch);
+  if (const auto* attention = dynamic_cast<const nn::AttentionBranch*>(&j.branch);
       attention && attention->training() && attention->options().drop_key.rate > 0) {
-    const nn::DropKeyStatistics dropped = attention->drop_key_statistics(stream.dim(0), stream.dim(1));
+    const nn::DropKeyStatistics dropped = attention->drop_key_statistics(stream.dim(0), stream.dim(1), keys_[i]);
     row.drop_ratio = dropped.drop_ratio;
     row.empty_rows = dropped.empty_rows;
   }
@@ -122,29 +124,39 @@ void SignalProbe::see(const nn::JunctionPass& j) {
   ++seen_;
 }
 
-void SignalProbe::see_queries_and_keys(BranchStats& row, const Tensor& qkv, std::int64_t heads) {
+void SignalProbe::see_scores(BranchStats& row, const nn::AttentionPass& pass, bool causal) {
   const NoGrad no_grad;
-  const std::int64_t samples = std::min(attention_samples, qkv.dim(0)), T = qkv.dim(1), D = qkv.dim(2) / 3,
-                     width = D / heads;
-  const std::vector<double> values = slice(qkv.detach(), 0, 0, samples).values();
+  const std::int64_t samples = std::min(attention_samples, pass.q.dim(0)), heads = pass.q.dim(1), N = pass.q.dim(2),
+                     M = pass.k.dim(2), width = pass.q.dim(3);
+  const std::vector<double> queries = slice(pass.q, 0, 0, samples).values(),
+                            keys = slice(pass.k, 0, 0, samples).values(),
+                            keep =
+                                pass.keep.defined() ? slice(pass.keep, 0, 0, samples).values() : std::vector<double>();
   const double scale = 1 / std::sqrt(static_cast<double>(width));
-  double total = 0, largest = -std::numeric_limits<double>::infinity();
-  std::vector<double> logits(static_cast<std::size_t>(T));
+  double total = 0, relative = 0, rows = 0, largest = -std::numeric_limits<double>::infinity();
+  std::vector<double> logits;
   for (std::int64_t b = 0; b < samples; ++b)
     for (std::int64_t h = 0; h < heads; ++h)
-      for (std::int64_t i = 0; i < T; ++i) {
-        const double* q = values.data() + ((b * T + i) * 3 * D + h * width);
-        for (std::int64_t j = 0; j < T; ++j) {
-          const double* k = values.data() + ((b * T + j) * 3 * D + D + h * width);
+      for (std::int64_t i = 0; i < N; ++i) {
+        const double* q = queries.data() + ((b * heads + h) * N + i) * width;
+        logits.clear();
+        for (std::int64_t j = 0; j < (causal ? i + M - N + 1 : M); ++j) {
+          if (!keep.empty() && keep[static_cast<std::size_t>(b * M + j)] == 0) continue;
+          const double* k = keys.data() + ((b * heads + h) * M + j) * width;
           double dot = 0;
           for (std::int64_t c = 0; c < width; ++c) dot += q[c] * k[c];
-          logits[static_cast<std::size_t>(j)] = scale * dot;
+          logits.push_back(scale * dot);
         }
-        total += entropy_of(logits);
+        if (logits.empty()) continue;  // the query may see no key
+        ++rows;
+        const double entropy = entropy_of(logits);
+        total += entropy;
+        if (logits.size() > 1) relative += entropy / std::log(static_cast<double>(logits.size()));
         largest = std::max(largest, *std::ranges::max_element(logits));
       }
-  row.entropy = total / static_cast<double>(samples * heads * T);
-  if (T > 1) row.relative_entropy = *row.entropy / std::log(static_cast<double>(T));
+  if (rows == 0) return;
+  row.entropy = total / rows;
+  if (M > 1) row.relative_entropy = relative / rows;
   row.largest_logit = largest;
 }
 
@@ -205,7 +217,7 @@ std::vector<std::string> warnings(const LayerStats& passport) {
 }
 
 JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options,
-                         const nn::Memory* memory) {
+                         const nn::StackInputs& inputs) {
   const nn::EvaluationScope scope(stack);
   std::vector<std::int64_t> batch_of_one{1};
   batch_of_one.insert(batch_of_one.end(), passport.sample.begin(), passport.sample.end());
@@ -213,7 +225,7 @@ JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const Jac
       random_normal(Shape(batch_of_one), options.seed, "passport.input") * std::sqrt(passport.input_mean_square);
   return mean_squared_singular_value(
       [&](const Tensor& input) {
-        const nn::Stream stream = stack.run(input, memory);
+        const nn::Stream stream = stack.run(input, inputs);
         return stack.method().close ? stack.method().close(stream, nullptr) : stream.x;
       },
       x, options);

@@ -47,13 +47,15 @@ struct BranchStats {
   // value is absent if no parameter changed.
   std::optional<double> update = {};
 
-  // Values of branches of type nn::Attention, over all heads and queries of the first 4 samples. The values are
-  // computed from the q and k of the pass, before any dropout.
-  std::optional<double> entropy = {};           // mean over the queries, in nats
-  std::optional<double> relative_entropy = {};  // entropy / ln T; 1 for uniform attention; absent if T = 1
-  std::optional<double> largest_logit = {};     // largest q.k / sqrt(head_dim)
+  // Values of branches of the types nn::Attention and nn::CrossAttention, over all heads and queries of the first 4
+  // samples. The values are computed from the q and k of the pass, before any dropout. Padding is no key.
+  std::optional<double> entropy = {};  // mean over the queries, in nats
+  // The mean over the queries of entropy / ln(keys that the query may see); 1 for uniform attention; absent if there is
+  // only one key.
+  std::optional<double> relative_entropy = {};
+  std::optional<double> largest_logit = {};  // largest q.k / sqrt(head_dim)
 
-  // Values of branches of type nn::Attention with DropKey: the share of keys that this pass dropped, and the share of
+  // Values of attention with DropKey: the share of keys that this pass dropped, and the share of
   // queries that lost all keys (nn/layers/drop_key.h).
   std::optional<double> drop_ratio = {}, empty_rows = {};
 };
@@ -85,11 +87,12 @@ class SignalProbe {
 
  private:
   void see(const nn::JunctionPass& pass);
-  void see_queries_and_keys(BranchStats& row, const Tensor& qkv, std::int64_t heads);
+  void see_scores(BranchStats& row, const nn::AttentionPass& pass, bool causal);
 
   const nn::Stack& stack_;
   std::vector<std::vector<Tensor>> before_;  // copies of each branch's parameters
   std::vector<double> added_;                // mean square of the term that each branch adds
+  std::vector<std::int64_t> keys_;           // number of keys of each attention branch; 0 for other branches
   LayerStats passport_;
   std::size_t seen_ = 0;         // number of residual sums observed
   std::vector<Handle> handles_;  // last member: destroyed first, so that no hook outlives the data
@@ -114,8 +117,8 @@ inline constexpr double law_tolerance = 3, norm_tolerance = 1.1;
 // The mean squared singular value of the Jacobian of the stream, from the input of the first block to the output of the
 // last block, without the final norm. The value is 1 if all blocks are the identity, or n^2 if the method also sums n
 // streams at the end. The measurement uses evaluation mode and one Gaussian sample with the shape and the
-// input_mean_square of the passport. If the branches have a second input, `memory` is that of one sample.
+// input_mean_square of the passport. `inputs` are the further inputs of the branches for one sample.
 JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options = {},
-                         const nn::Memory* memory = nullptr);
+                         const nn::StackInputs& inputs = {});
 
 }  // namespace plumb::lab

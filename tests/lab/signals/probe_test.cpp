@@ -207,13 +207,13 @@ TEST_CASE("passport: a probe changes no result and removes its hooks and needs a
   const std::vector<double> alone = gradient();
   {
     lab::SignalProbe probe(stack);
-    CHECK(stack.blocks()[0]->branch("attn").first().hooked());
+    CHECK(dynamic_cast<nn::AttentionBranch&>(stack.blocks()[0]->branch("attn")).observed());
     CHECK_THAT(error_of([&] { probe.finish(Gradients(zeros({}), {})); }), contains("expected a forward pass"));
     CHECK(gradient() == alone);
     CHECK(probe.finish(Gradients(zeros({}), {})).branches.size() == 4);
   }
   for (const auto& block : stack.blocks())
-    CHECK_FALSE((block->branch("attn").first().hooked() || block->branch("mlp").first().hooked()));
+    CHECK_FALSE(dynamic_cast<nn::AttentionBranch&>(block->branch("attn")).observed());
   CHECK(gradient() == alone);
 }
 
@@ -487,7 +487,8 @@ TEST_CASE("passport: the Jacobian is measured on images and with a memory") {
     set(readers, name + "bias", {0, 0, 0, 0});
   }
   const lab::LayerStats three{.sample = {3, 4}, .input_mean_square = 1};
-  const nn::Memory memory{.x = full({1, 2, 4}, 0.5)};  // x + (0.5 + 0.5) x = 2 x
-  CHECK(lab::jacobian(readers, three, {}, &memory).value == Approx(4));
-  CHECK_THAT(error_of([&] { (void)lab::jacobian(readers, three); }), contains("expected a second input (Memory)"));
+  const nn::StackInputs inputs{.memory = nn::Memory{.x = full({1, 2, 4}, 0.5)}};  // x + (0.5 + 0.5) x = 2 x
+  CHECK(lab::jacobian(readers, three, {}, inputs).value == Approx(4));
+  CHECK_THAT(error_of([&] { (void)lab::jacobian(readers, three); }),
+             contains("expected a second input (StackInputs::memory)"));
 }

@@ -1,0 +1,188 @@
+#include "nn/models/detr.h"
+
+#include "nn/layers/sine_positions.h"
+
+namespace plumb::nn {
+namespace {
+
+AttentionOptions attention_of(const DetrOptions& o, const DetrDrops& drops) {
+  return {.heads = o.heads, .drop_key = drops.drop_key, .dropout = drops.dropout, .proj_drop = o.dropout};
+}
+
+StackOptions stack_of(const DetrOptions& o, std::int64_t depth, std::vector<BranchChoice> junctions, bool final_norm) {
+  junctions.push_back(mlp({.hidden = o.hidden, .activation = Activation::relu, .drop = o.dropout}));
+  return {.dim = o.dim,
+          .depth = depth,
+          .gate = o.gate,
+          .junctions = std::move(junctions),
+          .norm_eps = 1e-5,
+          .recipe = recipe_of(*o.gate, o.recipe),
+          .final_norm = final_norm};
+}
+
+}  // namespace
+
+class Detr::Backbone : public Layer {
+ public:
+  explicit Backbone(const DetrOptions& o) : Layer("Backbone") {
+    check(!o.backbone.empty(), "[detr] expected at least one convolution in the backbone, got none");
+    std::int64_t in = o.channels;
+    for (std::size_t i = 0; i < o.backbone.size(); ++i) {
+      convs_.push_back(std::make_unique<Conv2d>(
+          Conv2dOptions{.in = in, .out = o.backbone[i], .kernel = 3, .stride = 2, .padding = 1, .bias = false}));
+      norms_.push_back(std::make_unique<BatchNorm2d>(o.backbone[i]));
+      in = o.backbone[i];
+    }
+    for (std::size_t i = 0; i < convs_.size(); ++i) child(fmt::format("conv.{}", i), *convs_[i]);
+    for (std::size_t i = 0; i < norms_.size(); ++i) child(fmt::format("norm.{}", i), *norms_[i]);
+  }
+
+ protected:
+  Tensor forward(const Tensor& images) const override {
+    Tensor x = images;
+    for (std::size_t i = 0; i < convs_.size(); ++i) x = relu((*norms_[i])((*convs_[i])(x)));
+    return x;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Conv2d>> convs_;
+  std::vector<std::unique_ptr<BatchNorm2d>> norms_;
+};
+
+// The MLP of three layers that predicts boxes.
+class Detr::BoxHead : public Layer {
+ public:
+  explicit BoxHead(std::int64_t dim) : Layer("BoxHead") {
+    for (const std::int64_t out : {dim, dim, std::int64_t{4}})
+      layers_.push_back(std::make_unique<Linear>(
+          LinearOptions{.in = dim, .out = out, .init = Init::fan_in_uniform(), .bias_init = Init::constant(0)}));
+    for (std::size_t i = 0; i < layers_.size(); ++i) child(fmt::format("layers.{}", i), *layers_[i]);
+  }
+
+ protected:
+  Tensor forward(const Tensor& x) const override {
+    return sigmoid((*layers_[2])(relu((*layers_[1])(relu((*layers_[0])(x))))));
+  }
+
+ private:
+  std::vector<std::unique_ptr<Linear>> layers_;
+};
+
+Detr::~Detr() = default;
+
+Detr::Detr(const DetrOptions& o)
+    : Layer("Detr"),
+      options_(o),
+      backbone_(std::make_unique<Backbone>(o)),
+      input_proj_({.in = o.backbone.back(), .out = o.dim, .kernel = 1, .init = Init::fan_in_uniform()}),
+      // As in the authors' code, the encoder ends in a norm if its blocks begin with norms. A method that closes its
+      // stream itself, such as ResiDual, needs the norm as well.
+      encoder_(stack_of(o, o.encoder, {self_attention(attention_of(o, o.encoder_attention))},
+                        o.gate->norm == Norm::pre || o.gate->close)),
+      decoder_(stack_of(
+          o, o.decoder,
+          {self_attention(attention_of(o, o.decoder_attention)), cross_attention(attention_of(o, o.cross_attention))},
+          true)),
+      class_embed_({.in = o.dim, .out = o.classes + 1, .init = Init::fan_in_uniform()}),
+      bbox_embed_(std::make_unique<BoxHead>(o.dim)) {
+  check(o.classes >= 1 && o.queries >= 1, "[detr] expected at least one class and one query, got {} and {}", o.classes,
+        o.queries);
+  check(o.dim % 4 == 0, "[detr] expected a width that is a multiple of 4, got {}", o.dim);
+  query_embed_ = parameter("query_embed", {o.queries, o.dim}, Init::normal(1), Role::position);
+  child("backbone", *backbone_);
+  child("input_proj", input_proj_);
+  child("encoder", encoder_);
+  child("decoder", decoder_);
+  child("class_embed", class_embed_);
+  child("bbox_embed", *bbox_embed_);
+  backbone_->each_parameter([&](const std::string&, Parameter& p) { p.lr_factor *= o.backbone_rate; });
+  initialize(*this, o.seed);
+}
+
+KeyMap Detr::facebook_names() {
+  KeyMap map{{"query_embed", "query_embed.weight"}};
+  for (const char* stack : {"encoder", "decoder"}) {
+    const auto rule = [&](const std::string& ours, const std::string& theirs) {
+      map.push_back(
+          {fmt::format("{}.blocks.*.{}", stack, ours), fmt::format("transformer.{}.layers.*.{}", stack, theirs)});
+    };
+    for (const char* part : {"weight", "bias"}) {
+      for (const auto& [ours, theirs] : {std::pair("attn", "self_attn"), {"cross", "multihead_attn"}}) {
+        rule(fmt::format("{}.qkv.{}", ours, part), fmt::format("{}.in_proj_{}", theirs, part));
+        rule(fmt::format("{}.proj.{}", ours, part), fmt::format("{}.out_proj.{}", theirs, part));
+      }
+      for (const auto& [ours, theirs] : {std::pair("mlp.fc1", "linear1"),
+                                         {"mlp.fc2", "linear2"},
+                                         {"norm1", "norm1"},
+                                         {"norm2", "norm2"},
+                                         {"norm3", "norm3"}})
+        rule(fmt::format("{}.{}", ours, part), fmt::format("{}.{}", theirs, part));
+      map.push_back({fmt::format("{}.norm.{}", stack, part), fmt::format("transformer.{}.norm.{}", stack, part)});
+    }
+  }
+  return map;
+}
+
+std::pair<std::int64_t, std::int64_t> Detr::grid(std::int64_t height, std::int64_t width) const {
+  for (std::size_t i = 0; i < options_.backbone.size(); ++i) height = (height + 1) / 2, width = (width + 1) / 2;
+  return {height, width};
+}
+
+Memory Detr::encode(const Tensor& images, const Tensor& keep) const {
+  const Tensor map = input_proj_((*backbone_)(images));  // [B, D, h, w]
+  const std::int64_t B = map.dim(0), D = map.dim(1), h = map.dim(2), w = map.dim(3);
+  Memory memory{.x = {}};
+  {
+    const DefaultsScope like({.dtype = map.dtype(), .device = map.device()});
+    if (keep.defined()) {
+      check(keep.dtype() == DType::u8 && keep.shape() == (Shape{B, images.dim(2), images.dim(3)}),
+            "[detr] expected a u8 mask of the pixels {}, got {}", (Shape{B, images.dim(2), images.dim(3)}),
+            describe(keep));
+      // A cell of the map is padding if the pixel at its corner is (nearest neighbour).
+      const auto every = [](std::int64_t cells, std::int64_t pixels) {
+        std::vector<std::int64_t> at;
+        for (std::int64_t i = 0; i < cells; ++i) at.push_back(i * pixels / cells);
+        return at;
+      };
+      const auto pick = [&](const Tensor& x, int axis, std::int64_t cells) {
+        return index_select(x, axis, integers(every(cells, x.dim(axis)), {cells}, x.device()));
+      };
+      const Tensor cells = pick(pick(keep, 1, h), 2, w);
+      memory.keep = reshape(cells, {B, h * w});
+      const Tensor some = any(memory.keep, 1);
+      check(all(some).item() != 0, "[detr] expected pixels in every image, got an image that is padding only");
+      memory.position = sine_positions(cells, D);
+    } else {
+      memory.position = sine_positions(h, w, D);
+    }
+  }
+  const Tensor tokens = permute(reshape(map, {B, D, h * w}), {0, 2, 1});
+  memory.x = encoder_.close(encoder_.run(tokens, {.position = memory.position, .keep = memory.keep}));
+  return memory;
+}
+
+Detections Detr::decode(const Memory& memory) const {
+  const Defaults like{.dtype = memory.x.dtype(), .device = memory.x.device()};
+  const StackInputs inputs{.position = query_embed_, .memory = memory};
+  Stream stream = decoder_.open(zeros({memory.x.dim(0), options_.queries, options_.dim}, like));
+  Tensors layers;
+  for (std::int64_t i = 0; i < options_.decoder; ++i) {
+    decoder_.advance(stream, i, i + 1, inputs);
+    layers.push_back(decoder_.close(stream));
+  }
+  const Tensor all = plumb::stack(layers);  // [L, B, Q, D]
+  return {.logits = class_embed_(all), .boxes = (*bbox_embed_)(all)};
+}
+
+Detections Detr::detect(const Tensor& images, const Tensor& keep) const {
+  check_initialised();
+  const PathScope scope(path());
+  return decode(encode(images, keep));
+}
+
+Tensor Detr::forward(const Tensor& images) const {
+  const Detections found = decode(encode(images));
+  return concat({found.logits[-1], found.boxes[-1]}, -1);
+}
+
+}  // namespace plumb::nn
