@@ -27,6 +27,8 @@ void register_prores() {
   CHECK(once);
 }
 
+const Words small_detr{"--heads",   "2", "--hidden",   "8",   "--encoder",     "1", "--decoder",   "1",
+                       "--queries", "3", "--backbone", "4,6", "--train-count", "8", "--val-count", "4"};
 const Words few{"--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "a"};
 
 // The names of all gates in results.csv.
@@ -57,6 +59,7 @@ TEST_CASE("each program is a function with --help") {
                                                            {"deep_mlp", deep_mlp},
                                                            {"depth_limit", depth_limit},
                                                            {"depth_stability", depth_stability},
+                                                           {"detr", detr},
                                                            {"drop_key", drop_key},
                                                            {"fixup_scalars", fixup_scalars},
                                                            {"layerscale_init", layerscale_init},
@@ -86,6 +89,8 @@ TEST_CASE("the body of each experiment trains a small network") {
       {"deep_mlp", deep_mlp, with(images, {"--depths", "2", "--width", "8"})},
       {"depth_limit", depth_limit,
        with(narrow, {"--gates", "pre", "--first", "4", "--most", "4", "--no-stop-hopeless"})},
+      {"detr", detr,
+       with(small_detr, {"--dim", "8", "--forms", "none,dropout,drop_key", "--places", "everywhere,cross"})},
       {"drop_key", drop_key,
        with(vit,
             {"--depth", "2", "--rates", "0.3", "--tunes", "0,0.5", "--drop-key-schedules", "decreasing,constant"})},
@@ -115,16 +120,16 @@ TEST_CASE("the body of each experiment trains a small network") {
 
 TEST_CASE("every ablation over gates accepts a custom gate with constants") {
   register_prores();
-  const std::vector<std::pair<std::string, Main>> ablations{{"depth_limit", depth_limit},
-                                                            {"norm_placement", norm_placement},
-                                                            {"residual_ratio", residual_ratio},
-                                                            {"stability_map", stability_map},
-                                                            {"depth_stability", depth_stability}};
+  const std::vector<std::pair<std::string, Main>> ablations{
+      {"depth_limit", depth_limit},       {"detr", detr},
+      {"norm_placement", norm_placement}, {"residual_ratio", residual_ratio},
+      {"stability_map", stability_map},   {"depth_stability", depth_stability}};
   for (const auto& [name, program] : ablations) {
     INFO(name);
     const TemporaryFolder folder;
     Words words = with(few, {"--gates", "pre,prores,prores:T=5.0,layerscale:init=1e-5"});
     if (name == "depth_limit") words = with(words, {"--first", "4", "--most", "4", "--no-stop-hopeless"});
+    if (name == "detr") words = with(words, small_detr);
     if (name == "stability_map") words = with(words, {"--depths", "2", "--no-stop-hopeless"});
     if (name == "depth_stability") words = with(words, {"--depths", "2"});
     if (name == "residual_ratio") words = with(words, {"--depths", "2", "--warmup", "0"});

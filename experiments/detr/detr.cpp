@@ -1,0 +1,231 @@
+// Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after the softmax, in a
+// detector? The program trains small DETRs without drops in attention, with dropout of the attention probabilities, and
+// with DropKey, of three schedules over depth and in several places. All other dropout is the same in all arms.
+#include "experiments/detr/detr.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "experiments/detr/network.h"
+#include "experiments/lab/data/shapes.h"
+#include "experiments/lab/problem/detection_problem.h"
+#include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/pictures.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/study/published_settings.h"
+#include "experiments/lab/study/study.h"
+#include "nn/evaluation_scope.h"
+#include "nn/layers/attention_maps.h"
+
+using namespace plumb;
+
+namespace {
+
+// The name of a point in charts: "none", "dropout 0.1", "drop_key 0.1 decreasing in encoder".
+std::string name_of(const lab::Point& p) {
+  const std::string form = p.get<std::string>("form"), schedule = p.get<std::string>("drop_key_schedule"),
+                    place = p.get<std::string>("place");
+  if (form == "none") return form;
+  return fmt::format("{} {:g}{}{}", form, p.get<double>("rate"), schedule == "constant" ? "" : " " + schedule,
+                     place == "everywhere" ? "" : " in " + place);
+}
+
+// Draws a box of one pixel's width.
+void draw_box(lab::Pixels& image, const nn::Box& box, const std::array<std::uint8_t, 3>& colour) {
+  const auto at = [](double share, std::int64_t length) {
+    return std::clamp<std::int64_t>(std::llround(share * static_cast<double>(length)), 0, length - 1);
+  };
+  const std::int64_t x0 = at(box.x0, image.width), x1 = at(box.x1, image.width), y0 = at(box.y0, image.height),
+                     y1 = at(box.y1, image.height);
+  const auto dot = [&](std::int64_t x, std::int64_t y) {
+    for (std::int64_t c = 0; c < 3; ++c) image.plane(c)[y * image.width + x] = colour[static_cast<std::size_t>(c)];
+  };
+  for (std::int64_t x = x0; x <= x1; ++x) dot(x, y0), dot(x, y1);
+  for (std::int64_t y = y0; y <= y1; ++y) dot(x0, y), dot(x1, y);
+}
+
+// The picture at the upper left of a white one of this size.
+lab::Pixels on_white(const lab::Pixels& picture, std::int64_t height, std::int64_t width) {
+  lab::Pixels large{3, height, width, {}};
+  large.bytes.assign(static_cast<std::size_t>(3 * height * width), 255);
+  for (std::int64_t c = 0; c < 3; ++c)
+    for (std::int64_t y = 0; y < picture.height; ++y)
+      std::copy_n(picture.plane(c) + y * picture.width, picture.width, large.plane(c) + y * width);
+  return large;
+}
+
+constexpr std::array<std::uint8_t, 3> white{255, 255, 255}, yellow{255, 220, 0};
+
+// Attaches two pictures to a trial of the first seed: the boxes that the network finds in four validation images, and
+// the cross-attention of the first queries to the first image, as means over the heads of the last block.
+void attach_pictures(lab::Trial& trial, nn::Detr& model) {
+  if (trial.has_diverged() || !lab::is_of_first_seed(trial)) return;
+  constexpr std::int64_t count = 4, side = 128, shown_queries = 4;
+  const auto& problem = trial.problem<lab::DetectionProblem>();
+  const lab::DetectionSet& set = problem.data().validation;
+  const nn::Targets targets = lab::targets_of(set);
+  const NoGrad no_grad;
+  const nn::EvaluationScope scope(model);
+  std::vector<lab::Pixels> found, attention;
+  for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {
+    const nn::AttentionMaps maps(model);
+    const lab::Pixels image = lab::fitted(set, i);
+    const lab::DetectionBatch batch = lab::batch_of(image, problem.normalization());
+    const nn::Detections predicted = model.detect(batch.images);
+    lab::Pixels large = lab::for_people(image, side), plain = large;
+    for (const nn::Target& t : targets[static_cast<std::size_t>(i)]) draw_box(large, t.box, white);
+    const auto objects = lab::found_objects(predicted).front();
+    for (const lab::FoundObject& o : objects)
+      if (o.score >= 0.5) draw_box(large, o.box, yellow);
+    found.push_back(large);
+    if (i > 0) continue;
+    const Tensor p = mean(maps.all().back().probabilities, {1})[0];  // [Q, h w]
+    const auto [h, w] = model.grid(image.height, image.width);
+    if (h != w) continue;
+    for (std::int64_t q = 0; q < std::min(shown_queries, p.dim(0)); ++q) {
+      lab::Pixels picture = lab::heat(plain, {h, p[q].values()});
+      const std::vector<double> c = nn::corners_of(predicted.boxes[-1][0][q]).values();
+      draw_box(picture, {c[0], c[1], c[2], c[3]}, yellow);
+      attention.push_back(std::move(picture));
+    }
+  }
+  std::int64_t height = 0, width = 0;
+  for (const lab::Pixels& p : found) height = std::max(height, p.height), width = std::max(width, p.width);
+  for (lab::Pixels& p : found) p = on_white(p, height, width);
+  lab::attach_picture(trial, "boxes", lab::beside(found));
+  if (!attention.empty()) lab::attach_picture(trial, "queries", lab::beside(attention));
+}
+
+}  // namespace
+
+int plumb::lab::detr(int argc, const char* const* argv) {
+  DetectionOptions data;
+  DetrNetwork network;
+  lab::Study study("detr",
+                   "Does a detector find objects better with DropKey than with dropout of attention, or with neither?",
+                   {.network = false});
+  const auto form = study
+                        .axis<std::string>("--forms", {"none", "dropout", "drop_key"},
+                                           "Drops in attention: none, probabilities after the softmax (dropout), or "
+                                           "keys before the softmax (drop_key)")
+                        .one_of("form", {"none", "dropout", "drop_key"});
+  const auto rate = study.axis<double>("--rates", {0.1}, "Shares of probabilities or keys to drop").above(0).below(1);
+  const auto schedule = study
+                            .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
+                                               "Schedules of DropKey's rate over the blocks of each stack")
+                            .one_of("schedule", nn::drop_key_schedule_names());
+  const auto place =
+      study
+          .axis<std::string>("--places", {"everywhere"},
+                             "Attention that drops: everywhere, or that of the encoder, between the queries of "
+                             "the decoder, or from the decoder to the image (cross)")
+          .one_of("place", {"everywhere", "encoder", "decoder", "cross"});
+  const auto gate =
+      study.axis<std::string>("--gates", {"post"}, "Residual methods of both stacks").one_of_methods("gate");
+  study.only([&](const lab::Point& p) {
+    const std::string of = p.get<std::string>("form");
+    const bool first_schedule = p.get<std::string>("drop_key_schedule") == schedule.values().front(),
+               first_place = p.get<std::string>("place") == place.values().front(),
+               first_rate = p.get<double>("rate") == rate.values().front();
+    if (of == "none") return first_schedule && first_place && first_rate;
+    return of == "drop_key" || first_schedule;
+  });
+  lab::Cli& cli = study.cli();
+  data.declare(cli);
+  network.declare(cli);
+  study.problem([&](const lab::StudyOptions& options) {
+    return std::make_unique<lab::DetectionProblem>(data, network.options(1, "post", 0), options);
+  });
+  std::string write_to;
+  cli.section(lab::Cli::instead);
+  cli.option(
+         "--write-data", &write_to,
+         "Write the images of the data set shapes to DIR/train and DIR/val as files in COCO's format; train nothing")
+      .value_name("DIR")
+      .scope(lab::Scope::call);
+  cli.action([&]() -> std::optional<int> {
+    if (write_to.empty()) return std::nullopt;
+    const lab::DetectionData set = lab::shapes();
+    lab::write_coco(set.train, write_to + "/train");
+    lab::write_coco(set.validation, write_to + "/val");
+    fmt::print("{} training images in {}/train, {} validation images in {}/val\n", set.train.size(), write_to,
+               set.validation.size(), write_to);
+    return 0;
+  });
+  study.judging().control = "form none";
+  study.options().steps = 2000, study.options().warmup = 100, study.options().batch = 16;
+  study.optimization().lr = 1e-3, study.optimization().weight_decay = 1e-4, study.optimization().clip_norm = 0.1;
+  study.choose_rates_by("val_ap", lab::Better::higher);
+  cli.preset("quick", "without drops, with dropout and with DropKey on shapes, one seed; three minutes on two cores",
+             [&] {
+               schedule.set({"constant"});
+               study.options().steps = 600;
+             });
+  cli.preset("cpu",
+             "the five arms of the paper's table on shapes, each at its own rate, seven seeds; five hours on two cores",
+             [&] { study.options().seeds = {0, 1, 2, 3, 4, 5, 6}, study.options().steps = 3000; });
+  cli.example("--preset quick");
+  cli.example("--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3");
+  const char* paper = "Li et al., CVPR 2023, DropKey, table of DETR";
+  const auto higher = [&](const lab::Point& a, const lab::Point& b, const lab::Point& where) {
+    return lab::higher("val_ap", a, b).at(where);
+  };
+  study.claim(
+      "DropKey finds objects better than no drops", paper,
+      higher({{"form", "drop_key"}}, {{"form", "none"}}, {{"drop_key_schedule", "constant"}, {"place", "everywhere"}}));
+  study.claim("DropKey finds objects better than dropout of attention", paper,
+              higher({{"form", "drop_key"}}, {{"form", "dropout"}},
+                     {{"drop_key_schedule", "constant"}, {"place", "everywhere"}}));
+  study.claim(
+      "dropout of attention finds objects better than no drops", paper,
+      higher({{"form", "dropout"}}, {{"form", "none"}}, {{"drop_key_schedule", "constant"}, {"place", "everywhere"}}));
+  study.claim("DropKey: decreasing over depth is better than constant", paper,
+              higher({{"drop_key_schedule", "decreasing"}}, {{"drop_key_schedule", "constant"}},
+                     {{"form", "drop_key"}, {"place", "everywhere"}}));
+  study.claim("DropKey: constant over depth is better than increasing", paper,
+              higher({{"drop_key_schedule", "constant"}}, {{"drop_key_schedule", "increasing"}},
+                     {{"form", "drop_key"}, {"place", "everywhere"}}));
+  const auto published = [&](const char* of, const char* figure, const char* source) {
+    study.published({{"form", of}, {"drop_key_schedule", "constant"}, {"place", "everywhere"}}, "val_ap", figure,
+                    source);
+  };
+  const char* poster = "Li et al., CVPR 2023, their poster (rate and schedule not stated)";
+  published("none", "41.9 AP on COCO (AP50 62.1, AP75 44.2, small 20.6, medium 45.7)", poster);
+  published("dropout", "42.2 AP on COCO", poster);
+  published("dropout", "42.0 AP on COCO (DETR-R50 as published, rate 0.1)", "facebookresearch/detr");
+  published("drop_key", "42.9 AP on COCO", poster);
+  study.output([](const lab::StudyResults& r) {
+    return lab::Section{
+        .title = "AP of each arm",
+        .caption = "Means over the seeds with 95 % t intervals, and the single seeds.",
+        .charts = {lab::dots_of(r, "val_ap", "AP", name_of), lab::dots_of(r, "val_ap_50", "AP 50", name_of)}};
+  });
+  study.output([](const lab::StudyResults& r) {
+    return lab::picture_section(r, "boxes", "Objects found in validation images",
+                                "White: the objects. Yellow: predictions with a probability of at least one half.");
+  });
+  study.output([](const lab::StudyResults& r) {
+    return lab::picture_section(r, "queries", "Cross-attention of the first queries",
+                                "The attention of four queries to the first validation image, in the last block, as a "
+                                "mean over the heads. The box is the one that the query predicts.");
+  });
+  study.columns({"train_loss", "val_loss", "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
+  study.show({"train_loss", "val_ap", "val_ap_50", "query_spread"});
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    const auto& problem = trial.problem<lab::DetectionProblem>();
+    nn::DetrOptions o = network.options(problem.data().train.classes(), trial[gate], trial.seed());
+    nn::DetrDrops drops;
+    if (trial[form] == "dropout") drops.dropout = trial[rate];
+    if (trial[form] == "drop_key")
+      drops.drop_key = {.rate = trial[rate], .schedule = nn::schedule_named(trial[schedule])};
+    const std::string where = trial[place];
+    if (where == "everywhere" || where == "encoder") o.encoder_attention = drops;
+    if (where == "everywhere" || where == "decoder") o.decoder_attention = drops;
+    if (where == "everywhere" || where == "cross") o.cross_attention = drops;
+    nn::Detr model(o);
+    trial.train(model);
+    attach_pictures(trial, model);
+  });
+}

@@ -1,0 +1,273 @@
+#include "experiments/lab/problem/detection_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/ops.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/random_stream.h"
+#include "experiments/lab/data/shapes.h"
+#include "experiments/lab/hash.h"
+#include "nn/evaluation_scope.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int64_t evaluation_batch_size = 50;
+
+const nn::Detr& detr(const nn::Layer& model) {
+  const auto* const found = dynamic_cast<const nn::Detr*>(&model);
+  check(found, "[detection] expected a network of the type nn::Detr, got {}", *model.path());
+  return *found;
+}
+
+// The first `count` images of a set, or all of them if `count` is 0.
+DetectionSet first_of(DetectionSet set, std::int64_t count) {
+  if (count == 0 || count >= set.size()) return set;
+  set.truth.images.resize(static_cast<std::size_t>(count));
+  if (!set.in_files()) set.pixels.resize(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> kept;
+  for (const CocoImage& image : set.truth.images) kept.push_back(image.id);
+  std::ranges::sort(kept);
+  std::erase_if(set.truth.annotations,
+                [&](const CocoAnnotation& a) { return !std::ranges::binary_search(kept, a.image); });
+  return set;
+}
+
+std::string hash_of(const DetectionData& data, const DetectionOptions& options) {
+  Hash hash;
+  hash.add(fmt::format("{} {:g};", options.image_side, options.mirror));
+  for (const DetectionSet* set : {&data.train, &data.validation}) {
+    hash.add(coco_json(set->truth));
+    for (const Pixels& image : set->pixels)
+      hash.add({reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size()});
+  }
+  return hash.text();
+}
+
+DataFacts facts_of(const DetectionData& data, const DetectionOptions& options, const nn::Targets& targets,
+                   nn::DetrOptions model) {
+  model.classes = data.train.classes();
+  const double constant = loss_of_a_constant(targets, model);
+  const std::string text = fmt::format("a constant guess, {:.4g}", constant);
+  std::vector<Measure> measures{{.name = "train_loss", .title = "train loss", .chance = constant, .chance_text = text},
+                                {.name = "val_loss", .title = "val loss"}};
+  for (const auto& [name, title] : {std::pair("val_ap", "AP"),
+                                    {"val_ap_50", "AP 50"},
+                                    {"val_ap_75", "AP 75"},
+                                    {"val_ap_small", "AP small"},
+                                    {"val_ap_medium", "AP medium"},
+                                    {"val_ap_large", "AP large"},
+                                    {"val_ar_100", "AR"}})
+    measures.push_back({.name = name, .title = title, .better = Better::higher, .unit = Unit::fraction});
+  measures.push_back({.name = "query_spread", .title = "spread of queries", .better = Better::higher});
+  return {.name = data.name,
+          .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes of objects", data.name,
+                              data.train.size(), data.validation.size(), data.validation_is, data.train.classes()),
+          .validation_is = data.validation_is,
+          .hash = hash_of(data, options),
+          .measures = measures};
+}
+
+// The numbers of the batch of a step: batch k of an epoch of n batches is step k % n. The order of an epoch and the
+// mirrored images depend only on seed and epoch.
+struct BatchDraw {
+  std::vector<std::int64_t> indices;
+  std::vector<bool> mirrored;
+};
+BatchDraw draw_batch(std::int64_t images, std::int64_t batch, std::int64_t step, std::uint64_t seed, double mirror) {
+  const std::int64_t batches = images / batch, first = step % batches * batch;
+  const auto epoch = static_cast<std::uint32_t>(step / batches);
+  const std::vector<std::int64_t> order = epoch_order(images, seed, epoch);
+  BatchDraw draw{.indices = {order.begin() + first, order.begin() + first + batch}, .mirrored = {}};
+  for (const std::int64_t image : draw.indices)
+    draw.mirrored.push_back(RandomStream(seed, "data.mirror", epoch, image).happens(mirror));
+  return draw;
+}
+
+// The standard deviation of the centres of the boxes [L, B, Q, 4] over the queries of the last layer, as a mean over
+// images and both coordinates.
+double spread_of(const Tensor& boxes) { return mean(stddev(slice(boxes[-1], 2, 0, 2), {1})).item(); }
+
+}  // namespace
+
+void DetectionOptions::declare(Cli& cli) {
+  cli.section("Data");
+  cli.option("--data", &data, "Data set (shapes: generated images; coco: files in COCO's format)")
+      .one_of("data set", {"shapes", "coco"})
+      .scope(Scope::run);
+  const auto path = [&](const char* option, std::string* value, const char* help, const char* name) {
+    cli.option(option, value, help).value_name(name).scope(Scope::run);
+  };
+  path("--train-annotations", &train_annotations, "File of annotations of the training images, of --data coco", "FILE");
+  path("--train-images", &train_images, "Folder of the training images", "DIR");
+  path("--val-annotations", &val_annotations, "File of annotations of the validation images", "FILE");
+  path("--val-images", &val_images, "Folder of the validation images", "DIR");
+  cli.option("--image-side", &image_side, "Longer side to which images are resized, in pixels; 0: unchanged")
+      .at_least(0)
+      .at_most(4096)
+      .scope(Scope::run);
+  cli.option("--train-count", &train_count, "Number of training images, from the start of the set; 0: all")
+      .at_least(0)
+      .scope(Scope::run);
+  cli.option("--val-count", &val_count, "Number of validation images, from the start of the set; 0: all")
+      .at_least(0)
+      .scope(Scope::run);
+  cli.option("--mirror", &mirror, "Probability that a training image is mirrored left to right")
+      .at_least(0)
+      .at_most(1)
+      .scope(Scope::run);
+  cli.rule([this, &cli] {
+    for (const char* option : {"--train-annotations", "--train-images", "--val-annotations", "--val-images"})
+      usage_check((data == "coco") == cli.given(option), "{}",
+                  data == "coco" ? fmt::format("--data coco needs {}", option)
+                                 : fmt::format("{} applies only to --data coco", option));
+  });
+}
+
+DetectionData DetectionOptions::open() const {
+  DetectionData opened;
+  if (data == "shapes") {
+    opened = shapes();
+    opened.train.side = opened.validation.side = image_side;
+  } else {
+    opened = {.name = "coco",
+              .train = open_coco(train_annotations, train_images, image_side),
+              .validation = open_coco(val_annotations, val_images, image_side),
+              .validation_is = val_annotations};
+    const auto same = [](const CocoCategory& a, const CocoCategory& b) { return a.id == b.id && a.name == b.name; };
+    check(std::ranges::equal(opened.train.truth.categories, opened.validation.truth.categories, same),
+          "{}: expected the categories of {}, in the same order, got others", val_annotations, train_annotations);
+  }
+  opened.train = first_of(std::move(opened.train), train_count);
+  opened.validation = first_of(std::move(opened.validation), val_count);
+  return opened;
+}
+
+std::vector<std::vector<FoundObject>> found_objects(const nn::Detections& predicted) {
+  const Tensor logits = predicted.logits[-1], boxes = nn::corners_of(predicted.boxes[-1]);  // [B, Q, ..]
+  const std::vector<double> p = softmax(logits).values(), corners = boxes.values();
+  const std::int64_t B = logits.dim(0), Q = logits.dim(1), K = logits.dim(2);
+  std::vector<std::vector<FoundObject>> found(static_cast<std::size_t>(B));
+  for (std::int64_t b = 0; b < B; ++b) {
+    auto& of_image = found[static_cast<std::size_t>(b)];
+    for (std::int64_t q = 0; q < Q; ++q) {
+      const auto row = p.begin() + (b * Q + q) * K, best = std::max_element(row, row + K - 1);
+      const double* c = corners.data() + (b * Q + q) * 4;
+      of_image.push_back({.label = best - row, .score = *best, .box = {c[0], c[1], c[2], c[3]}});
+    }
+    std::ranges::stable_sort(of_image, std::greater(), &FoundObject::score);
+  }
+  return found;
+}
+
+double loss_of_a_constant(const nn::Targets& targets, const nn::DetrOptions& model) {
+  const nn::SetLossOptions options;
+  std::vector<double> weights(static_cast<std::size_t>(model.classes) + 1, 0);
+  double objects = 0;
+  nn::Box mean{};
+  for (const auto& of_image : targets)
+    for (const nn::Target& t : of_image) {
+      ++objects, ++weights[static_cast<std::size_t>(t.label)];
+      mean = {mean.x0 + t.box.x0, mean.y0 + t.box.y0, mean.x1 + t.box.x1, mean.y1 + t.box.y1};
+    }
+  weights.back() = options.no_object *
+                   std::max(0.0, static_cast<double>(model.queries) * static_cast<double>(targets.size()) - objects);
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double loss = 0;
+  for (const double w : weights)
+    if (w > 0) loss -= options.loss.classes * w / total * std::log(w / total);
+  if (objects > 0) {
+    mean = {mean.x0 / objects, mean.y0 / objects, mean.x1 / objects, mean.y1 / objects};
+    for (const auto& of_image : targets)
+      for (const nn::Target& t : of_image) {
+        const auto apart = [](double a0, double a1, double b0, double b1) {
+          return std::abs((a0 + a1 - b0 - b1) / 2) + std::abs(a1 - a0 - b1 + b0);
+        };
+        const double l1 = apart(mean.x0, mean.x1, t.box.x0, t.box.x1) + apart(mean.y0, mean.y1, t.box.y0, t.box.y1);
+        loss += (options.loss.l1 * l1 + options.loss.giou * (1 - nn::generalized_iou(mean, t.box))) / objects;
+      }
+  }
+  return loss * static_cast<double>(model.decoder);
+}
+
+DetectionProblem::DetectionProblem(const DetectionOptions& data, const nn::DetrOptions& model,
+                                   const StudyOptions& options)
+    : mirror_(data.mirror),
+      data_(data.open()),
+      train_targets_(targets_of(data_.train)),
+      val_targets_(targets_of(data_.validation)),
+      normalization_(normalization_of(ImageSet{.channels = 3}, NormalizationKind::imagenet)),
+      facts_(facts_of(data_, data, train_targets_, model)) {
+  check(options.batch <= data_.train.size(), "--batch {} is more than the {} training images of {}", options.batch,
+        data_.train.size(), data_.name);
+}
+
+std::unique_ptr<Task> DetectionProblem::task(const TaskSettings& s, const nn::Layer& model) const {
+  struct DetectionTask : Task {
+    DetectionTask(const DetectionProblem& p, const TaskSettings& s, const nn::Detr& m)
+        : problem(p), settings(s), model(m) {}
+    std::function<Tensor()> loss_of(std::int64_t step) override {
+      const DetectionSet& set = problem.data_.train;
+      const BatchDraw draw = draw_batch(set.size(), settings.study.batch, step, settings.seed, problem.mirror_);
+      return
+          [this, batch = batch_of(set, problem.train_targets_, problem.normalization_, draw.indices, draw.mirrored)] {
+            return nn::set_loss(model.detect(batch.images, batch.keep), batch.targets).total;
+          };
+    }
+    const DetectionProblem& problem;
+    const TaskSettings& settings;
+    const nn::Detr& model;
+  };
+  return std::make_unique<DetectionTask>(*this, s, detr(model));
+}
+
+Values DetectionProblem::evaluate(nn::Layer& layer) const {
+  const nn::Detr& model = detr(layer);
+  const NoGrad no_grad;
+  const nn::EvaluationScope scope(layer);
+  const DetectionSet& set = data_.validation;
+  std::vector<CocoDetection> all;
+  double loss = 0, spread = 0;
+  for (std::int64_t first = 0; first < set.size(); first += evaluation_batch_size) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(evaluation_batch_size, set.size() - first)));
+    std::iota(indices.begin(), indices.end(), first);
+    const DetectionBatch batch = batch_of(set, val_targets_, normalization_, indices);
+    const nn::Detections predicted = model.detect(batch.images, batch.keep);
+    const double share = static_cast<double>(indices.size()) / static_cast<double>(set.size());
+    loss += share * nn::set_loss(predicted, batch.targets).total.item();
+    spread += share * spread_of(predicted.boxes);
+    const auto found = found_objects(predicted);
+    for (std::size_t b = 0; b < indices.size(); ++b) {
+      const CocoImage& image = set.truth.images[static_cast<std::size_t>(indices[b])];
+      const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
+      for (const FoundObject& o : found[b])
+        if (std::isfinite(o.score + o.box.area()))
+          all.push_back({.image = image.id,
+                         .category = set.truth.categories[static_cast<std::size_t>(o.label)].id,
+                         .box = {o.box.x0 * w, o.box.y0 * h, o.box.width() * w, o.box.height() * h},
+                         .score = o.score});
+    }
+  }
+  const AveragePrecision ap = average_precision(set.truth, all);
+  // A number that no object counts for is unknown, and not -1.
+  const auto known = [](double v) { return v < 0 ? unknown : v; };
+  return {{"val_loss", loss},
+          {"val_ap", known(ap.ap)},
+          {"val_ap_50", known(ap.ap_50)},
+          {"val_ap_75", known(ap.ap_75)},
+          {"val_ap_small", known(ap.ap_small)},
+          {"val_ap_medium", known(ap.ap_medium)},
+          {"val_ap_large", known(ap.ap_large)},
+          {"val_ar_100", known(ap.ar_100)},
+          {"query_spread", spread}};
+}
+
+void DetectionProblem::calibrate(nn::Layer& model, const TaskSettings& s) const {
+  const BatchDraw draw = draw_batch(data_.train.size(), s.study.batch, 0, s.seed, mirror_);
+  nn::calibrate(model, batch_of(data_.train, train_targets_, normalization_, draw.indices, draw.mirrored).images);
+}
+
+}  // namespace plumb::lab

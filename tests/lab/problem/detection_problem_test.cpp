@@ -1,0 +1,87 @@
+#include "experiments/lab/problem/detection_problem.h"
+
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+TEST_CASE("found objects are the queries with their best class, best first, from the last layer") {
+  // Two layers, one image, three queries, two classes and no object.
+  const Tensor last = tensor({{{0, 2, 1}, {3, 0, 0}, {0, 0, 5}}}), first = zeros({1, 3, 3});
+  const Tensor boxes = tensor({{{0.5, 0.5, 0.2, 0.4}, {0.3, 0.3, 0.2, 0.2}, {0.1, 0.1, 0.2, 0.2}}});
+  const auto found = found_objects({stack({first, last}), stack({zeros({1, 3, 4}), boxes})});
+  REQUIRE(found.size() == 1);
+  REQUIRE(found[0].size() == 3);
+  CHECK(found[0][0].label == 0);
+  CHECK(found[0][0].score == Approx(std::exp(3) / (std::exp(3) + 2)));
+  CHECK(found[0][0].box.x0 == Approx(0.2));
+  CHECK(found[0][1].label == 1);
+  CHECK(found[0][1].box.y1 == Approx(0.7));
+  CHECK(found[0][2].score == Approx(1 / (2 + std::exp(5))));
+}
+
+TEST_CASE("the loss of a constant is that of equal predictions") {
+  const nn::Targets targets{{{0, {0.1, 0.1, 0.5, 0.5}}, {1, {0.3, 0.3, 0.7, 0.9}}}, {{0, {0.2, 0.4, 0.6, 0.6}}}};
+  const nn::DetrOptions model{.classes = 2, .decoder = 2, .queries = 4};
+  // The weights of the classes: two objects, one object, and five queries without an object at a tenth.
+  const Tensor row = log(tensor({2.0, 1.0, 0.5}) / 3.5);
+  const double n = 3;
+  const Tensor mean = tensor({0.6 / n, 0.8 / n, 1.8 / n, 2.0 / n});
+  const nn::Detections constant{broadcast_to(row, {2, 2, 4, 3}), broadcast_to(nn::centres_of(mean), {2, 2, 4, 4})};
+  CHECK(loss_of_a_constant(targets, model) == Approx(nn::set_loss(constant, targets).total.item()).epsilon(1e-5));
+}
+
+TEST_CASE("a detection problem measures average precision and the spread of queries") {
+  StudyOptions study;
+  study.batch = 4;
+  const DetectionOptions data{.train_count = 8, .val_count = 6};
+  nn::DetrOptions o{
+      .classes = 3, .backbone = {4, 6}, .dim = 8, .heads = 2, .encoder = 1, .decoder = 1, .hidden = 8, .queries = 3};
+  const DetectionProblem problem(data, o, study);
+  CHECK(problem.data().train.size() == 8);
+  CHECK(problem.data().validation.size() == 6);
+  nn::Detr model(o);
+  const Values values = problem.evaluate(model);
+  CHECK(value_of(values, "val_loss") > 0);
+  CHECK((value_of(values, "val_ap") >= 0 && value_of(values, "val_ap") <= 1));
+  CHECK(std::isnan(value_of(values, "val_ap_large")));  // no object has 96 x 96 pixels
+  CHECK(value_of(values, "query_spread") > 0);
+  CHECK(model.training());  // the model is in its former mode
+  // Queries that are equal have no spread.
+  for (const nn::Parameter& p : model.parameters())
+    if (p.name == "query_embed") copy_into(zeros(p.value.shape()).array(), p.value.array());
+  CHECK(value_of(problem.evaluate(model), "query_spread") == Approx(0).margin(1e-6));
+  for (const auto& [name, value] : values) CHECK(find_measure(problem.facts().measures, name));
+  study.batch = 9;
+  CHECK_THAT(error_of([&] { DetectionProblem(data, o, study); }),
+             contains("--batch 9 is more than the 8 training images of shapes"));
+  CHECK_THAT(error_of([&] {
+               const nn::Layer& other = nn::Linear({.in = 1, .out = 1});
+               (void)problem.task({.seed = 0, .study = study, .optimization = OptimizationOptions()}, other);
+             }),
+             contains("expected a network of the type nn::Detr"));
+}
+
+TEST_CASE("the batches of a detection problem depend only on seed and step") {
+  StudyOptions study;
+  study.batch = 3;
+  const OptimizationOptions optimization;
+  nn::DetrOptions o{
+      .classes = 3, .backbone = {4, 6}, .dim = 8, .heads = 2, .encoder = 1, .decoder = 1, .hidden = 8, .queries = 3};
+  const DetectionProblem problem({.train_count = 7, .val_count = 2}, o, study);
+  const nn::Detr model(o);
+  const auto losses = [&](std::uint64_t seed, std::int64_t from) {
+    const TaskSettings settings{.seed = seed, .study = study, .optimization = optimization};
+    const auto task = problem.task(settings, model);
+    std::vector<double> all;
+    for (std::int64_t step = from; step < 5; ++step) all.push_back(task->loss_of(step)().item());
+    return all;
+  };
+  const std::vector<double> all = losses(1, 0), late = losses(1, 3);
+  CHECK(late == std::vector<double>(all.begin() + 3, all.end()));
+  CHECK(losses(2, 0) != all);
+}

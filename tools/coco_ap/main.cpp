@@ -1,0 +1,26 @@
+// coco_ap TRUTH RESULTS: prints the twelve numbers of COCO's evaluation of boxes as a JSON list. TRUTH is a file of
+// annotations and RESULTS a results file, both in COCO's format. tools/check_coco.sh compares the numbers with those of
+// pycocotools.
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "experiments/lab/problem/average_precision.h"
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "usage: coco_ap TRUTH RESULTS, two JSON files in COCO's format\n");
+    return 2;
+  }
+  try {
+    const plumb::lab::AveragePrecision a =
+        plumb::lab::average_precision(plumb::lab::read_coco(argv[1]), plumb::lab::read_coco_detections(argv[2]));
+    fmt::print("[{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]\n", a.ap, a.ap_50, a.ap_75, a.ap_small, a.ap_medium,
+               a.ap_large, a.ar_1, a.ar_10, a.ar_100, a.ar_small, a.ar_medium, a.ar_large);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+  return 0;
+}
