@@ -22,6 +22,7 @@ namespace {
 
 // A point of the control of each ledger.
 const std::map<std::string, Point> controls{{"cait_table1", {{"gate", "pre"}}},
+                                            {"cait_table1_1600_steps", {{"gate", "pre"}}},
                                             {"cait_table1-quick", {{"gate", "pre"}}},
                                             {"fixup_scalars", {{"piece", "whole"}}},
                                             {"layerscale_init", {{"gate", "layerscale"}, {"epsilon", 1e-5}}},
