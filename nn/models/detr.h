@@ -47,6 +47,7 @@ struct DetrOptions {
 class Detr : public Layer {
  public:
   explicit Detr(const DetrOptions& options);
+  ~Detr() override;
 
   // The options, the stacks, and the names of the parameters in facebookresearch/detr; the backbone keeps its names.
   const DetrOptions& options() const { return options_; }
@@ -79,9 +80,6 @@ class Detr : public Layer {
   Tensor query_embed_;
   Linear class_embed_;
   std::unique_ptr<BoxHead> bbox_embed_;
-
- public:
-  ~Detr() override;
 };
 
 }  // namespace plumb::nn

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "autograd/ops.h"
 #include "experiments/lab/cli/cli.h"
@@ -71,21 +72,34 @@ DataFacts facts_of(const DetectionData& data, const DetectionOptions& options, c
           .measures = measures};
 }
 
-// The numbers of the batch of a step: batch k of an epoch of n batches is step k % n. The order of an epoch and the
+// The images of the batch of a step: batch k of an epoch of n batches is step k % n. The order of an epoch and the
 // mirrored images depend only on seed and epoch.
 struct BatchDraw {
   std::vector<std::int64_t> indices;
   std::vector<bool> mirrored;
 };
-BatchDraw draw_batch(std::int64_t images, std::int64_t batch, std::int64_t step, std::uint64_t seed, double mirror) {
-  const std::int64_t batches = images / batch, first = step % batches * batch;
-  const auto epoch = static_cast<std::uint32_t>(step / batches);
-  const std::vector<std::int64_t> order = epoch_order(images, seed, epoch);
-  BatchDraw draw{.indices = {order.begin() + first, order.begin() + first + batch}, .mirrored = {}};
-  for (const std::int64_t image : draw.indices)
-    draw.mirrored.push_back(RandomStream(seed, "data.mirror", epoch, image).happens(mirror));
-  return draw;
-}
+class BatchDraws {
+ public:
+  BatchDraws(std::int64_t images, std::int64_t batch, std::uint64_t seed, double mirror)
+      : images_(images), batch_(batch), seed_(seed), mirror_(mirror) {}
+
+  BatchDraw of_step(std::int64_t step) {
+    const std::int64_t batches = images_ / batch_, first = step % batches * batch_;
+    const auto epoch = static_cast<std::uint32_t>(step / batches);
+    if (epoch != order_epoch_) order_ = epoch_order(images_, seed_, epoch), order_epoch_ = epoch;
+    BatchDraw draw{.indices = {order_.begin() + first, order_.begin() + first + batch_}, .mirrored = {}};
+    for (const std::int64_t image : draw.indices)
+      draw.mirrored.push_back(RandomStream(seed_, "data.mirror", epoch, image).happens(mirror_));
+    return draw;
+  }
+
+ private:
+  std::int64_t images_, batch_;
+  std::uint64_t seed_;
+  double mirror_;
+  std::optional<std::uint32_t> order_epoch_;  // the epoch of order_
+  std::vector<std::int64_t> order_;
+};
 
 // The standard deviation of the centres of the boxes [L, B, Q, 4] over the queries of the last layer, as a mean over
 // images and both coordinates.
@@ -208,18 +222,18 @@ DetectionProblem::DetectionProblem(const DetectionOptions& data, const nn::DetrO
 std::unique_ptr<Task> DetectionProblem::task(const TaskSettings& s, const nn::Layer& model) const {
   struct DetectionTask : Task {
     DetectionTask(const DetectionProblem& p, const TaskSettings& s, const nn::Detr& m)
-        : problem(p), settings(s), model(m) {}
+        : problem(p), model(m), draws(p.data_.train.size(), s.study.batch, s.seed, p.mirror_) {}
     std::function<Tensor()> loss_of(std::int64_t step) override {
       const DetectionSet& set = problem.data_.train;
-      const BatchDraw draw = draw_batch(set.size(), settings.study.batch, step, settings.seed, problem.mirror_);
+      const BatchDraw draw = draws.of_step(step);
       return
           [this, batch = batch_of(set, problem.train_targets_, problem.normalization_, draw.indices, draw.mirrored)] {
             return nn::set_loss(model.detect(batch.images, batch.keep), batch.targets).total;
           };
     }
     const DetectionProblem& problem;
-    const TaskSettings& settings;
     const nn::Detr& model;
+    BatchDraws draws;
   };
   return std::make_unique<DetectionTask>(*this, s, detr(model));
 }
@@ -266,7 +280,7 @@ Values DetectionProblem::evaluate(nn::Layer& layer) const {
 }
 
 void DetectionProblem::calibrate(nn::Layer& model, const TaskSettings& s) const {
-  const BatchDraw draw = draw_batch(data_.train.size(), s.study.batch, 0, s.seed, mirror_);
+  const BatchDraw draw = BatchDraws(data_.train.size(), s.study.batch, s.seed, mirror_).of_step(0);
   nn::calibrate(model, batch_of(data_.train, train_targets_, normalization_, draw.indices, draw.mirrored).images);
 }
 

@@ -15,7 +15,7 @@ class Cli;
 // them.
 struct DetectionOptions {
   std::string data = "shapes";  // shapes (data/shapes.h) or coco: files in COCO's format
-  // Of coco: files of annotations, and the folders of their images.
+  // The files of annotations and the folders of their images, for coco.
   std::string train_annotations = {}, train_images = {}, val_annotations = {}, val_images = {};
   std::int64_t image_side = 0;                  // longer side to which images are resized, in pixels; 0: unchanged
   std::int64_t train_count = 0, val_count = 0;  // number of images to use, from the start of the set; 0: all

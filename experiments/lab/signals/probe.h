@@ -55,8 +55,8 @@ struct BranchStats {
   std::optional<double> relative_entropy = {};
   std::optional<double> largest_logit = {};  // largest q.k / sqrt(head_dim)
 
-  // Values of attention with DropKey: the share of keys that this pass dropped, and the share of
-  // queries that lost all keys (nn/layers/drop_key.h).
+  // Values of attention with DropKey: the share of keys that this pass dropped, and the share of queries that lost all
+  // keys (nn/layers/drop_key.h).
   std::optional<double> drop_ratio = {}, empty_rows = {};
 };
 

@@ -1,7 +1,6 @@
 // Sets of images with boxes, and the generated data set shapes.
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "core/atomic_file.h"
 #include "experiments/lab/data/image_file.h"
