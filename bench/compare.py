@@ -1,5 +1,5 @@
-"""Runs bench_step and its peers in turn, and prints a table of their times and memory. compare.sh runs this script after
-it has found Python and built bench_step."""
+"""Runs bench_step and bench_detr in turn with their peers, and prints a table of times and memory. compare.sh runs this script after it has
+found Python and built both."""
 import argparse
 import csv
 import datetime
@@ -13,13 +13,15 @@ import sys
 import sysconfig
 
 BENCH = pathlib.Path(__file__).resolve().parent
-STEP = BENCH.parent / "build/release/bin/bench_step"
-COMMON = ["--image", "32", "--classes", "100"]
+BIN = BENCH.parent / "build/release/bin"
+STEP = BIN / "bench_step"
 MODELS = {
     "dim192": dict(dim=192, depth=12, heads=3, patch=4, batch=64),
     "dim64": dict(dim=64, depth=48, heads=2, patch=8, batch=64),
     "dim384": dict(dim=384, depth=12, heads=6, patch=4, batch=32),
+    "detr": dict(dim=64, encoder=2, decoder=2, heads=4, hidden=128, queries=10, image=64, batch=32, objects=3),
 }
+DETR = "detr"  # the model that bench_detr and peer_detr.py train; bench_step and its peers train the others
 TORCH = ["torch eager", "torch compile"]
 
 
@@ -36,10 +38,10 @@ def arguments():
 
     p = argparse.ArgumentParser(prog="bench/compare.sh", description="Compares the time and memory of a training step of Plumb with PyTorch's.", allow_abbrev=False)
     p.add_argument("--rounds", type=int, default=3, help="runs of each program; the programs take turns, and the best run counts [3]")
-    p.add_argument("--models", type=names(list(MODELS)), default="all", help="comma-separated list of dim192, dim64, dim384 [all]")
+    p.add_argument("--models", type=names(list(MODELS)), default="all", help="comma-separated list of dim192, dim64, dim384, detr [all]")
     p.add_argument("--dtype", type=names(["fp32", "bf16"]), default="fp32", help="comma-separated list of fp32, bf16 [fp32]")
-    p.add_argument("--gate", choices=["none", "layerscale"], default="layerscale", help="residual method [layerscale]")
-    p.add_argument("--dropkey", type=float, default=0.1, help="probability that a query loses a key [0.1]")
+    p.add_argument("--gate", choices=["none", "layerscale"], default="layerscale", help="residual method of the ViTs [layerscale]")
+    p.add_argument("--dropkey", type=float, default=0.1, help="probability that a query of a ViT loses a key [0.1]")
     p.add_argument("--threads", type=int, default=2, help="CPU threads [2]")
     p.add_argument("--steps", type=int, default=10, help="measured steps per run; the fastest counts [10]")
     p.add_argument("--warmup", type=int, default=3, help="steps before the measured ones [3]")
@@ -66,10 +68,11 @@ def arguments():
     return o
 
 
-def programs(o):
-    peer = [sys.executable, str(BENCH / "peer_torch.py")]
-    commands = {"plumb": [o.program], "torch eager": peer + ["--mode", "eager"], "torch compile": peer + ["--mode", "compile"]}
-    if o.jax:
+def programs(o, model):
+    ours, theirs = (str(BIN / "bench_detr"), "peer_detr.py") if model == DETR else (o.program, "peer_torch.py")
+    peer = [sys.executable, str(BENCH / theirs)]
+    commands = {"plumb": [ours], "torch eager": peer + ["--mode", "eager"], "torch compile": peer + ["--mode", "compile"]}
+    if o.jax and model != DETR:
         commands["jax"] = [sys.executable, str(BENCH / "peer_jax.py")]
     return commands
 
@@ -89,11 +92,13 @@ def run(command):
 
 def measure(o, model, dtype, failures):
     """Returns the results of all rounds for each program."""
-    settings = dict(MODELS[model], gate=o.gate, dropkey=o.dropkey, dtype=dtype, threads=o.threads, steps=o.steps, warmup=o.warmup)
-    flags = [text for name, value in settings.items() for text in (f"--{name}", str(value))] + COMMON
-    results = {name: [] for name in programs(o)}
+    settings = dict(MODELS[model], threads=o.threads, steps=o.steps, warmup=o.warmup)
+    if model != DETR:
+        settings |= dict(gate=o.gate, dropkey=o.dropkey, dtype=dtype, image=32, classes=100)
+    flags = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
+    results = {name: [] for name in programs(o, model)}
     for turn in range(o.rounds):
-        for name, command in programs(o).items():
+        for name, command in programs(o, model).items():
             result, why = run(command + flags)
             what = f"{model} {dtype}, round {turn + 1} of {o.rounds}, {name}"
             print(f"{what}: {result['min_s']:.4f} s" if result else f"{what}: FAILED, {why}", file=sys.stderr, flush=True)
@@ -107,7 +112,7 @@ def measure(o, model, dtype, failures):
     return results
 
 
-def row(model, dtype, results):
+def row(o, model, dtype, results):
     """Returns one line of the table. Times are the best of all rounds. If no run of a program succeeded, the time is None."""
 
     def best(names, key):
@@ -121,7 +126,8 @@ def row(model, dtype, results):
     line = dict(model=model, dtype=dtype, plumb_s=best(ours, "min_s"))
     line |= {name.replace(" ", "_") + "_s": best([name], "min_s") for name in results if name != "plumb"}
     line["ratio"] = ratio(best(torch, "min_s"), line["plumb_s"])
-    if "jax" in results:
+    if o.jax:
+        line["jax_s"] = best(["jax"], "min_s")
         line["jax_ratio"] = ratio(line["jax_s"], line["plumb_s"])
     line |= dict(plumb_bytes=best(ours, "peak_bytes"), torch_bytes=best(torch, "peak_bytes"))
     line["memory_ratio"] = ratio(line["plumb_bytes"], line["torch_bytes"])
@@ -159,9 +165,9 @@ def main():
     failures, lines, facts = [], [], {}
     date = datetime.date.today().isoformat()
     for model in o.models:
-        for dtype in o.dtype:
+        for dtype in ["fp32"] if model == DETR else o.dtype:
             results = measure(o, model, dtype, failures)
-            lines.append(row(model, dtype, results))
+            lines.append(row(o, model, dtype, results))
             for result in (r for each in results.values() for r in each):
                 facts |= {k: result[k] for k in ["machine", "commit", "build", "torch", "jax", "base_bytes"] if k in result}
             if o.csv:
@@ -171,7 +177,8 @@ def main():
     peers = ", ".join(f"{title} {facts[k]}" for k, title in [("torch", "PyTorch"), ("jax", "JAX")] if k in facts)
     print(f"\nmachine: {facts.get('machine', 'unknown')}\nplumb {facts.get('commit', '?')} ({facts.get('build', '?')}), {peers}; {date}")
     for model in o.models:
-        print(f"{model}: ViT " + ", ".join(f"{k} {v}" for k, v in MODELS[model].items()) + f", gate {o.gate}, DropKey {o.dropkey}")
+        sizes = ", ".join(f"{k} {v}" for k, v in MODELS[model].items())
+        print(f"{model}: DETR {sizes}, gate pre" if model == DETR else f"{model}: ViT {sizes}, gate {o.gate}, DropKey {o.dropkey}")
     print(f"s: seconds per training step, the fastest of {o.steps} steps in each of {o.rounds} runs that took turns; peak: peak memory of the whole process")
     if "base_bytes" in facts:
         print(f"(PyTorch's peak includes {facts['base_bytes'] / 2**20:.0f} MiB for Python and its libraries, before a model exists)")

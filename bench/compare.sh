@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Compares one training step of Plumb with one of PyTorch (eager and compiled): time and memory, in alternating rounds.
-# Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE]
+# Compares one training step of Plumb with one of PyTorch (eager and compiled), of ViTs and of a DETR: time and memory, in
+# alternating rounds.
+# Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384,detr] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE]
 #                         [--python PATH]
 #        bench/compare.sh --help         all options
-# The script needs a Python with torch and numpy: --python PATH, $PYTHON, or .venv/bin/python in this repository. These
+# The script needs a Python with torch, numpy and, for detr, scipy: --python PATH, $PYTHON, or .venv/bin/python in this repository. These
 # commands create the last one:
-#   python3 -m venv .venv && .venv/bin/pip install torch numpy
+#   python3 -m venv .venv && .venv/bin/pip install torch numpy scipy
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -38,8 +39,8 @@ if [ "$own" = 1 ]; then
     cd "$root"
     mkdir -p build
     cmake --preset release -DPLUMB_BUILD_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-    echo "building bench_step (a few minutes the first time)"
-    cmake --build --preset release --target bench_step
+    echo "building bench_step and bench_detr (a few minutes the first time)"
+    cmake --build --preset release --target bench_step bench_detr
   ) >&2
 fi
 

@@ -15,6 +15,7 @@
 #include "nn/gates/gate_check.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
+#include "nn/io/detr_card.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
 #include "nn/io/weights.h"

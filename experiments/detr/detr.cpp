@@ -3,21 +3,15 @@
 // with DropKey, of three schedules over depth and in several places. All other dropout is the same in all arms.
 #include "experiments/detr/detr.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
-#include "autograd/autograd.h"
+#include "experiments/detr/find_objects.h"
 #include "experiments/detr/network.h"
 #include "experiments/lab/data/shapes.h"
 #include "experiments/lab/problem/detection_problem.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/pictures.h"
-#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/signals/object_images.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/evaluation_scope.h"
-#include "nn/layers/attention_maps.h"
 
 using namespace plumb;
 
@@ -30,72 +24,6 @@ std::string name_of(const lab::Point& p) {
   if (form == "none") return form;
   return fmt::format("{} {:g}{}{}", form, p.get<double>("rate"), schedule == "constant" ? "" : " " + schedule,
                      place == "everywhere" ? "" : " in " + place);
-}
-
-// Draws a box of one pixel's width.
-void draw_box(lab::Pixels& image, const nn::Box& box, const std::array<std::uint8_t, 3>& colour) {
-  const auto at = [](double share, std::int64_t length) {
-    return std::clamp<std::int64_t>(std::llround(share * static_cast<double>(length)), 0, length - 1);
-  };
-  const std::int64_t x0 = at(box.x0, image.width), x1 = at(box.x1, image.width), y0 = at(box.y0, image.height),
-                     y1 = at(box.y1, image.height);
-  const auto dot = [&](std::int64_t x, std::int64_t y) {
-    for (std::int64_t c = 0; c < 3; ++c) image.plane(c)[y * image.width + x] = colour[static_cast<std::size_t>(c)];
-  };
-  for (std::int64_t x = x0; x <= x1; ++x) dot(x, y0), dot(x, y1);
-  for (std::int64_t y = y0; y <= y1; ++y) dot(x0, y), dot(x1, y);
-}
-
-// The picture at the upper left of a white one of this size.
-lab::Pixels on_white(const lab::Pixels& picture, std::int64_t height, std::int64_t width) {
-  lab::Pixels large{3, height, width, {}};
-  large.bytes.assign(static_cast<std::size_t>(3 * height * width), 255);
-  for (std::int64_t c = 0; c < 3; ++c)
-    for (std::int64_t y = 0; y < picture.height; ++y)
-      std::copy_n(picture.plane(c) + y * picture.width, picture.width, large.plane(c) + y * width);
-  return large;
-}
-
-constexpr std::array<std::uint8_t, 3> white{255, 255, 255}, yellow{255, 220, 0};
-
-// Attaches two pictures to a trial of the first seed: the boxes that the network finds in four validation images, and
-// the cross-attention of the first queries to the first image, as means over the heads of the last block.
-void attach_pictures(lab::Trial& trial, nn::Detr& model) {
-  if (trial.has_diverged() || !lab::is_of_first_seed(trial)) return;
-  constexpr std::int64_t count = 4, side = 128, shown_queries = 4;
-  const auto& problem = trial.problem<lab::DetectionProblem>();
-  const lab::DetectionSet& set = problem.data().validation;
-  const nn::Targets targets = lab::targets_of(set);
-  const NoGrad no_grad;
-  const nn::EvaluationScope scope(model);
-  std::vector<lab::Pixels> found, attention;
-  for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {
-    const nn::AttentionMaps maps(model);
-    const lab::Pixels image = lab::fitted(set, i);
-    const lab::DetectionBatch batch = lab::batch_of(image, problem.normalization());
-    const nn::Detections predicted = model.detect(batch.images);
-    lab::Pixels large = lab::for_people(image, side), plain = large;
-    for (const nn::Target& t : targets[static_cast<std::size_t>(i)]) draw_box(large, t.box, white);
-    const auto objects = lab::found_objects(predicted).front();
-    for (const lab::FoundObject& o : objects)
-      if (o.score >= 0.5) draw_box(large, o.box, yellow);
-    found.push_back(large);
-    if (i > 0) continue;
-    const Tensor p = mean(maps.all().back().probabilities, {1})[0];  // [Q, h w]
-    const auto [h, w] = model.grid(image.height, image.width);
-    if (h != w) continue;
-    for (std::int64_t q = 0; q < std::min(shown_queries, p.dim(0)); ++q) {
-      lab::Pixels picture = lab::heat(plain, {h, p[q].values()});
-      const std::vector<double> c = nn::corners_of(predicted.boxes[-1][0][q]).values();
-      draw_box(picture, {c[0], c[1], c[2], c[3]}, yellow);
-      attention.push_back(std::move(picture));
-    }
-  }
-  std::int64_t height = 0, width = 0;
-  for (const lab::Pixels& p : found) height = std::max(height, p.height), width = std::max(width, p.width);
-  for (lab::Pixels& p : found) p = on_white(p, height, width);
-  lab::attach_picture(trial, "boxes", lab::beside(found));
-  if (!attention.empty()) lab::attach_picture(trial, "queries", lab::beside(attention));
 }
 
 }  // namespace
@@ -138,6 +66,8 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   study.problem([&](const lab::StudyOptions& options) {
     return std::make_unique<lab::DetectionProblem>(data, network.options(1, "post", 0), options);
   });
+  ObjectSearch search;
+  search.declare(cli);
   std::string write_to;
   cli.section(lab::Cli::instead);
   cli.option(
@@ -146,6 +76,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
       .value_name("DIR")
       .scope(lab::Scope::call);
   cli.action([&]() -> std::optional<int> {
+    if (search.given()) return search.run(study.options());
     if (write_to.empty()) return std::nullopt;
     const lab::DetectionData set = lab::shapes();
     lab::write_coco(set.train, write_to + "/train");
@@ -157,7 +88,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   study.judging().control = "form none";
   study.options().steps = 2000, study.options().warmup = 100, study.options().batch = 16;
   study.optimization().lr = 1e-3, study.optimization().weight_decay = 1e-4, study.optimization().clip_norm = 0.1;
-  study.choose_rates_by("val_ap", lab::Better::higher);
+  study.choose_rates_by("val_loss", lab::Better::lower);
   cli.preset("quick", "without drops, with dropout and with DropKey on shapes, one seed, 600 steps", [&] {
     schedule.set({"constant"});
     study.options().steps = 600;
@@ -223,7 +154,8 @@ int plumb::lab::detr(int argc, const char* const* argv) {
     if (where == "everywhere" || where == "decoder") o.decoder_attention = drops;
     if (where == "everywhere" || where == "cross") o.cross_attention = drops;
     nn::Detr model(o);
+    trial.save_under(nn::Detr::facebook_names());
     trial.train(model);
-    attach_pictures(trial, model);
+    lab::attach_objects(trial, model);
   });
 }

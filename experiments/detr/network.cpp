@@ -10,7 +10,9 @@ void DetrNetwork::declare(Cli& cli) {
   const auto size = [&](const char* option, std::int64_t* value, const char* help) {
     cli.option(option, value, help).at_least(1).at_most(largest_size);
   };
-  cli.option("--backbone", &backbone, "Channels of the convolutions of the backbone, each of stride 2").at_least(1);
+  cli.option("--backbone", &backbone, "Channels of the convolutions of the backbone, each of stride 2")
+      .at_least(1)
+      .may_repeat();
   size("--dim", &dim, "Width of the transformer");
   size("--heads", &heads, "Attention heads");
   size("--encoder", &encoder, "Blocks of the encoder");

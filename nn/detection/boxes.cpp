@@ -1,5 +1,7 @@
 #include "nn/detection/boxes.h"
 
+#include <cmath>
+
 #include "autograd/ops.h"
 
 namespace plumb::nn {
@@ -21,6 +23,13 @@ Side shared(const Side& a, const Side& b) { return {maximum(a.low, b.low), minim
 Side around(const Side& a, const Side& b) { return {minimum(a.low, b.low), maximum(a.high, b.high)}; }
 
 }  // namespace
+
+double l1_distance(const Box& a, const Box& b) {
+  const auto of_side = [](double a0, double a1, double b0, double b1) {
+    return std::abs((a0 + a1 - b0 - b1) / 2) + std::abs(a1 - a0 - b1 + b0);
+  };
+  return of_side(a.x0, a.x1, b.x0, b.x1) + of_side(a.y0, a.y1, b.y0, b.y1);
+}
 
 double generalized_iou(const Box& a, const Box& b) {
   const double both = intersection(a, b), either = std::max(a.area() + b.area() - both, least_area);

@@ -27,6 +27,9 @@ inline double intersection(const Box& a, const Box& b) {
          std::max(0.0, std::min(a.y1, b.y1) - std::max(a.y0, b.y0));
 }
 
+// Returns the L1 distance of two boxes in their centre forms (centre x, centre y, width, height).
+double l1_distance(const Box& a, const Box& b);
+
 // The smallest area by which the functions below divide. A pair of boxes without area has the overlap 0 in place of
 // 0 / 0.
 inline constexpr double least_area = 1e-12;

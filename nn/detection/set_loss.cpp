@@ -38,12 +38,11 @@ std::array<double, 4> centre_form(const Box& b) {
 
 // The terms of the cost of one pair.
 SetTerms terms_of(std::span<const double> probabilities, std::span<const double> centre, const Target& target) {
-  SetTerms t{.classes = -probabilities[static_cast<std::size_t>(target.label)], .l1 = 0, .giou = 0};
-  const std::array<double, 4> wanted = centre_form(target.box);
-  for (std::size_t k = 0; k < 4; ++k) t.l1 += std::abs(centre[k] - wanted[k]);
   const double x = centre[0], y = centre[1], w = centre[2], h = centre[3];
-  t.giou = -generalized_iou({x - w / 2, y - h / 2, x + w / 2, y + h / 2}, target.box);
-  return t;
+  const Box box{x - w / 2, y - h / 2, x + w / 2, y + h / 2};
+  return {.classes = -probabilities[static_cast<std::size_t>(target.label)],
+          .l1 = l1_distance(box, target.box),
+          .giou = -generalized_iou(box, target.box)};
 }
 
 // softmax of a row of logits, in place.

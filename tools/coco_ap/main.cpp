@@ -3,8 +3,9 @@
 // pycocotools.
 #include <cstdio>
 #include <exception>
+#include <vector>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/lab/problem/average_precision.h"
 
@@ -16,8 +17,9 @@ int main(int argc, char** argv) {
   try {
     const plumb::lab::AveragePrecision a =
         plumb::lab::average_precision(plumb::lab::read_coco(argv[1]), plumb::lab::read_coco_detections(argv[2]));
-    fmt::print("[{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]\n", a.ap, a.ap_50, a.ap_75, a.ap_small, a.ap_medium,
-               a.ap_large, a.ar_1, a.ar_10, a.ar_100, a.ar_small, a.ar_medium, a.ar_large);
+    std::vector<double> numbers;
+    for (const plumb::lab::ApNumber& number : plumb::lab::ap_numbers) numbers.push_back(a.*number.value);
+    fmt::print("[{}]\n", fmt::join(numbers, ", "));
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 1;

@@ -111,6 +111,12 @@ CliOption& CliOption::pair() {
   return *this;
 }
 
+CliOption& CliOption::may_repeat() {
+  internal_check(is_axis(), "option {} may repeat values, but its variable is not a vector", name);
+  may_repeat_ = true;
+  return *this;
+}
+
 CliOption& CliOption::may_be_empty() {
   internal_check(is_axis(), "option {} may be empty, but its variable is not a vector", name);
   may_be_empty_ = true;
@@ -271,7 +277,7 @@ template <class T>
 std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::string>& items) const {
   std::vector<T> values;
   const auto append = [&](const T& value) {
-    if (!pair_ && std::find(values.begin(), values.end(), value) != values.end())
+    if (!pair_ && !may_repeat_ && std::find(values.begin(), values.end(), value) != values.end())
       throw UsageError(fmt::format("{}: {} is given twice; give each value once", where, value));
     values.push_back(value);
   };

@@ -76,6 +76,8 @@ struct CliOption {
   CliOption& or_word(std::string word);
   // Makes an axis a pair of names. The two names may be equal, and may be typed as two words: --preset-diff A B.
   CliOption& pair();
+  // Lets a list have a value more than once, such as the widths of layers.
+  CliOption& may_repeat();
   // Lets an axis be an empty list in a configuration file, which means that the user gives no values.
   CliOption& may_be_empty();
   // Sets the placeholder of the value in --help, such as FILE.
@@ -138,7 +140,7 @@ struct CliOption {
   std::vector<std::string> names_;
   std::string word_;
   std::string value_name_;
-  bool pair_ = false, methods_ = false, as_typed_ = false, may_be_empty_ = false;
+  bool pair_ = false, methods_ = false, as_typed_ = false, may_be_empty_ = false, may_repeat_ = false;
   Scope scope_ = Scope::trial;
 };
 

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "nn/detection/boxes.h"
+
 namespace plumb::lab {
 
 // A box in pixels of its image: the corner at the upper left, and the size.
 struct CocoBox {
   double x = 0, y = 0, width = 0, height = 0;
   double area() const { return width * height; }
+  nn::Box corners() const { return {x, y, x + width, y + height}; }
 };
 
 struct CocoImage {

@@ -68,6 +68,13 @@ DetectionBatch batch_of(const std::vector<Pixels>& images, const Normalization& 
 
 }  // namespace
 
+std::int64_t DetectionSet::longest_side() const {
+  if (side > 0) return side;
+  std::int64_t longest = 0;
+  for (const CocoImage& image : truth.images) longest = std::max({longest, image.width, image.height});
+  return longest;
+}
+
 Pixels fitted(const Pixels& image, std::int64_t side) {
   const std::int64_t longer = std::max(image.height, image.width);
   if (side == 0 || longer == side) return image;

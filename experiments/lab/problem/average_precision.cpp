@@ -35,11 +35,9 @@ constexpr std::array<AreaRange, 4> area_ranges{
 
 // The IoU of a detection and an object. The "union" of a detection and a crowd is the detection.
 double overlap(const CocoBox& detection, const CocoAnnotation& object) {
-  const CocoBox& b = object.box;
-  const double w = std::min(detection.x + detection.width, b.x + b.width) - std::max(detection.x, b.x),
-               h = std::min(detection.y + detection.height, b.y + b.height) - std::max(detection.y, b.y);
-  if (!(w > 0 && h > 0)) return 0;
-  return w * h / (object.crowd ? detection.area() : detection.area() + b.area() - w * h);
+  const double both = nn::intersection(detection.corners(), object.box.corners());
+  if (both == 0) return 0;
+  return both / (object.crowd ? detection.area() : detection.area() + object.box.area() - both);
 }
 
 // The objects and the detections of one category in one image, the detections by descending score.
@@ -123,13 +121,53 @@ class Mean {
   std::int64_t count_ = 0;
 };
 
+// The means of COCO's numbers over categories and thresholds, by the range of areas or the number of detections.
+struct Means {
+  std::array<Mean, area_ranges.size()> ap, ar;
+  std::array<Mean, most_detections.size()> ar_by_count;
+  Mean ap_50, ap_75;
+};
+
+// The scenes of a category, by image.
+using Category = std::map<std::int64_t, Scene>;
+
+// Adds the numbers of a category for one range of areas, if the category has objects in this range.
+void add(const Category& scenes, std::size_t range, Means& means) {
+  std::vector<JudgedScene> judged;
+  std::int64_t objects = 0;
+  for (const auto& [image, scene] : scenes) objects += judged.emplace_back(judge(scene, area_ranges[range])).objects;
+  if (objects == 0) return;
+  const auto best_of_each = [&](std::size_t most) {
+    std::vector<const Judged*> by_score;
+    for (const JudgedScene& scene : judged)
+      for (std::size_t i = 0; i < std::min(scene.detections.size(), most); ++i)
+        by_score.push_back(&scene.detections[i]);
+    std::ranges::stable_sort(by_score, std::greater(), &Judged::score);
+    return by_score;
+  };
+  const std::vector<const Judged*> all = best_of_each(most_detections.back());
+  std::array<double, thresholds> precision{};
+  for (std::size_t t = 0; t < thresholds; ++t) {
+    const Curve curve = curve_of(all, t, objects);
+    precision[t] = std::accumulate(curve.precision.begin(), curve.precision.end(), 0.0) / recalls;
+    means.ap[range].add(precision[t]);
+    means.ar[range].add(curve.recall);
+  }
+  if (range > 0) return;
+  means.ap_50.add(precision[0]), means.ap_75.add(precision[5]);
+  for (std::size_t m = 0; m < most_detections.size(); ++m) {
+    const std::vector<const Judged*> best = best_of_each(most_detections[m]);
+    for (std::size_t t = 0; t < thresholds; ++t) means.ar_by_count[m].add(curve_of(best, t, objects).recall);
+  }
+}
+
 }  // namespace
 
 AveragePrecision average_precision(const Coco& truth, const std::vector<CocoDetection>& detections) {
   std::set<std::int64_t> images, categories;
   for (const CocoImage& image : truth.images) images.insert(image.id);
   for (const CocoCategory& category : truth.categories) categories.insert(category.id);
-  std::map<std::int64_t, std::map<std::int64_t, Scene>> scenes;  // by category and image, in the order of the ids
+  std::map<std::int64_t, Category> scenes;  // by category, in the order of the ids
   for (const CocoAnnotation& object : truth.annotations)
     scenes[object.category][object.image].objects.push_back(object);
   for (const CocoDetection& d : detections) {
@@ -143,52 +181,26 @@ AveragePrecision average_precision(const Coco& truth, const std::vector<CocoDete
           d.score, d.box.x, d.box.y, d.box.width, d.box.height, d.image);
     scenes[d.category][d.image].detections.push_back(d);
   }
-  std::array<Mean, area_ranges.size()> ap, ar;
-  std::array<Mean, most_detections.size()> ar_by_count;
-  Mean ap_50, ap_75;
+  Means means;
   for (auto& [category, by_image] : scenes) {
     for (auto& [image, scene] : by_image) {
       std::ranges::stable_sort(scene.detections, std::greater(), &CocoDetection::score);
       if (scene.detections.size() > most_detections.back()) scene.detections.resize(most_detections.back());
     }
-    for (std::size_t a = 0; a < area_ranges.size(); ++a) {
-      std::vector<JudgedScene> judged;
-      std::int64_t objects = 0;
-      for (const auto& [image, scene] : by_image) objects += judged.emplace_back(judge(scene, area_ranges[a])).objects;
-      if (objects == 0) continue;
-      for (std::size_t m = 0; m < most_detections.size(); ++m) {
-        const bool all = m + 1 == most_detections.size();
-        if (a > 0 && !all) continue;
-        std::vector<const Judged*> by_score;
-        for (const JudgedScene& scene : judged)
-          for (std::size_t i = 0; i < std::min(scene.detections.size(), most_detections[m]); ++i)
-            by_score.push_back(&scene.detections[i]);
-        std::ranges::stable_sort(by_score, std::greater(), &Judged::score);
-        for (std::size_t t = 0; t < thresholds; ++t) {
-          const Curve curve = curve_of(by_score, t, objects);
-          if (a == 0) ar_by_count[m].add(curve.recall);
-          if (!all) continue;
-          ar[a].add(curve.recall);
-          const double mean = std::accumulate(curve.precision.begin(), curve.precision.end(), 0.0) / recalls;
-          ap[a].add(mean);
-          if (a == 0 && t == 0) ap_50.add(mean);
-          if (a == 0 && t == 5) ap_75.add(mean);
-        }
-      }
-    }
+    for (std::size_t range = 0; range < area_ranges.size(); ++range) add(by_image, range, means);
   }
-  return {.ap = ap[0].value(),
-          .ap_50 = ap_50.value(),
-          .ap_75 = ap_75.value(),
-          .ap_small = ap[1].value(),
-          .ap_medium = ap[2].value(),
-          .ap_large = ap[3].value(),
-          .ar_1 = ar_by_count[0].value(),
-          .ar_10 = ar_by_count[1].value(),
-          .ar_100 = ar_by_count[2].value(),
-          .ar_small = ar[1].value(),
-          .ar_medium = ar[2].value(),
-          .ar_large = ar[3].value()};
+  return {.ap = means.ap[0].value(),
+          .ap_50 = means.ap_50.value(),
+          .ap_75 = means.ap_75.value(),
+          .ap_small = means.ap[1].value(),
+          .ap_medium = means.ap[2].value(),
+          .ap_large = means.ap[3].value(),
+          .ar_1 = means.ar_by_count[0].value(),
+          .ar_10 = means.ar_by_count[1].value(),
+          .ar_100 = means.ar_by_count[2].value(),
+          .ar_small = means.ar[1].value(),
+          .ar_medium = means.ar[2].value(),
+          .ar_large = means.ar[3].value()};
 }
 
 }  // namespace plumb::lab

@@ -1,6 +1,8 @@
 // Average precision of object detection, as COCO counts it (Lin et al. 2014; pycocotools, COCOeval for boxes).
 #pragma once
 
+#include <array>
+
 #include "experiments/lab/data/coco.h"
 
 namespace plumb::lab {
@@ -14,6 +16,25 @@ struct AveragePrecision {
   double ar_1 = -1, ar_10 = -1, ar_100 = -1;            // recall with at most 1, 10 and 100 detections in an image
   double ar_small = -1, ar_medium = -1, ar_large = -1;  // recall with 100 detections, by the area of the object
 };
+
+// A number of AveragePrecision with its name and its title in tables.
+struct ApNumber {
+  double AveragePrecision::*value;
+  const char *name, *title;
+};
+// All numbers, in the order of COCOeval.summarize().
+inline constexpr std::array<ApNumber, 12> ap_numbers{{{&AveragePrecision::ap, "ap", "AP"},
+                                                      {&AveragePrecision::ap_50, "ap_50", "AP 50"},
+                                                      {&AveragePrecision::ap_75, "ap_75", "AP 75"},
+                                                      {&AveragePrecision::ap_small, "ap_small", "AP small"},
+                                                      {&AveragePrecision::ap_medium, "ap_medium", "AP medium"},
+                                                      {&AveragePrecision::ap_large, "ap_large", "AP large"},
+                                                      {&AveragePrecision::ar_1, "ar_1", "AR 1"},
+                                                      {&AveragePrecision::ar_10, "ar_10", "AR 10"},
+                                                      {&AveragePrecision::ar_100, "ar_100", "AR"},
+                                                      {&AveragePrecision::ar_small, "ar_small", "AR small"},
+                                                      {&AveragePrecision::ar_medium, "ar_medium", "AR medium"},
+                                                      {&AveragePrecision::ar_large, "ar_large", "AR large"}}};
 
 // Returns the average precision of detections in the images of `truth`, a mean over the categories of `truth` that have
 // objects. The rules are those of pycocotools:

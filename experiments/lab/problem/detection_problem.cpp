@@ -12,6 +12,7 @@
 #include "experiments/lab/data/shapes.h"
 #include "experiments/lab/hash.h"
 #include "nn/evaluation_scope.h"
+#include "nn/io/detr_card.h"
 
 namespace plumb::lab {
 namespace {
@@ -48,6 +49,9 @@ std::string hash_of(const DetectionData& data, const DetectionOptions& options) 
   return hash.text();
 }
 
+// The name of a number of AveragePrecision as a measure: "val_ap_50".
+std::string measure_of(const ApNumber& number) { return fmt::format("val_{}", number.name); }
+
 DataFacts facts_of(const DetectionData& data, const DetectionOptions& options, const nn::Targets& targets,
                    nn::DetrOptions model) {
   model.classes = data.train.classes();
@@ -55,14 +59,9 @@ DataFacts facts_of(const DetectionData& data, const DetectionOptions& options, c
   const std::string text = fmt::format("a constant guess, {:.4g}", constant);
   std::vector<Measure> measures{{.name = "train_loss", .title = "train loss", .chance = constant, .chance_text = text},
                                 {.name = "val_loss", .title = "val loss"}};
-  for (const auto& [name, title] : {std::pair("val_ap", "AP"),
-                                    {"val_ap_50", "AP 50"},
-                                    {"val_ap_75", "AP 75"},
-                                    {"val_ap_small", "AP small"},
-                                    {"val_ap_medium", "AP medium"},
-                                    {"val_ap_large", "AP large"},
-                                    {"val_ar_100", "AR"}})
-    measures.push_back({.name = name, .title = title, .better = Better::higher, .unit = Unit::fraction});
+  for (const ApNumber& number : ap_numbers)
+    measures.push_back(
+        {.name = measure_of(number), .title = number.title, .better = Better::higher, .unit = Unit::fraction});
   measures.push_back({.name = "query_spread", .title = "spread of queries", .better = Better::higher});
   return {.name = data.name,
           .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes of objects", data.name,
@@ -196,13 +195,10 @@ double loss_of_a_constant(const nn::Targets& targets, const nn::DetrOptions& mod
   if (objects > 0) {
     mean = {mean.x0 / objects, mean.y0 / objects, mean.x1 / objects, mean.y1 / objects};
     for (const auto& of_image : targets)
-      for (const nn::Target& t : of_image) {
-        const auto apart = [](double a0, double a1, double b0, double b1) {
-          return std::abs((a0 + a1 - b0 - b1) / 2) + std::abs(a1 - a0 - b1 + b0);
-        };
-        const double l1 = apart(mean.x0, mean.x1, t.box.x0, t.box.x1) + apart(mean.y0, mean.y1, t.box.y0, t.box.y1);
-        loss += (options.loss.l1 * l1 + options.loss.giou * (1 - nn::generalized_iou(mean, t.box))) / objects;
-      }
+      for (const nn::Target& t : of_image)
+        loss += (options.loss.l1 * nn::l1_distance(mean, t.box) +
+                 options.loss.giou * (1 - nn::generalized_iou(mean, t.box))) /
+                objects;
   }
   return loss * static_cast<double>(model.decoder);
 }
@@ -266,22 +262,25 @@ Values DetectionProblem::evaluate(nn::Layer& layer) const {
     }
   }
   const AveragePrecision ap = average_precision(set.truth, all);
-  // A number that no object counts for is unknown, and not -1.
-  const auto known = [](double v) { return v < 0 ? unknown : v; };
-  return {{"val_loss", loss},
-          {"val_ap", known(ap.ap)},
-          {"val_ap_50", known(ap.ap_50)},
-          {"val_ap_75", known(ap.ap_75)},
-          {"val_ap_small", known(ap.ap_small)},
-          {"val_ap_medium", known(ap.ap_medium)},
-          {"val_ap_large", known(ap.ap_large)},
-          {"val_ar_100", known(ap.ar_100)},
-          {"query_spread", spread}};
+  Values values{{"val_loss", loss}, {"query_spread", spread}};
+  for (const ApNumber& number : ap_numbers)  // a number that no object counts for is unknown, and not -1
+    values.emplace_back(measure_of(number), ap.*number.value < 0 ? unknown : ap.*number.value);
+  return values;
 }
 
 void DetectionProblem::calibrate(nn::Layer& model, const TaskSettings& s) const {
   const BatchDraw draw = BatchDraws(data_.train.size(), s.study.batch, s.seed, mirror_).of_step(0);
   nn::calibrate(model, batch_of(data_.train, train_targets_, normalization_, draw.indices, draw.mirrored).images);
+}
+
+std::map<std::string, std::string> DetectionProblem::weights_metadata(const nn::Module& model) const {
+  const auto* const found = dynamic_cast<const nn::Detr*>(&model);
+  check(found, "a card of this problem can describe a Detr, and this model is another one");
+  nn::DetrCard card{.options = found->options(), .image_side = data_.train.longest_side()};
+  card.mean.assign(normalization_.mean.begin(), normalization_.mean.end());
+  card.std.assign(normalization_.std.begin(), normalization_.std.end());
+  for (const CocoCategory& category : data_.train.truth.categories) card.class_names.push_back(category.name);
+  return nn::metadata_of(card);
 }
 
 }  // namespace plumb::lab

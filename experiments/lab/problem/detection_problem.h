@@ -54,6 +54,7 @@ class DetectionProblem : public Problem {
   std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const override;
   Values evaluate(nn::Layer& model) const override;
   void calibrate(nn::Layer& model, const TaskSettings& settings) const override;
+  std::map<std::string, std::string> weights_metadata(const nn::Module& model) const override;  // nn::DetrCard
 
   const DetectionData& data() const { return data_; }
   const Normalization& normalization() const { return normalization_; }

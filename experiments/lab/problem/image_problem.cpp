@@ -96,10 +96,12 @@ void ImageProblem::calibrate(nn::Layer& model, const TaskSettings& s) const {
   nn::calibrate(model, to_tensors(loader.next(), data_.train).images);
 }
 
-void ImageProblem::describe(nn::ModelCard& card) const {
+std::map<std::string, std::string> ImageProblem::weights_metadata(const nn::Module& model) const {
+  nn::ModelCard card = model_card(model);
   card.mean.assign(normalization_.mean.begin(), normalization_.mean.end());
   card.std.assign(normalization_.std.begin(), normalization_.std.end());
   card.class_names = data_.train.class_names;
+  return nn::metadata_of(card);
 }
 
 ImageTask::ImageTask(const ImageSet& images, const TaskSettings& settings, const nn::Layer& model,

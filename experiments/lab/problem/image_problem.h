@@ -20,7 +20,7 @@ class ImageProblem : public Problem {
   std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const override;
   Values evaluate(nn::Layer& model) const override;
   void calibrate(nn::Layer& model, const TaskSettings& settings) const override;
-  void describe(nn::ModelCard& card) const override;
+  std::map<std::string, std::string> weights_metadata(const nn::Module& model) const override;
 
   // The images, and the normalization of the pixels.
   const ImageData& data() const { return data_; }

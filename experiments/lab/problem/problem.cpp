@@ -21,4 +21,14 @@ std::unique_ptr<Task> task_of(std::function<Tensor(std::int64_t)> loss) {
   return std::make_unique<FunctionTask>(std::move(loss));
 }
 
+nn::ModelCard model_card(const nn::Module& model) {
+  std::optional<nn::ModelCard> card = nn::card_of(model);
+  check(card.has_value(), "a card can describe a ViT or a CaiT, and this model is neither");
+  return *std::move(card);
+}
+
+std::map<std::string, std::string> Problem::weights_metadata(const nn::Module& model) const {
+  return nn::metadata_of(model_card(model));
+}
+
 }  // namespace plumb::lab

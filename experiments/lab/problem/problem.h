@@ -13,7 +13,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "experiments/lab/options/optimizer_options.h"
 #include "experiments/lab/options/study_options.h"
@@ -67,9 +69,14 @@ class Problem {
   // Sets initial values of gates that depend on data: calls nn::calibrate(model, x) with inputs x of the problem. The
   // default does nothing, so that the methods act_norm and admin_profile start as pre and admin.
   virtual void calibrate(nn::Layer& /*model*/, const TaskSettings& /*settings*/) const {}
-  // Adds facts about the data to the card of a weights file. The default adds nothing.
-  virtual void describe(nn::ModelCard& /*card*/) const {}
+  // Returns the metadata of a file with the weights of `model`, from which a program can make the network and its
+  // inputs again. Throws Error if there is none. The default is the card of a ViT or a CaiT (nn::metadata_of), without
+  // facts about the data; it throws for other models.
+  virtual std::map<std::string, std::string> weights_metadata(const nn::Module& model) const;
 };
+
+// Returns the card of a ViT or a CaiT. Throws Error for any other model.
+nn::ModelCard model_card(const nn::Module& model);
 
 // Makes the problem of a call from the options of the call.
 using ProblemFactory = std::function<std::unique_ptr<Problem>(const StudyOptions&)>;

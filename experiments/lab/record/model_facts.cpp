@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "nn/io/detr_card.h"
 #include "nn/io/pretrained.h"
 
 namespace plumb::lab {
@@ -14,10 +15,11 @@ using Json = nlohmann::ordered_json;
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json facts_of(const nn::ModelCard& card) {
+// The facts of a card about the model. Those about the data are left out.
+template <class Card>
+Json facts_of(const Card& card) {
   Json facts = Json::parse(nn::json_of(card));
-  for (const char* of_images : {"mean", "std", "class_names"})
-    facts.erase(of_images);  // facts about the data, not about the model
+  for (const char* of_images : {"mean", "std", "class_names", "image_side"}) facts.erase(of_images);
   return facts;
 }
 
@@ -25,12 +27,15 @@ Json facts_of(const nn::ModelCard& card) {
 
 std::string model_facts(const nn::Module& model) {
   const std::optional<nn::ModelCard> card = nn::card_of(model);
-  Json facts = card ? facts_of(*card) : Json{{"model", *model.path()}};
+  const auto* const detr = dynamic_cast<const nn::Detr*>(&model);
+  Json facts = card   ? facts_of(*card)
+               : detr ? facts_of(nn::DetrCard{.options = detr->options()})
+                      : Json{{"model", *model.path()}};
   facts["parameters"] = model.parameter_count();
   return dumped(facts);
 }
 
-std::string model_facts(const nn::ViTOptions& options) { return dumped(facts_of({.options = options})); }
+std::string model_facts(const nn::ViTOptions& options) { return dumped(facts_of(nn::ModelCard{.options = options})); }
 
 std::string describe_models(const std::vector<Record>& records) {
   constexpr std::size_t most = 4;

@@ -10,8 +10,8 @@
 
 namespace plumb::lab {
 
-// A JSON object with the number of parameters. For a ViT or a CaiT, the object also has the model card
-// (nn/io/pretrained.h: sizes, gate, pool, ...). For any other module, the object has the name of the module.
+// A JSON object with the number of parameters. For a ViT, a CaiT or a Detr, the object also has the model card (sizes,
+// gate, pool, ...). For any other module, the object has the name of the module.
 std::string model_facts(const nn::Module& model);
 // The same JSON object without the number of parameters, for a ViT with the given options.
 std::string model_facts(const nn::ViTOptions& options);

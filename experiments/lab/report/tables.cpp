@@ -42,12 +42,10 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
 
 // The outcome of a group in words. The words also tell whether the loss of the group is near chance.
 std::string verdict_words(const TrialGroup& g, const Chance& chance) {
-  std::string words = outcome(g);
-  if (!near_chance(g.summary("train_loss"), chance)) return words;
-  constexpr std::string_view not_trained = "did not train";  // "6 of 6 did not train" becomes "6 of 6 near chance"
-  if (const auto at = words.find(not_trained); at != std::string::npos)
-    return words.replace(at, not_trained.size(), "near chance");
-  return words == "ok" ? "near chance" : "near chance; " + words;
+  if (!near_chance(g.summary("train_loss"), chance)) return outcome(g);
+  const std::string words = outcome(g, "near chance");
+  if (words == "ok") return "near chance";
+  return words.find("near chance") != words.npos ? words : "near chance; " + words;
 }
 
 // The median survival in words. Empty for a single seed, or if no trial diverged.

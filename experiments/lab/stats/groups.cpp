@@ -38,7 +38,7 @@ std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std
   return groups;
 }
 
-std::string outcome(const TrialGroup& g) {
+std::string outcome(const TrialGroup& g, const char* not_trained) {
   std::string text;
   const auto add = [&](std::int64_t n, const char* words) {
     if (n == 0) return false;
@@ -47,7 +47,7 @@ std::string outcome(const TrialGroup& g) {
     return true;
   };
   add(std::ranges::count_if(g.trials, [](const TrialResult* a) { return a->status == Status::ok && !a->trained; }),
-      "did not train");
+      not_trained);
   for (const auto& [status, words] : {std::pair(Status::diverged, "diverged"),
                                       {Status::hopeless, "stopped as hopeless"},
                                       {Status::failed, "failed"}}) {

@@ -33,8 +33,8 @@ struct TrialGroup {
 std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std::string_view across = {});
 
 // The outcome of a group in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41; 1 of 3 failed",
-// "1 of 3 did not train".
-std::string outcome(const TrialGroup& group);
+// "1 of 3 did not train". `not_trained` are the words for trials that ended ok and did not train.
+std::string outcome(const TrialGroup& group, const char* not_trained = "did not train");
 
 // The median number of steps that the trials of a group survive. A trial survives until it diverges or is stopped as
 // hopeless. Failed trials are left out. The 95 % interval needs at least six trials. The interval comes from order

@@ -300,14 +300,8 @@ void TrialState::mark_diverged(std::int64_t at_step, const std::string& reason) 
 }
 
 std::pair<std::map<std::string, std::string>, std::string> TrialState::weights_metadata() const {
-  std::optional<nn::ModelCard> card = nn::card_of(*model);
-  if (!card) {
-    const std::string reason = "a card can describe a ViT or a CaiT, and this model is neither";
-    return {nn::metadata_without_card(reason), reason};
-  }
-  env.problem.describe(*card);
   try {
-    return {nn::metadata_of(*card), ""};
+    return {env.problem.weights_metadata(*model), ""};
   } catch (const Error& e) {
     return {nn::metadata_without_card(e.what()), e.what()};
   }

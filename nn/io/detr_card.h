@@ -1,0 +1,48 @@
+// Files with the weights of a Detr and a description of the network, so that a program can make the network again.
+//
+//   nn::save_weights(model, "shapes.safetensors", nn::Detr::facebook_names(), nn::metadata_of(card));
+//   const nn::LoadedDetr loaded = nn::load_detr("shapes.safetensors");
+//   const nn::Detections found = loaded.model->detect(images);
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/io/safetensors.h"
+#include "nn/models/detr.h"
+
+namespace plumb::nn {
+
+// The description of a Detr without its weights.
+struct DetrCard {
+  DetrOptions options;  // drops, backbone_rate, recipe and seed are of training: a file does not keep them
+  // Mean and standard deviation, for each channel, of the pixels of the training images, scaled to 0..1. Empty if not
+  // known.
+  std::vector<double> mean = {}, std = {};
+  std::vector<std::string> class_names = {};  // empty if not known
+  std::int64_t image_side = 0;                // longest side of the training images in pixels; 0 if not known
+};
+
+// Returns the card as a JSON object, for logs and records.
+std::string json_of(const DetrCard& card);
+// Returns the card as metadata for a file of the weights. Throws Error if the network cannot be made again from the
+// card, because its method is not in the table or was changed by hand. To detect this, the metadata is read back, and
+// two networks with equal initial values must compute the same function, bit for bit.
+std::map<std::string, std::string> metadata_of(const DetrCard& card);
+// Returns the card of a file. `path` begins the error messages. Throws Error if the file has no metadata of a Detr, has
+// keys that this version does not know, or has other sizes than its weights.
+DetrCard detr_card_of(const TensorFile& file, const std::string& path);
+
+// A network from a file, in evaluation mode.
+struct LoadedDetr {
+  DetrCard card;
+  std::unique_ptr<Detr> model;
+};
+// Reads a file that save_weights() wrote with Detr::facebook_names() and the metadata of the card. Throws the errors of
+// read_safetensors(), detr_card_of() and assign().
+LoadedDetr load_detr(const std::filesystem::path& path);
+
+}  // namespace plumb::nn
