@@ -8,7 +8,9 @@
 #include "experiments/lab/data/shapes.h"
 #include "experiments/lab/problem/detection_problem.h"
 #include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/pictures.h"
+#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/signals/object_images.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
@@ -24,6 +26,46 @@ std::string name_of(const lab::Point& p) {
   if (form == "none") return form;
   return fmt::format("{} {:g}{}{}", form, p.get<double>("rate"), schedule == "constant" ? "" : " " + schedule,
                      place == "everywhere" ? "" : " in " + place);
+}
+
+// Sets the sizes and the training of facebookresearch/detr on COCO.
+void set_facebook_detr(lab::Study& study, lab::DetectionOptions& data, lab::DetrNetwork& network) {
+  const std::string main = "facebookresearch/detr, main.py", set = "facebookresearch/detr, datasets/coco.py";
+  const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
+    for (const char* option : options) lab::explain(study, option, source);
+  };
+  data.data = "coco", data.image_side = 1333, data.mirror = 0.5;
+  say("COCO 2017", {"--data", "--train-annotations", "--train-images", "--val-annotations", "--val-images"});
+  say(set + "; ours: one size, there shorter sides from 480 to 800 and random crops", {"--image-side"});
+  say(set, {"--mirror"});
+  say("ours: all images", {"--train-count", "--val-count"});
+  network = {.backbone = {64, 128, 256, 512, 512},
+             .dim = 256,
+             .heads = 8,
+             .encoder = 6,
+             .decoder = 6,
+             .hidden = 2048,
+             .queries = 100,
+             .dropout = 0.1,
+             .backbone_rate = 1};
+  say(main, {"--dim", "--heads", "--encoder", "--decoder", "--hidden", "--queries", "--dropout"});
+  say("ours: stride 32 without pretraining; there a pretrained ResNet-50", {"--backbone"});
+  say("ours: the backbone is not pretrained; there a tenth", {"--backbone-rate"});
+  constexpr std::int64_t batch = 64, images = 118'287, epochs = 300;
+  lab::StudyOptions& run = study.options();
+  run.batch = batch, run.steps = epochs * (images / batch), run.warmup = 0;
+  run.device = lab::DeviceChoice::automatic;
+  say("facebookresearch/detr, README: 4 images on each of 16 GPUs", {"--batch"});
+  say(fmt::format("{}: {} epochs of {} images", main, epochs, images), {"--steps"});
+  say(main + ": none", {"--warmup"});
+  say("ours", {"--loss-limit", "--at-lr", "--rates-from", "--eval-every", "--control", "--dtype"});
+  say("ours: published results have one seed; claims need at least three", {"--seeds"});
+  lab::OptimizationOptions& o = study.optimization();
+  o.lr = 1e-4, o.optimizer = lab::OptimizerKind::adamw, o.schedule = lab::ScheduleKind::step, o.weight_decay = 1e-4,
+  o.clip_norm = 0.1, o.ema_decay = 0;
+  say(main, {"--lr", "--optimizer", "--weight-decay", "--clip-norm"});
+  say(main + ": one drop, after two thirds; ours has two, after a half and three quarters", {"--schedule"});
+  say("not in DETR", {"--ema-decay"});
 }
 
 }  // namespace
@@ -51,7 +93,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
                              "the decoder, or from the decoder to the image (cross)")
           .one_of("place", {"everywhere", "encoder", "decoder", "cross"});
   const auto gate =
-      study.axis<std::string>("--gates", {"post"}, "Residual methods of both stacks").one_of_methods("gate");
+      study.axis<std::string>("--gates", {"pre"}, "Residual methods of both stacks").one_of_methods("gate");
   study.only([&](const lab::Point& p) {
     const std::string of = p.get<std::string>("form");
     const bool first_schedule = p.get<std::string>("drop_key_schedule") == schedule.values().front(),
@@ -64,7 +106,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   data.declare(cli);
   network.declare(cli);
   study.problem([&](const lab::StudyOptions& options) {
-    return std::make_unique<lab::DetectionProblem>(data, network.options(1, "post", 0), options);
+    return std::make_unique<lab::DetectionProblem>(data, network.options(1, "pre", 0), options);
   });
   ObjectSearch search;
   search.declare(cli);
@@ -86,15 +128,29 @@ int plumb::lab::detr(int argc, const char* const* argv) {
     return 0;
   });
   study.judging().control = "form none";
-  study.options().steps = 2000, study.options().warmup = 100, study.options().batch = 16;
+  study.options().steps = 3000, study.options().warmup = 100, study.options().batch = 32;
   study.optimization().lr = 1e-3, study.optimization().weight_decay = 1e-4, study.optimization().clip_norm = 0.1;
   study.choose_rates_by("val_loss", lab::Better::lower);
-  cli.preset("quick", "without drops, with dropout and with DropKey on shapes, one seed, 600 steps", [&] {
+  cli.preset("quick", "without drops, with dropout and with DropKey on shapes, one seed, 1,500 steps", [&] {
     schedule.set({"constant"});
-    study.options().steps = 600;
+    study.options().steps = 1500;
   });
-  cli.preset("cpu", "the five arms of the paper's table on shapes, each at its own rate, seven seeds, 3,000 steps",
-             [&] { study.options().seeds = {0, 1, 2, 3, 4, 5, 6}, study.options().steps = 3000; });
+  cli.preset("cpu",
+             "the five arms of the paper's table, and DropKey in one place only, on shapes; each at its own rate, "
+             "seven seeds, 3,000 steps",
+             [&] {
+               place.set({"everywhere", "encoder", "cross"});
+               study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+             });
+  cli.preset("paper", "the sizes and the training of DETR on COCO; needs the files of COCO and a GPU", [&] {
+    set_facebook_detr(study, data, network);
+    schedule.set({"constant"}), rate.set({0.1}), gate.set({"post"});
+    lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey, table of DETR");
+    lab::explain(study, "--rates", "ours: DETR's rate of dropout; the paper's rate of DropKey is not known to us");
+    lab::explain(study, "--drop-key-schedules", "ours: the paper's schedule is not known to us");
+    lab::explain(study, "--places", "ours: as DETR's dropout of attention");
+    lab::explain(study, "--gates", "facebookresearch/detr, main.py: normalize_before is off");
+  });
   cli.example("--preset quick");
   cli.example("--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3");
   const char* paper = "Li et al., CVPR 2023, DropKey, table of DETR";
@@ -140,6 +196,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
                                 "The attention of four queries to the first validation image, in the last block, as a "
                                 "mean over the heads. The box is the one that the query predicts.");
   });
+  study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
   study.show({"train_loss", "val_ap", "val_ap_50", "query_spread"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
@@ -155,7 +212,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
     if (where == "everywhere" || where == "cross") o.cross_attention = drops;
     nn::Detr model(o);
     trial.save_under(nn::Detr::facebook_names());
-    trial.train(model);
+    trial.train(model, lab::passports(trial, model.decoder()));
     lab::attach_objects(trial, model);
   });
 }

@@ -16,7 +16,7 @@ class Cli;
 struct DetrNetwork {
   std::vector<std::int64_t> backbone{32, 64, 128};
   std::int64_t dim = 64, heads = 4, encoder = 2, decoder = 2, hidden = 128, queries = 10;
-  double dropout = 0.1, backbone_rate = 1;
+  double dropout = 0, backbone_rate = 1;
 
   // Declares the options in the section Model.
   void declare(Cli& cli);

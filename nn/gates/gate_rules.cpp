@@ -90,7 +90,7 @@ double difference(const Tensors& a, const Tensors& b) {
 // gradients: the parameters, then x.
 struct Shaken {
   explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : Shaken(make_stack(gate, blocks)) {}
-  explicit Shaken(std::unique_ptr<Stack> of) : stack(std::move(of)) {
+  explicit Shaken(std::unique_ptr<Stack> of, StackInputs more = {}) : stack(std::move(of)), inputs(std::move(more)) {
     shake(*stack);
     for (const Parameter& p : stack->parameters())
       if (is_measured(p.role))
@@ -104,9 +104,10 @@ struct Shaken {
   Tensor output() const {
     for (const auto& [value, initial] : measured)
       copy_into(tensor(initial, value.shape(), {value.dtype(), value.device()}).array(), value.array());
-    return (*stack)(x);
+    return stack->close(stack->run(x, inputs));
   }
   std::unique_ptr<Stack> stack;
+  StackInputs inputs;
   std::vector<std::pair<Tensor, std::vector<double>>> measured;
   Tensor x = variable(stream());
   Tensors variables;
@@ -371,6 +372,7 @@ Outcome checkpointed(const GateChoice& gate) {
 struct OtherBlocks {
   std::int64_t blocks;
   std::vector<BranchChoice> junctions;
+  StackInputs inputs = {};
 
   // Returns a description such as "2 blocks of 3 junctions (mlp, attn, mlp2)".
   std::string description() const {
@@ -382,10 +384,15 @@ struct OtherBlocks {
 };
 
 // The blocks of the rule "junctions". The first stack has an odd number of junctions. This number must be at least 3,
-// because a gate that weighs the outputs of earlier branches has nothing to weigh before the third junction.
+// because a gate that weighs the outputs of earlier branches has nothing to weigh before the third junction. The last
+// stack is the decoder of a DETR: its attention reads positions and a memory.
 std::vector<OtherBlocks> other_blocks() {
-  const BranchChoice narrow = mlp({.hidden = 2 * dim});
-  return {{3, {narrow}}, {2, {narrow, self_attention({.heads = heads}), narrow.named("mlp2")}}};
+  const BranchChoice narrow = mlp({.hidden = 2 * dim}), attention = self_attention({.heads = heads}),
+                     cross = cross_attention({.heads = heads});
+  const StackInputs of_decoder{.position = random_normal({5, dim}, 0, "position"),
+                               .memory = Memory{.x = random_normal({2, 4, dim}, 0, "memory"),
+                                                .position = random_normal({4, dim}, 0, "memory position")}};
+  return {{3, {narrow}}, {2, {narrow, attention, narrow.named("mlp2")}}, {2, {attention, cross, narrow}, of_decoder}};
 }
 
 std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
@@ -433,11 +440,21 @@ void check_places(const Stack& stack, const Building& building) {
 }
 
 // Checks that the stack is finite, trains every parameter, and gives the same results with checkpoints.
-Outcome works(std::unique_ptr<Stack> stack) {
+Outcome works(std::unique_ptr<Stack> stack, const StackInputs& inputs) {
+  struct WithInputs : Layer {  // calibrate() calls a layer
+    WithInputs(const Stack& s, const StackInputs& i) : Layer("WithInputs"), stack(s), inputs(i) {}
+    Tensor forward(const Tensor& x) const override { return stack.close(stack.run(x, inputs)); }
+    const Stack& stack;
+    const StackInputs& inputs;
+  };
   const Tensor x = stream();
-  calibrate(*stack, x);
+  WithInputs model(*stack, inputs);
+  {
+    const EvaluationScope evaluation(*stack);
+    calibrate(model, x);
+  }
   const auto loss = [&] {
-    const Tensor y = (*stack)(x);
+    const Tensor y = model(x);
     check(all_finite(y.array()), "[check_gate] expected finite values, got inf or NaN at step {}", random_state().step);
     return sum(y * random_normal(y.shape(), 2, "cotangent"));
   };
@@ -448,10 +465,11 @@ Outcome works(std::unique_ptr<Stack> stack) {
   if (!unused.empty()) return {false, fmt::format("the output does not depend on {}", some_of(unused))};
   const std::vector<std::string> still = unmoved(*stack, loss);
   if (!still.empty()) return {false, fmt::format("5 steps do not move {}", some_of(still))};
-  return recomputed(Shaken(std::move(stack)));
+  return recomputed(Shaken(std::move(stack), inputs));
 }
 
-// Checks blocks of one and of three junctions. A method that has no form for such blocks may refuse them.
+// Checks blocks of one and of three junctions, and blocks of a decoder. A method that has no form for such blocks may
+// refuse them.
 Outcome other_junctions(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
   std::vector<std::string> details;
@@ -473,7 +491,7 @@ Outcome other_junctions(const GateChoice& gate) {
     check_places(*stack, building);
     Outcome outcome{};
     try {
-      outcome = works(std::move(stack));
+      outcome = works(std::move(stack), other.inputs);
     } catch (const std::exception& e) {
       outcome = {false, first_line(e.what())};
     }

@@ -18,10 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string path_of(const DetectionSet& set, std::int64_t index) {
-  return (fs::path(set.folder) / set.truth.images[static_cast<std::size_t>(index)].file).string();
-}
-
 // Copies an image into its place of a batch [B, 3, H, W] of zeros, normalized.
 void place(const Pixels& image, const Normalization& n, bool mirrored, std::int64_t H, std::int64_t W, float* to) {
   for (std::int64_t c = 0; c < image.channels; ++c) {
@@ -68,6 +64,8 @@ DetectionBatch batch_of(const std::vector<Pixels>& images, const Normalization& 
 
 }  // namespace
 
+std::string DetectionSet::path(const CocoImage& image) const { return (fs::path(folder) / image.file).string(); }
+
 std::int64_t DetectionSet::longest_side() const {
   if (side > 0) return side;
   std::int64_t longest = 0;
@@ -88,7 +86,7 @@ Pixels fitted(const Pixels& image, std::int64_t side) {
 
 Pixels fitted(const DetectionSet& set, std::int64_t index) {
   if (!set.in_files()) return fitted(set.pixels[static_cast<std::size_t>(index)], set.side);
-  const std::string path = path_of(set, index);
+  const std::string path = set.path(set.truth.images[static_cast<std::size_t>(index)]);
   const Pixels image = read_image(path);
   const CocoImage& stated = set.truth.images[static_cast<std::size_t>(index)];
   check(image.width == stated.width && image.height == stated.height,
@@ -120,8 +118,8 @@ DetectionSet open_coco(const std::string& annotations, const std::string& images
   check(set.size() > 0 && set.classes() > 0, "{}: expected at least one image and one category, got {} and {}",
         annotations, set.size(), set.classes());
   std::vector<std::string> missing;
-  for (std::int64_t i = 0; i < set.size(); ++i)
-    if (!fs::is_regular_file(path_of(set, i))) missing.push_back(set.truth.images[static_cast<std::size_t>(i)].file);
+  for (const CocoImage& image : set.truth.images)
+    if (!fs::is_regular_file(set.path(image))) missing.push_back(image.file);
   const std::vector<std::string> first(missing.begin(),
                                        missing.begin() + std::min<std::ptrdiff_t>(5, std::ssize(missing)));
   check(missing.empty(), "{}: {} of {} images of {} are not in this folder, such as {}", images, missing.size(),

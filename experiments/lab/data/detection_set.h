@@ -24,6 +24,7 @@ struct DetectionSet {
   bool in_files() const { return pixels.empty(); }
   std::int64_t size() const { return std::ssize(truth.images); }
   std::int64_t classes() const { return std::ssize(truth.categories); }
+  std::string path(const CocoImage& image) const;  // of the image's file
   std::int64_t longest_side() const;  // of all images as networks see them; 0 without images
 };
 

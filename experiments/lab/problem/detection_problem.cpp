@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <optional>
 
@@ -45,6 +46,11 @@ std::string hash_of(const DetectionData& data, const DetectionOptions& options) 
     hash.add(coco_json(set->truth));
     for (const Pixels& image : set->pixels)
       hash.add({reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size()});
+    if (!set->in_files()) continue;
+    for (const CocoImage& image : set->truth.images) {  // reading all pixels would take hours
+      std::error_code error;
+      hash.add(fmt::format("{} {};", image.file, std::filesystem::file_size(set->path(image), error)));
+    }
   }
   return hash.text();
 }

@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "core/atomic_file.h"
+#include "experiments/lab/data/shapes.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -84,4 +87,29 @@ TEST_CASE("the batches of a detection problem depend only on seed and step") {
   const std::vector<double> all = losses(1, 0), late = losses(1, 3);
   CHECK(late == std::vector<double>(all.begin() + 3, all.end()));
   CHECK(losses(2, 0) != all);
+}
+
+TEST_CASE("the hash of detection data changes with the files of annotations and images") {
+  const TemporaryFolder folder;
+  write_coco(make_shapes(ShapeSplit::train, 3), folder.path().string());
+  StudyOptions study;
+  study.batch = 1;
+  const auto hash = [&] {
+    const std::string annotations = folder / "instances.json", images = folder / "images";
+    const DetectionOptions data{.data = "coco",
+                                .train_annotations = annotations,
+                                .train_images = images,
+                                .val_annotations = annotations,
+                                .val_images = images};
+    return DetectionProblem(data, {}, study).facts().hash;
+  };
+  const std::string before = hash();
+  CHECK(hash() == before);
+  write_file_atomically(folder / "images/000001.png", read_file(folder / "images/000001.png") + " ");
+  const std::string other_image = hash();
+  CHECK(other_image != before);
+  std::string json = read_file(folder / "instances.json");
+  json.replace(json.find("\"circle\""), 8, "\"circus\"");
+  write_file_atomically(folder / "instances.json", json);
+  CHECK(hash() != other_image);
 }

@@ -492,3 +492,43 @@ TEST_CASE("passport: the Jacobian is measured on images and with a memory") {
   CHECK_THAT(error_of([&] { (void)lab::jacobian(readers, three); }),
              contains("expected a second input (StackInputs::memory)"));
 }
+
+TEST_CASE("passport: the decoder of a DETR has three branches a block, and padding is no key of the memory") {
+  nn::Detr model({.classes = 2,
+                  .backbone = {4, 4},
+                  .dim = 8,
+                  .heads = 2,
+                  .encoder = 1,
+                  .decoder = 2,
+                  .hidden = 12,
+                  .queries = 3,
+                  .gate = "layerscale"});
+  // One of two images has half of its columns: 2 of 4 columns of the map of 4 x 4 cells.
+  const Tensor images = random_normal({2, 3, 16, 16}, 0, "images");
+  std::vector<std::uint8_t> kept(2 * 16 * 16, 1);
+  for (std::size_t i = 0; i < 256; ++i) kept[i] = i % 16 < 8;
+  const Tensor keep(array_from(kept, {2, 16, 16}, Device::cpu));
+  const nn::Targets targets{{{0, {0.1, 0.1, 0.5, 0.5}}}, {{1, {0.3, 0.3, 0.7, 0.9}}}};
+  lab::SignalProbe probe(model.decoder());
+  const Gradients g = backward(nn::set_loss(model.detect(images, keep), targets).total);
+  const lab::LayerStats seen = probe.finish(g), read = lab::passport_from_json(lab::to_json(seen));
+  CHECK(seen.depth() == 2);
+  CHECK(seen.sample == Shape{3, 8});
+  REQUIRE(read.branches.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    const lab::BranchStats& row = read.branches[i];
+    INFO(i);
+    CHECK(row.block == static_cast<std::int64_t>(i / 3));
+    CHECK(row.branch == std::array{"attn", "cross", "mlp"}[i % 3]);
+    CHECK((row.branch_norm > 0) == (i > 0));  // the stream starts at 0, and so do the values of the first attention
+    CHECK(row.grad_norm > 0);
+    CHECK(row.gate_mean.has_value());
+    CHECK(row.entropy.has_value() == (i % 3 < 2));
+  }
+  // Nearly uniform attention at the start: to 3 queries, and to 8 cells of one image and 16 of the other.
+  CHECK(*seen.branches[0].entropy == Approx(std::log(3)).epsilon(0.1));
+  CHECK(*seen.branches[1].entropy == Approx((std::log(8) + std::log(16)) / 2).epsilon(0.1));
+  CHECK(*seen.branches[1].relative_entropy <= 1 + 1e-6);
+  const nn::StackInputs inputs{.memory = nn::Memory{.x = random_normal({1, 4, 8}, 0, "memory")}};
+  CHECK(lab::jacobian(model.decoder(), seen, {}, inputs).value > 0);
+}
