@@ -85,7 +85,7 @@ def main():
     base_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # memory of Python and its libraries
     torch.manual_seed(o.seed)
     torch.set_num_threads(o.threads)
-    model = Detr(classes=o.classes, dim=o.dim, heads=o.heads, encoder=o.encoder, decoder=o.decoder, hidden=o.hidden, queries=o.queries, pre=True)
+    model = Detr(classes=o.classes, backbone=(16, 32, 64), dim=o.dim, heads=o.heads, encoder=o.encoder, decoder=o.decoder, hidden=o.hidden, queries=o.queries, pre=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=1e-4, fused=True)
     images = torch.randn(o.batch, 3, o.image, o.image)
     targets = []

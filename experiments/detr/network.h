@@ -14,7 +14,7 @@ class Cli;
 // The sizes and drops of a DETR that all trials share. The defaults are those of a network for images of 64 x 64
 // pixels.
 struct DetrNetwork {
-  std::vector<std::int64_t> backbone{32, 64, 128};
+  std::vector<std::int64_t> backbone{16, 32, 64};
   std::int64_t dim = 64, heads = 4, encoder = 2, decoder = 2, hidden = 128, queries = 10;
   double dropout = 0, backbone_rate = 1;
 
