@@ -1,8 +1,9 @@
-"""Runs bench_step and bench_detr in turn with their peers, and prints a table of times and memory. compare.sh runs this script after it has
-found Python and built both."""
+"""Runs bench_step and bench_detr in turn with their peers, and prints a table of times and memory. compare.sh runs this
+script after it has found Python and built both."""
 import argparse
 import csv
 import datetime
+import importlib.util
 import json
 import os
 import pathlib
@@ -38,7 +39,7 @@ def arguments():
 
     p = argparse.ArgumentParser(prog="bench/compare.sh", description="Compares the time and memory of a training step of Plumb with PyTorch's.", allow_abbrev=False)
     p.add_argument("--rounds", type=int, default=3, help="runs of each program; the programs take turns, and the best run counts [3]")
-    p.add_argument("--models", type=names(list(MODELS)), default="all", help="comma-separated list of dim192, dim64, dim384, detr [all]")
+    p.add_argument("--models", type=names(list(MODELS)), default=[m for m in MODELS if m != DETR], help="comma-separated list of dim192, dim64, dim384, and detr, a detector in fp32, which needs scipy [dim192,dim64,dim384]")
     p.add_argument("--dtype", type=names(["fp32", "bf16"]), default="fp32", help="comma-separated list of fp32, bf16 [fp32]")
     p.add_argument("--gate", choices=["none", "layerscale"], default="layerscale", help="residual method of the ViTs [layerscale]")
     p.add_argument("--dropkey", type=float, default=0.1, help="probability that a query of a ViT loses a key [0.1]")
@@ -60,6 +61,13 @@ def arguments():
         p.error(f"--dropkey expects a probability in [0, 1), got {o.dropkey}")
     if not os.access(o.program, os.X_OK) or os.path.isdir(o.program):
         p.error(f"--program expects an executable file (a build of bench_step), got '{o.program}'")
+    if DETR in o.models:
+        if "fp32" not in o.dtype:
+            p.error("--models detr is measured in fp32 only; add fp32 to --dtype, or leave detr out")
+        if not importlib.util.find_spec("scipy"):
+            p.error(f"--models detr needs scipy, which {sys.executable} does not have: {sys.executable} -m pip install scipy")
+        if not os.access(BIN / "bench_detr", os.X_OK):
+            p.error(f"--models detr needs {BIN / 'bench_detr'}; leave --program out, so that it is built")
     if o.csv:
         try:
             open(o.csv, "a").close()
@@ -151,11 +159,14 @@ def print_table(lines):
         print("  ".join(value.ljust(w) if i < 2 else value.rjust(w) for i, (value, w) in enumerate(zip(c, widths))))
 
 
-def write_csv(path, lines, common):
+def write_csv(path, lines, o, common):
+    def drops(line):
+        return dict(gate="pre", dropkey=0) if line["model"] == DETR else dict(gate=o.gate, dropkey=o.dropkey)
+
     with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, [*lines[0], *common])
+        writer = csv.DictWriter(file, [*lines[0], "gate", "dropkey", *common])
         writer.writeheader()
-        writer.writerows(line | common for line in lines)
+        writer.writerows(line | drops(line) | common for line in lines)
 
 
 def main():
@@ -171,8 +182,8 @@ def main():
             for result in (r for each in results.values() for r in each):
                 facts |= {k: result[k] for k in ["machine", "commit", "build", "torch", "jax", "base_bytes"] if k in result}
             if o.csv:
-                settings = dict(gate=o.gate, dropkey=o.dropkey, date=date, threads=o.threads, rounds=o.rounds, steps=o.steps)
-                write_csv(o.csv, lines, facts | settings | dict(failures="; ".join(failures)))
+                settings = dict(date=date, threads=o.threads, rounds=o.rounds, steps=o.steps)
+                write_csv(o.csv, lines, o, facts | settings | dict(failures="; ".join(failures)))
 
     peers = ", ".join(f"{title} {facts[k]}" for k, title in [("torch", "PyTorch"), ("jax", "JAX")] if k in facts)
     print(f"\nmachine: {facts.get('machine', 'unknown')}\nplumb {facts.get('commit', '?')} ({facts.get('build', '?')}), {peers}; {date}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Compares one training step of Plumb with one of PyTorch (eager and compiled), of ViTs and of a DETR: time and memory, in
-# alternating rounds.
+# Compares one training step of Plumb with one of PyTorch (eager and compiled): time and memory, in alternating rounds.
+# The models are ViTs, and with --models detr a detector.
 # Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384,detr] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE]
 #                         [--python PATH]
 #        bench/compare.sh --help         all options
-# The script needs a Python with torch, numpy and, for detr, scipy: --python PATH, $PYTHON, or .venv/bin/python in this repository. These
-# commands create the last one:
+# The script needs a Python with torch and numpy, and with scipy for detr: --python PATH, $PYTHON, or .venv/bin/python
+# in this repository. These commands create the last one:
 #   python3 -m venv .venv && .venv/bin/pip install torch numpy scipy
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

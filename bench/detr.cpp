@@ -68,7 +68,7 @@ nn::Targets random_targets(const Options& o) {
 Json measure(const Options& o) {
   const auto seed = static_cast<std::uint64_t>(o.seed);
   nn::Detr model({.classes = o.classes,
-                  .backbone = {16, 32, 64},
+                  .backbone = {16, 32, 64},  // that of bin/detr and peer_detr.py
                   .dim = o.dim,
                   .heads = o.heads,
                   .encoder = o.encoder,

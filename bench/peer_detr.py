@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times the training step of bench_detr in PyTorch. Flags, JSON keys and arithmetic are the same as in bench_detr.
 
-The model is tools/detr_pytorch.py. The loss follows models/matcher.py and models/detr.py of facebookresearch/detr: the matching is
-SciPy's, and so the loss is not compiled. The script needs torch, numpy and scipy: pip install torch numpy scipy. compare.sh runs the
-script in turn with bench_detr.
+The model is tools/detr_pytorch.py. The loss follows models/matcher.py and models/detr.py of facebookresearch/detr: the
+matching is SciPy's, and so the loss is not compiled. The script needs torch, numpy and scipy: pip install torch numpy
+scipy. compare.sh runs the script in turn with bench_detr.
 """
 import argparse
 import json
@@ -85,6 +85,7 @@ def main():
     base_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # memory of Python and its libraries
     torch.manual_seed(o.seed)
     torch.set_num_threads(o.threads)
+    # The backbone is that of bin/detr and bench_detr.
     model = Detr(classes=o.classes, backbone=(16, 32, 64), dim=o.dim, heads=o.heads, encoder=o.encoder, decoder=o.decoder, hidden=o.hidden, queries=o.queries, pre=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=1e-4, fused=True)
     images = torch.randn(o.batch, 3, o.image, o.image)

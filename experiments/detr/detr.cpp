@@ -30,14 +30,16 @@ std::string name_of(const lab::Point& p) {
 
 // Sets the sizes and the training of facebookresearch/detr on COCO.
 void set_facebook_detr(lab::Study& study, lab::DetectionOptions& data, lab::DetrNetwork& network) {
-  const std::string main = "facebookresearch/detr, main.py", set = "facebookresearch/detr, datasets/coco.py";
+  const std::string main_py = "facebookresearch/detr, main.py", coco_py = "facebookresearch/detr, datasets/coco.py";
   const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
     for (const char* option : options) lab::explain(study, option, source);
   };
-  data.data = "coco", data.image_side = 1333, data.mirror = 0.5;
+  data.data = "coco", data.image_side = 1067, data.mirror = 0.5;
   say("COCO 2017", {"--data", "--train-annotations", "--train-images", "--val-annotations", "--val-images"});
-  say(set + "; ours: one size, there shorter sides from 480 to 800 and random crops", {"--image-side"});
-  say(set, {"--mirror"});
+  say("ours: one size, 1067 x 800 for COCO's 640 x 480, the largest of " + coco_py +
+          "; DETR draws shorter sides from 480 to 800, and crops half of the images",
+      {"--image-side"});
+  say(coco_py, {"--mirror"});
   say("ours: all images", {"--train-count", "--val-count"});
   network = {.backbone = {64, 128, 256, 512, 512},
              .dim = 256,
@@ -48,23 +50,24 @@ void set_facebook_detr(lab::Study& study, lab::DetectionOptions& data, lab::Detr
              .queries = 100,
              .dropout = 0.1,
              .backbone_rate = 1};
-  say(main, {"--dim", "--heads", "--encoder", "--decoder", "--hidden", "--queries", "--dropout"});
-  say("ours: stride 32 without pretraining; there a pretrained ResNet-50", {"--backbone"});
-  say("ours: the backbone is not pretrained; there a tenth", {"--backbone-rate"});
+  say(main_py, {"--dim", "--heads", "--encoder", "--decoder", "--hidden", "--queries", "--dropout"});
+  say("ours: stride 32, not pretrained; DETR has a pretrained ResNet-50", {"--backbone"});
+  say("ours, because the backbone is not pretrained; DETR has a tenth", {"--backbone-rate"});
   constexpr std::int64_t batch = 64, images = 118'287, epochs = 300;
   lab::StudyOptions& run = study.options();
   run.batch = batch, run.steps = epochs * (images / batch), run.warmup = 0;
   run.device = lab::DeviceChoice::automatic;
-  say("facebookresearch/detr, README: 4 images on each of 16 GPUs", {"--batch"});
-  say(fmt::format("{}: {} epochs of {} images", main, epochs, images), {"--steps"});
-  say(main + ": none", {"--warmup"});
+  say("facebookresearch/detr, d2/configs: 64 images; main.py has 2 on each GPU", {"--batch"});
+  say(fmt::format("{}: {} epochs of {} images", main_py, epochs, images), {"--steps"});
+  say(main_py + ": none", {"--warmup"});
   say("ours", {"--loss-limit", "--at-lr", "--rates-from", "--eval-every", "--control", "--dtype"});
   say("ours: published results have one seed; claims need at least three", {"--seeds"});
   lab::OptimizationOptions& o = study.optimization();
   o.lr = 1e-4, o.optimizer = lab::OptimizerKind::adamw, o.schedule = lab::ScheduleKind::step, o.weight_decay = 1e-4,
   o.clip_norm = 0.1, o.ema_decay = 0;
-  say(main, {"--lr", "--optimizer", "--weight-decay", "--clip-norm"});
-  say(main + ": one drop, after two thirds; ours has two, after a half and three quarters", {"--schedule"});
+  say(main_py, {"--lr", "--optimizer", "--clip-norm"});
+  say(main_py + "; ours decays only weights, DETR all parameters", {"--weight-decay"});
+  say(main_py + ": one drop, after two thirds; ours has two, after a half and three quarters", {"--schedule"});
   say("not in DETR", {"--ema-decay"});
 }
 
@@ -131,10 +134,13 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   study.options().steps = 6000, study.options().warmup = 300, study.options().batch = 32;
   study.optimization().lr = 1e-3, study.optimization().weight_decay = 1e-4, study.optimization().clip_norm = 0.1;
   study.choose_rates_by("val_loss", lab::Better::lower);
-  cli.preset("quick", "without drops, with dropout and with DropKey on shapes, one seed, 3,000 steps", [&] {
-    schedule.set({"constant"});
-    study.options().steps = 3000;
-  });
+  cli.preset(
+      "quick",
+      "without drops, with dropout and with DropKey on shapes, one seed, 3,000 steps (three minutes on two cores)",
+      [&] {
+        schedule.set({"constant"});
+        study.options().steps = 3000;
+      });
   cli.preset("cpu", "the five arms of the paper's table on shapes, each at its own rate, seven seeds, 6,000 steps",
              [&] { study.options().seeds = {0, 1, 2, 3, 4, 5, 6}; });
   cli.preset("places", "DropKey everywhere and in one kind of attention only, as in the preset cpu", [&] {
@@ -179,7 +185,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   const char* poster = "Li et al., CVPR 2023, their poster (rate and schedule not stated)";
   published("none", "41.9 AP on COCO (AP50 62.1, AP75 44.2, small 20.6, medium 45.7)", poster);
   published("dropout", "42.2 AP on COCO", poster);
-  published("dropout", "42.0 AP on COCO (DETR-R50 as published, rate 0.1)", "facebookresearch/detr");
+  published("dropout", "42.0 AP on COCO (DETR-R50 as published, 500 epochs, rate 0.1)", "facebookresearch/detr");
   published("drop_key", "42.9 AP on COCO", poster);
   study.output([](const lab::StudyResults& r) {
     return lab::Section{
@@ -202,11 +208,11 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const auto& problem = trial.problem<lab::DetectionProblem>();
     nn::DetrOptions o = network.options(problem.data().train.classes(), trial[gate], trial.seed());
-    const std::string of = trial[form], where = trial[place];
+    const std::string form_name = trial[form], where = trial[place];
     const nn::DropKey drop_key{.rate = trial[rate], .schedule = nn::schedule_named(trial[schedule])};
-    const nn::DetrDrops drops = of == "dropout"    ? nn::DetrDrops{.dropout = drop_key.rate}
-                                : of == "drop_key" ? nn::DetrDrops{.drop_key = drop_key}
-                                                   : nn::DetrDrops{};
+    const nn::DetrDrops drops = form_name == "dropout"    ? nn::DetrDrops{.dropout = drop_key.rate}
+                                : form_name == "drop_key" ? nn::DetrDrops{.drop_key = drop_key}
+                                                          : nn::DetrDrops{};
     if (where == "everywhere" || where == "encoder") o.encoder_attention = drops;
     if (where == "everywhere" || where == "decoder") o.decoder_attention = drops;
     if (where == "everywhere" || where == "cross") o.cross_attention = drops;

@@ -1,6 +1,9 @@
 #include "experiments/detr/find_objects.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,13 +24,23 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The objects of an image file with a score of at least `least`, best first.
+// The objects of an image with a score of at least `least`, best first. The image is resized as in the training.
 std::vector<FoundObject> objects_in(const Pixels& image, const nn::LoadedDetr& network, const Normalization& pixels,
                                     double least) {
-  const DetectionBatch batch = batch_of(fitted(image, network.card.image_side), pixels);
-  std::vector<FoundObject> found = found_objects(network.model->detect(batch.images)).front();
+  const nn::DetrCard& card = network.card;
+  const Pixels seen = card.image_side > 0      ? fitted(image, card.image_side)
+                      : card.largest_image > 0 ? reduced(image, card.largest_image)
+                                               : image;
+  std::vector<FoundObject> found = found_objects(network.model->detect(batch_of(seen, pixels).images)).front();
   std::erase_if(found, [&](const FoundObject& o) { return !(o.score >= least); });
   return found;
+}
+
+// Whether an option applies to a search for objects.
+bool searches_with(const std::string& option) {
+  constexpr std::array options{"--weights", "--image", "--score",   "--out",           "--json",
+                               "--device",  "--dtype", "--threads", "--deterministic", "--no-progress"};
+  return std::ranges::find(options, option) != options.end();
 }
 
 // The box of an object in pixels of its image: the corner at the upper left, and the size.
@@ -64,15 +77,18 @@ void ObjectSearch::declare(Cli& cli) {
                 weights_.empty() ? "--image needs --weights FILE, the weights of a trained detector"
                                  : "--weights needs --image PATH, an image or a folder of images");
     usage_check(given() || !cli.given("--score"), "--score is for --weights; leave it out");
-    if (given())
-      for (const char* option : {"--resume", "--overwrite", "--rebuild", "--steps", "--seeds", "--write-data"})
-        usage_check(!cli.typed(option), "{} does not go with --weights; leave one out", option);
+    if (!given()) return;
+    for (const std::string& option : cli.typed_options())
+      usage_check(searches_with(option), "{} is for training and does not go with --weights; leave one out", option);
   });
 }
 
 int ObjectSearch::run(const StudyOptions& options) const {
-  usage_check(options.out.empty() || !fs::exists(options.out) || fs::is_empty(options.out),
-              "--out {} is not empty; choose a new folder for the pictures", options.out);
+  std::error_code error;
+  usage_check(options.out.empty() || !fs::exists(options.out) ||
+                  (fs::is_directory(options.out) && fs::is_empty(options.out, error)),
+              "--out {} is not an empty folder; choose a new folder for the pictures", options.out);
+  const std::vector<std::string> files = image_files(image_);
   const DefaultsScope defaults(defaults_for(options));
   const PrecisionScope precision(precision_for(options.dtype, plumb::defaults().device));
   set_num_threads(static_cast<int>(options.threads.value_or(0)));
@@ -82,48 +98,53 @@ int ObjectSearch::run(const StudyOptions& options) const {
               card.options.channels);
   usage_check(!card.mean.empty(), "{} does not say how its training normalized the pixels (nn::DetrCard)", weights_);
   const Normalization pixels{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
-  const std::vector<std::string> files = image_files(image_);
   const fs::path out = options.out.empty() ? new_run_folder("objects") : fs::path(options.out);
-  fs::create_directories(out);
+  fs::create_directories(out, error);
+  check(!error, "cannot create {}: {}", out.string(), error.message());
 
   const NoGrad no_grad;
-  const auto class_of = [&](const FoundObject& o) {
-    return card.class_names.empty() ? fmt::format("class {}", o.label)
-                                    : card.class_names[static_cast<std::size_t>(o.label)];
-  };
   std::set<std::string> taken;
   Json list = Json::array();
-  std::string text;
-  bool all_read = true;
-  for (const std::string& file : files) try {
-      const Pixels image = read_image(file);
-      const std::vector<FoundObject> found = objects_in(image, network, pixels, score_);
-      const fs::path picture = out / picture_name(file, taken);
-      write_file_atomically(picture, objects_svg(image, found, card.class_names));
-      Json objects = Json::array();
-      text += fmt::format("{}: {} object{}\n", file, found.size(), found.size() == 1 ? "" : "s");
-      for (const FoundObject& o : found) {
-        const CocoBox box = in_pixels(o.box, image);
-        objects.push_back({{"class", class_of(o)},
-                           {"label", o.label},
-                           {"score", o.score},
-                           {"box", {box.x, box.y, box.width, box.height}}});
-        text += fmt::format("  {:<16} {:>5.1f} %  {:.0f} x {:.0f} pixels at ({:.0f}, {:.0f})\n", class_of(o),
-                            100 * o.score, box.width, box.height, box.x, box.y);
-      }
-      list.push_back({{"image", file},
-                      {"width", image.width},
-                      {"height", image.height},
-                      {"picture", picture.string()},
-                      {"objects", objects}});
+  for (const std::string& file : files) {
+    const auto failed = [&](const std::string& why) {
+      note_error(fmt::format("error: {}{}\n", why.starts_with(file) ? "" : file + ": ", why));
+    };
+    Pixels image;
+    std::vector<FoundObject> found;
+    try {
+      image = read_image(file);
+      found = objects_in(image, network, pixels, score_);
     } catch (const Error& e) {
-      all_read = false;
-      const std::string what = e.what();
-      note_error(fmt::format("error: {}{}\n", what.starts_with(file) ? "" : file + ": ", what));
+      failed(e.what());
+      continue;
+    } catch (const std::bad_alloc&) {
+      failed("out of memory; make the image smaller");
+      continue;
     }
-  write_result(options.json ? list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text);
+    const fs::path picture = out / picture_name(file, taken);
+    write_file_atomically(picture, objects_svg(image, found, card.class_names));
+    Json objects = Json::array();
+    std::string text = fmt::format("{}: {} object{} with a score of at least {:g}\n", file, found.size(),
+                                   found.size() == 1 ? "" : "s", score_);
+    for (const FoundObject& o : found) {
+      const std::string name = card.class_names.empty() ? fmt::format("class {}", o.label)
+                                                        : card.class_names[static_cast<std::size_t>(o.label)];
+      const CocoBox box = in_pixels(o.box, image);
+      objects.push_back(
+          {{"class", name}, {"label", o.label}, {"score", o.score}, {"box", {box.x, box.y, box.width, box.height}}});
+      text += fmt::format("  {:<16} {:>5.1f} %  {:.0f} x {:.0f} pixels at ({:.0f}, {:.0f})\n", name, 100 * o.score,
+                          box.width, box.height, box.x, box.y);
+    }
+    list.push_back({{"image", file},
+                    {"width", image.width},
+                    {"height", image.height},
+                    {"picture", picture.string()},
+                    {"objects", objects}});
+    if (!options.json) write_result(text);  // at once, so that an interrupt keeps the images before it
+  }
+  if (options.json) write_result(list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (!list.empty()) note_error(fmt::format("pictures: {}\n", out.string()));
-  return all_read ? 0 : 1;
+  return list.size() == files.size() ? 0 : 1;
 }
 
 }  // namespace plumb::lab

@@ -57,11 +57,11 @@ struct CheckGateOptions {
 //                        reported
 //   checkpoint           computing blocks again in the backward pass gives the same output, bit for bit, and the same
 //                        gradients
-//   junctions            blocks of one junction (MLP), of three junctions (MLP, attention, MLP), and of the decoder of a
-//                        DETR (attention, attention to a memory, MLP; with positions) can be built, give finite values,
-//                        train every parameter in a few steps, and pass the rule "checkpoint". A method that has no
-//                        form for such blocks may refuse them: Method::build throws an Error that contains "expected
-//                        blocks", and the report says "not applicable"
+//   junctions            blocks of one junction (MLP), of three junctions (MLP, attention, MLP), and of the decoder of
+//                        a DETR (attention, attention to a memory, MLP; with positions) can be built, give finite
+//                        values, train every parameter in a few steps, and pass the rule "checkpoint". A method that
+//                        has no form for such blocks may refuse them: Method::build throws an Error that contains
+//                        "expected blocks", and the report says "not applicable"
 //   devices and dtypes   reference f64, cpu f64 and cpu f32 agree in values and gradients
 //   save and load        another model that loads the file of a calibrated model gives the same outputs, bit for bit
 //   steps                at several training steps, the network is finite, and evaluation computes what training

@@ -499,11 +499,12 @@ Outcome other_junctions(const GateChoice& gate) {
       // If transformer blocks have the problem too, the rules "learning" and "checkpoint" report it.
       if (!learning(gate).passed || !checkpointed(gate).passed)
         return {true, "not checked, because the rule \"learning\" or \"checkpoint\" fails"};
-      return {
-          false,
-          fmt::format("{}: {}. Blocks of 2 junctions (attn, mlp) do not have this problem: do not assume 2 "
-                      "junctions a block, but read branch(), junction, junctions, index() and count() of GateContext",
-                      blocks, outcome.detail)};
+      return {false, fmt::format("{}: {}. Blocks of 2 junctions (attn, mlp) do not have this problem: {}", blocks,
+                                 outcome.detail,
+                                 other.inputs.memory
+                                     ? "do not assume that each branch reads only the stream, or is named attn or mlp"
+                                     : "do not assume 2 junctions a block, but read branch(), junction, junctions, "
+                                       "index() and count() of GateContext")};
     }
     details.push_back(fmt::format("{}: every parameter learns, checkpoint {}", blocks, outcome.detail));
   }

@@ -18,19 +18,22 @@ namespace plumb::nn {
 
 // The description of a Detr without its weights.
 struct DetrCard {
-  DetrOptions options;  // drops, backbone_rate, recipe and seed are of training: a file does not keep them
+  DetrOptions options;  // a file does not contain drops, backbone_rate, recipe and seed, which matter in training only
   // Mean and standard deviation, for each channel, of the pixels of the training images, scaled to 0..1. Empty if not
   // known.
   std::vector<double> mean = {}, std = {};
   std::vector<std::string> class_names = {};  // empty if not known
-  std::int64_t image_side = 0;                // longest side of the training images in pixels; 0 if not known
+  // The longer side in pixels to which the training resized each image. 0: images kept their sizes.
+  std::int64_t image_side = 0;
+  std::int64_t largest_image = 0;  // the longest side of all training images as the network saw them; 0 if not known
 };
 
 // Returns the card as a JSON object, for logs and records.
 std::string json_of(const DetrCard& card);
 // Returns the card as metadata for a file of the weights. Throws Error if the network cannot be made again from the
 // card, because its method is not in the table or was changed by hand. To detect this, the metadata is read back, and
-// two networks with equal initial values must compute the same function, bit for bit.
+// two small networks with the same weights must compute the same function, bit for bit (as metadata_of() in
+// pretrained.h).
 std::map<std::string, std::string> metadata_of(const DetrCard& card);
 // Returns the card of a file. `path` begins the error messages. Throws Error if the file has no metadata of a Detr, has
 // keys that this version does not know, or has other sizes than its weights.
@@ -41,8 +44,8 @@ struct LoadedDetr {
   DetrCard card;
   std::unique_ptr<Detr> model;
 };
-// Reads a file that save_weights() wrote with Detr::facebook_names() and the metadata of the card. Throws the errors of
-// read_safetensors(), detr_card_of() and assign().
+// Reads a file that save_weights() wrote with the metadata of a card, under Plumb's names or Detr::facebook_names().
+// Throws the errors of read_safetensors(), detr_card_of() and assign().
 LoadedDetr load_detr(const std::filesystem::path& path);
 
 }  // namespace plumb::nn

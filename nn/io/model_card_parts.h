@@ -33,6 +33,13 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
 // Throws Error if a logit is finite in neither network.
 std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added = {});
 
+// Returns the largest difference between the outputs of two networks with the same weights, relative to the largest
+// output. The networks must be in evaluation mode. The function moves the weights of `first` away from their initial
+// values, copies them to `second`, and compares at several training steps if a gate counts steps. `added` and the
+// result are as for logit_difference(). Throws Error if an output is finite in neither network.
+std::optional<double> output_difference(const Layer& first, const Layer& second, const Tensor& images,
+                                        const NamedTensors& added = {});
+
 // A parameter of a gate that the file lacks.
 struct NewGate {
   std::string name;  // the parameter's name in the naming scheme of the file

@@ -34,51 +34,8 @@ std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
 std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added,
                                     std::int64_t head) {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
-  const PrecisionScope precision(Precision::f32);
-  const NoGrad no_grad;
   const auto first = small_model(a, head), second = small_model(b, head);
-  // Moves the weights away from their initial values, so that no 0 and no 1 hides a term. The changes are small, so
-  // that the values of deep networks stay finite.
-  for (const Parameter& p : first->parameters()) {
-    if (p.role == Role::counter) continue;
-    const double scale = 0.1 / std::sqrt(p.value.shape().rank() > 1 ? static_cast<double>(p.value.dim(-1)) : 1);
-    copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale).array(), p.value.array());
-  }
-  NamedTensors from = weights(*first);
-  const NamedTensors to = weights(*second);
-  for (const auto& [name, target] : to) {
-    const auto value = added.find(name);
-    if (value == added.end() || from.contains(name)) continue;
-    const std::vector<double> all = value->second.values();
-    const bool even = std::ranges::all_of(all, [&](double x) { return x == all.front(); });
-    from[name] = even                                      ? full(target.shape(), all.front())
-                 : value->second.shape() == target.shape() ? tensor(all, target.shape())
-                                                           : target;
-  }
-  if (from.size() != to.size()) return std::nullopt;
-  for (const auto& [name, target] : to)
-    if (!from.contains(name) || from.at(name).shape() != target.shape()) return std::nullopt;
-  assign(to, from, "[difference]");
-  const Tensor images = random_normal({2, 1, 2, 2}, 1, "images");
-  // Networks whose gates follow the training step may agree at one step and differ at another.
-  Tensors counters;
-  for (const auto& model : {first.get(), second.get()})
-    for (const Parameter& p : model->parameters())
-      if (p.role == Role::counter) counters.push_back(p.value);
-  double worst = 0;
-  for (const double step : counters.empty() ? std::vector{0.0} : std::vector{1.0, 10.0, 1000.0}) {
-    for (const Tensor& counter : counters) copy_into(full(counter.shape(), step).array(), counter.array());
-    const std::vector<double> x = (*first)(images).values(), y = (*second)(images).values();
-    double gap = 0, size = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      check(std::isfinite(x[i]) || std::isfinite(y[i]), "both networks give a logit that is not finite");
-      if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return std::numeric_limits<double>::infinity();
-      gap = std::max(gap, std::abs(x[i] - y[i]));
-      size = std::max(size, std::abs(x[i]));
-    }
-    worst = std::max(worst, gap == 0 ? 0 : gap / size);
-  }
-  return worst;
+  return output_difference(*first, *second, random_normal({2, 1, 2, 2}, 1, "images"), added);
 }
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -104,6 +61,53 @@ std::optional<std::int64_t> heads_by_rule(const TensorFile& file, const std::str
 FunctionComparison not_known(std::string reason) { return {std::nullopt, {std::move(reason)}}; }
 
 }  // namespace
+
+std::optional<double> output_difference(const Layer& first, const Layer& second, const Tensor& images,
+                                        const NamedTensors& added) {
+  const PrecisionScope precision(Precision::f32);
+  const NoGrad no_grad;
+  // Moves the weights away from their initial values, so that no 0 and no 1 hides a term. The changes are small, so
+  // that the values of deep networks stay finite.
+  for (const Parameter& p : first.parameters()) {
+    if (p.role == Role::counter) continue;
+    const double scale = 0.1 / std::sqrt(p.value.shape().rank() > 1 ? static_cast<double>(p.value.dim(-1)) : 1);
+    copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale).array(), p.value.array());
+  }
+  NamedTensors from = weights(first);
+  const NamedTensors to = weights(second);
+  for (const auto& [name, target] : to) {
+    const auto value = added.find(name);
+    if (value == added.end() || from.contains(name)) continue;
+    const std::vector<double> all = value->second.values();
+    const bool even = std::ranges::all_of(all, [&](double x) { return x == all.front(); });
+    from[name] = even                                      ? full(target.shape(), all.front())
+                 : value->second.shape() == target.shape() ? tensor(all, target.shape())
+                                                           : target;
+  }
+  if (from.size() != to.size()) return std::nullopt;
+  for (const auto& [name, target] : to)
+    if (!from.contains(name) || from.at(name).shape() != target.shape()) return std::nullopt;
+  assign(to, from, "[difference]");
+  // Networks whose gates follow the training step may agree at one step and differ at another.
+  Tensors counters;
+  for (const Layer* model : {&first, &second})
+    for (const Parameter& p : model->parameters())
+      if (p.role == Role::counter) counters.push_back(p.value);
+  double worst = 0;
+  for (const double step : counters.empty() ? std::vector{0.0} : std::vector{1.0, 10.0, 1000.0}) {
+    for (const Tensor& counter : counters) copy_into(full(counter.shape(), step).array(), counter.array());
+    const std::vector<double> x = first(images).values(), y = second(images).values();
+    double gap = 0, size = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      check(std::isfinite(x[i]) || std::isfinite(y[i]), "both networks give an output that is not finite");
+      if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return std::numeric_limits<double>::infinity();
+      gap = std::max(gap, std::abs(x[i] - y[i]));
+      size = std::max(size, std::abs(x[i]));
+    }
+    worst = std::max(worst, gap == 0 ? 0 : gap / size);
+  }
+  return worst;
+}
 
 std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added) {
   try {

@@ -48,6 +48,27 @@ TEST_CASE("bench_step prints the same fields as the peer scripts and trains the 
   }
 }
 
+TEST_CASE("bench_detr prints the same fields as the peer script and trains the same network") {
+  const TemporaryFolder folder;
+  const std::string small = program("bench_detr") +
+                            " --dim 8 --heads 2 --encoder 1 --decoder 2 --hidden 12 --queries 3 --image 16 --batch 2 "
+                            "--classes 4 --objects 2 --steps 2 --warmup 1 ";
+  const Finished f = run(folder.path(), small);
+  INFO(f.err << f.out);
+  REQUIRE(f.status == 0);
+  const nlohmann::json result = last_line(f.out);
+  for (const char* key :
+       {"dim",          "heads",   "encoder",    "decoder",    "hidden",  "queries", "image", "classes",
+        "batch",        "objects", "threads",    "steps",      "warmup",  "seed",    "min_s", "median_s",
+        "images_per_s", "loss",    "peak_bytes", "parameters", "machine", "commit",  "build"})
+    CHECK(result.contains(key));
+  CHECK(result["parameters"] == 26925);  // counted by peer_detr.py
+  CHECK((0 < result["loss"] && result["loss"] < 30));
+  CHECK(last_line(run(folder.path(), small + "--threads 1").out)["loss"] == result["loss"]);
+  CHECK(last_line(run(folder.path(), small + "--seed 2").out)["loss"] != result["loss"]);
+  CHECK(run(folder.path(), program("bench_detr") + " --heads 3").status == 2);
+}
+
 TEST_CASE("bench_step refuses sizes that it cannot measure") {
   const TemporaryFolder folder;
   for (const auto& [arguments, message] : {std::pair{"--heads 5", "--dim 192 is not a multiple of --heads 5"},

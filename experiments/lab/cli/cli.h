@@ -77,6 +77,7 @@ class Cli {
   // Whether the user gives the option, on the command line or in --config. Rules that derive values call given().
   bool given(const std::string& option) const;
   bool typed(const std::string& option) const;  // whether the user gives the option on the command line
+  const std::vector<std::string>& typed_options() const { return typed_; }  // the options for which typed() is true
   // Shows "by rule" in place of the default in --help, for an option whose value follows from a rule unless the user
   // gives the option. The option may be declared later.
   void by_rule(const std::string& option) { by_rule_.push_back(option); }

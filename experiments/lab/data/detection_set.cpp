@@ -84,6 +84,10 @@ Pixels fitted(const Pixels& image, std::int64_t side) {
                 Interpolation::bicubic);
 }
 
+Pixels reduced(const Pixels& image, std::int64_t most) {
+  return fitted(image, std::min(most, std::max(image.height, image.width)));
+}
+
 Pixels fitted(const DetectionSet& set, std::int64_t index) {
   if (!set.in_files()) return fitted(set.pixels[static_cast<std::size_t>(index)], set.side);
   const std::string path = set.path(set.truth.images[static_cast<std::size_t>(index)]);

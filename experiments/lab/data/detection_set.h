@@ -25,7 +25,7 @@ struct DetectionSet {
   std::int64_t size() const { return std::ssize(truth.images); }
   std::int64_t classes() const { return std::ssize(truth.categories); }
   std::string path(const CocoImage& image) const;  // of the image's file
-  std::int64_t longest_side() const;  // of all images as networks see them; 0 without images
+  std::int64_t longest_side() const;               // of all images as networks see them; 0 without images
 };
 
 // Training and validation images. Both have the same categories.
@@ -40,6 +40,8 @@ struct DetectionData {
 Pixels fitted(const DetectionSet& set, std::int64_t index);
 // The same for an image that is in no set.
 Pixels fitted(const Pixels& image, std::int64_t side);
+// The image, resized (bicubic) if its longer side has more than `most` pixels, so that it then has `most` pixels.
+Pixels reduced(const Pixels& image, std::int64_t most);
 
 // The objects of each image as targets of training: boxes in shares of the sides of the image. A crowd is no target,
 // nor is a box that has no area inside the image (facebookresearch/detr, datasets/coco.py).

@@ -282,7 +282,8 @@ void DetectionProblem::calibrate(nn::Layer& model, const TaskSettings& s) const 
 std::map<std::string, std::string> DetectionProblem::weights_metadata(const nn::Module& model) const {
   const auto* const found = dynamic_cast<const nn::Detr*>(&model);
   check(found, "a card of this problem can describe a Detr, and this model is another one");
-  nn::DetrCard card{.options = found->options(), .image_side = data_.train.longest_side()};
+  nn::DetrCard card{
+      .options = found->options(), .image_side = data_.train.side, .largest_image = data_.train.longest_side()};
   card.mean.assign(normalization_.mean.begin(), normalization_.mean.end());
   card.std.assign(normalization_.std.begin(), normalization_.std.end());
   for (const CocoCategory& category : data_.train.truth.categories) card.class_names.push_back(category.name);

@@ -70,7 +70,7 @@ class Problem {
   // default does nothing, so that the methods act_norm and admin_profile start as pre and admin.
   virtual void calibrate(nn::Layer& /*model*/, const TaskSettings& /*settings*/) const {}
   // Returns the metadata of a file with the weights of `model`, from which a program can make the network and its
-  // inputs again. Throws Error if there is none. The default is the card of a ViT or a CaiT (nn::metadata_of), without
+  // inputs again. Throws Error if no metadata can describe the model. The default is the card of a ViT or a CaiT (nn::metadata_of), without
   // facts about the data; it throws for other models.
   virtual std::map<std::string, std::string> weights_metadata(const nn::Module& model) const;
 };

@@ -19,7 +19,7 @@ std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::er
 template <class Card>
 Json facts_of(const Card& card) {
   Json facts = Json::parse(nn::json_of(card));
-  for (const char* of_images : {"mean", "std", "class_names", "image_side"}) facts.erase(of_images);
+  for (const char* of_images : {"mean", "std", "class_names", "image_side", "largest_image"}) facts.erase(of_images);
   return facts;
 }
 

@@ -171,10 +171,12 @@ bool is_of_first_seed(const Trial& trial) {
   return static_cast<std::int64_t>(trial.seed()) == trial.options().seeds.front();
 }
 
-Picture titled(const std::string& title, const Pixels& picture) { return {title, base64(png(picture))}; }
+std::string base64_png(const Pixels& picture) { return base64(png(picture)); }
+
+Picture titled(const std::string& title, const Pixels& picture) { return {title, base64_png(picture)}; }
 
 void attach_picture(Trial& trial, const std::string& name, const Pixels& picture) {
-  trial.attach(nlohmann::json{{name, base64(png(picture))}}.dump());
+  trial.attach(nlohmann::json{{name, base64_png(picture)}}.dump());
 }
 
 void attach_attention(Trial& trial, nn::Classifier& model) {

@@ -45,6 +45,7 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, st
 // Pictures for reports: a picture with a title, and the pictures that a trial attaches under a name. report/pictures.h
 // shows the pictures. Only the trials of the first seed draw pictures, because pictures of other seeds look alike.
 bool is_of_first_seed(const Trial& trial);
+std::string base64_png(const Pixels& picture);  // the PNG file of a picture in base64
 Picture titled(const std::string& title, const Pixels& picture);
 void attach_picture(Trial& trial, const std::string& name, const Pixels& picture);
 

@@ -39,38 +39,9 @@ Pixels on_white(const Pixels& picture, std::int64_t height, std::int64_t width) 
 
 constexpr std::array<std::uint8_t, 3> white{255, 255, 255}, yellow{255, 220, 0};
 
-}  // namespace
-
-std::string objects_svg(const Pixels& image, const std::vector<FoundObject>& objects,
-                        const std::vector<std::string>& class_names) {
-  constexpr std::int64_t least_side = 480;  // of the longer side in the picture, in pixels
-  const std::int64_t longer = std::max(image.height, image.width), factor = (least_side + longer - 1) / longer;
-  const auto width = static_cast<double>(image.width * factor), height = static_cast<double>(image.height * factor);
-  std::string svg =
-      fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
-                  R"(font-family="system-ui,sans-serif" font-size="14" font-weight="600">)"
-                  R"(<image width="{0}" height="{1}" style="image-rendering:{2}" href="data:image/png;base64,{3}"/>)",
-                  width, height, factor > 1 ? "pixelated" : "auto", titled("", image).png_base64);
-  for (const FoundObject& o : objects) {
-    const double x0 = std::clamp(o.box.x0, 0.0, 1.0) * width, x1 = std::clamp(o.box.x1, 0.0, 1.0) * width,
-                 y0 = std::clamp(o.box.y0, 0.0, 1.0) * height, y1 = std::clamp(o.box.y1, 0.0, 1.0) * height;
-    const std::string colour = fmt::format("hsl({},90%,62%)", (50 + o.label * 137) % 360),
-                      name = class_names.empty() ? fmt::format("class {}", o.label)
-                                                 : class_names[static_cast<std::size_t>(o.label)];
-    const bool at_right = x0 > 0.7 * width;  // a text that starts here may leave the picture
-    svg += fmt::format(
-        R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="none" stroke="{}" stroke-width="2.5"/>)"
-        R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="{}" stroke="#000" stroke-width="3.5" )"
-        R"(paint-order="stroke">{} {:.2f}</text>)",
-        x0, y0, x1 - x0, y1 - y0, colour, at_right ? x1 : x0, y0 > 20 ? y0 - 5 : std::min(y0 + 16, height - 4),
-        at_right ? "end" : "start", colour, escape_markup(name), o.score);
-  }
-  return svg + "</svg>\n";
-}
-
-void attach_objects(Trial& trial, nn::Detr& model) {
-  if (trial.has_diverged() || !is_of_first_seed(trial)) return;
-  constexpr std::int64_t count = 4, side = 128, shown_queries = 4;
+// Makes the pictures of attach_objects().
+void attach(Trial& trial, nn::Detr& model) {
+  constexpr std::int64_t count = 4, side = 128, longest = 480, shown_queries = 4;
   const auto& problem = trial.problem<DetectionProblem>();
   const DetectionSet& set = problem.data().validation;
   const nn::Targets targets = targets_of(set);
@@ -82,7 +53,7 @@ void attach_objects(Trial& trial, nn::Detr& model) {
     const Pixels image = fitted(set, i);
     const DetectionBatch batch = batch_of(image, problem.normalization());
     const nn::Detections predicted = model.detect(batch.images);
-    Pixels large = for_people(image, side), plain = large;
+    Pixels large = for_people(reduced(image, longest), side), plain = large;
     for (const nn::Target& t : targets[static_cast<std::size_t>(i)]) draw_box(large, t.box, white);
     const auto objects = found_objects(predicted).front();
     for (const FoundObject& o : objects)
@@ -104,6 +75,46 @@ void attach_objects(Trial& trial, nn::Detr& model) {
   for (Pixels& p : found) p = on_white(p, height, width);
   attach_picture(trial, "boxes", beside(found));
   if (!attention.empty()) attach_picture(trial, "queries", beside(attention));
+}
+
+}  // namespace
+
+std::string objects_svg(const Pixels& original, const std::vector<FoundObject>& objects,
+                        const std::vector<std::string>& class_names) {
+  constexpr std::int64_t least_side = 480, most_side = 1280;  // of the longer side in the picture, in pixels
+  const Pixels image = reduced(original, most_side);
+  const std::int64_t longer = std::max(image.height, image.width), factor = (least_side + longer - 1) / longer;
+  const auto width = static_cast<double>(image.width * factor), height = static_cast<double>(image.height * factor);
+  std::string svg =
+      fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
+                  R"(font-family="system-ui,sans-serif" font-size="14" font-weight="600">)"
+                  R"(<image width="{0}" height="{1}" style="image-rendering:{2}" href="data:image/png;base64,{3}"/>)",
+                  width, height, factor > 1 ? "pixelated" : "auto", base64_png(image));
+  for (auto it = objects.rbegin(); it != objects.rend(); ++it) {  // the best is drawn last, above the others
+    const FoundObject& o = *it;
+    const double x0 = std::clamp(o.box.x0, 0.0, 1.0) * width, x1 = std::clamp(o.box.x1, 0.0, 1.0) * width,
+                 y0 = std::clamp(o.box.y0, 0.0, 1.0) * height, y1 = std::clamp(o.box.y1, 0.0, 1.0) * height;
+    const std::string colour = fmt::format("hsl({},90%,62%)", (50 + o.label * 137) % 360),
+                      name = class_names.empty() ? fmt::format("class {}", o.label)
+                                                 : class_names[static_cast<std::size_t>(o.label)];
+    const bool at_right = x0 > 0.7 * width;  // a text that starts here may leave the picture
+    svg += fmt::format(
+        R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="none" stroke="{}" stroke-width="2.5"/>)"
+        R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="{}" stroke="#000" stroke-width="3.5" )"
+        R"(paint-order="stroke">{} {:.2f}</text>)",
+        x0, y0, x1 - x0, y1 - y0, colour, at_right ? x1 : x0, y0 > 20 ? y0 - 5 : std::min(y0 + 16, height - 4),
+        at_right ? "end" : "start", colour, escape_markup(name), o.score);
+  }
+  return svg + "</svg>\n";
+}
+
+void attach_objects(Trial& trial, nn::Detr& model) {
+  if (trial.has_diverged() || !is_of_first_seed(trial)) return;
+  try {
+    attach(trial, model);
+  } catch (const std::exception& e) {  // the trial keeps its measured values
+    trial.note(fmt::format("no pictures of objects of {}: {}", trial.point().label(), e.what()));
+  }
 }
 
 }  // namespace plumb::lab

@@ -7,6 +7,7 @@
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/shapes.h"
 #include "experiments/lab/problem/detection_problem.h"
+#include "nn/io/detr_card.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/interrupt.h"
 
@@ -134,7 +135,7 @@ TEST_CASE("saved weights find objects in an image, and in a folder with a damage
   INFO(trained.err);
   REQUIRE(trained.status == 0);
   const std::filesystem::path weights = std::filesystem::directory_iterator(folder / "a/weights")->path();
-  // A photograph of other sides, whose name needs no escape in JSON, but its folder has a file that is no image.
+  // The folder has the same photograph twice, with other sides than the training images, and a file that is no image.
   Pixels photograph{3, 90, 140, std::vector<std::uint8_t>(3 * 90 * 140, 77)};
   std::filesystem::create_directories(folder / "photos/more");
   write_file_atomically(folder / "photos/one.png", png(photograph));
@@ -145,7 +146,7 @@ TEST_CASE("saved weights find objects in an image, and in a folder with a damage
   const Ended one = call_detr(folder, with(find, {"--image", "photos/one.png", "--out", "b"}));
   INFO(one.err);
   CHECK(one.status == 0);
-  CHECK_THAT(one.out, contains("photos/one.png: 3 objects\n") && contains(" pixels at ("));
+  CHECK_THAT(one.out, contains("photos/one.png: 3 objects with a score of at least 0\n") && contains(" pixels at ("));
   CHECK_THAT(one.err, contains("pictures: b"));
   const std::string picture = file(folder, "b/one.svg");
   CHECK_THAT(picture, contains("viewBox=\"0 0 560 360\"") && contains("<image ") && contains("</text></svg>"));
@@ -164,10 +165,25 @@ TEST_CASE("saved weights find objects in an image, and in a folder with a damage
       CHECK((o["class"] == "circle" || o["class"] == "square" || o["class"] == "triangle"));
       CHECK((o["score"].get<double>() <= last && o["score"].get<double>() > 0));
       last = o["score"];
-      CHECK((o["box"][2].get<double>() > 0 && o["box"][2].get<double>() < 280));
     }
   }
   CHECK(list[0]["objects"] == list[1]["objects"]);  // the same image at two paths
+  // The boxes are those of the network for the image as in the training, in pixels of the file.
+  const nn::LoadedDetr network = nn::load_detr(weights);
+  CHECK(network.card.largest_image == 64);
+  const NoGrad no_grad;
+  const Normalization pixels{{network.card.mean.begin(), network.card.mean.end()},
+                             {network.card.std.begin(), network.card.std.end()}};
+  const auto found = found_objects(network.model->detect(batch_of(fitted(photograph, 64), pixels).images)).front();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto& o = list[0]["objects"][i];
+    CHECK(o["label"] == found[i].label);
+    CHECK(o["box"][0].get<double>() == Approx(140 * found[i].box.x0));
+    CHECK(o["box"][1].get<double>() == Approx(90 * found[i].box.y0));
+    CHECK(o["box"][2].get<double>() == Approx(140 * found[i].box.width()));
+    CHECK(o["box"][3].get<double>() == Approx(90 * found[i].box.height()));
+  }
+  CHECK_THAT(picture, contains(fmt::format("<rect x=\"{:.1f}\"", 560 * std::clamp(found[0].box.x0, 0.0, 1.0))));
   CHECK(list[0]["picture"] != list[1]["picture"]);
 
   const Ended none = call_detr(
@@ -187,9 +203,33 @@ TEST_CASE("errors of a search for objects say what is missing") {
   CHECK_THAT(error({"--image", "cat.png"}), contains("--image needs --weights FILE"));
   CHECK_THAT(error({"--weights", "w"}), contains("--weights needs --image PATH"));
   CHECK_THAT(error({"--score", "0.3"}), contains("--score is for --weights"));
-  CHECK_THAT(error({"--weights", "w", "--image", "cat.png", "--resume"}), contains("--resume does not go with"));
+  CHECK_THAT(error({"--weights", "w", "--image", "cat.png", "--resume"}),
+             contains("--resume is for training and does not go with --weights"));
   CHECK_THAT(error({"--weights", "w", "--image", "cat.png"}), contains("error: w: expected a safetensors file"));
+  for (const char* option : {"--dry-run", "--save-weights"})
+    CHECK_THAT(error({"--weights", "w", "--image", "cat.png", option}), contains("is for training"));
+  CHECK_THAT(error({"--weights", "w", "--image", "cat.png", "--out", "cat.png"}), contains("is not an empty folder"));
+  CHECK_THAT(error({"--weights", "w", "--image", "dog.png"}), contains("dog.png"));
   nn::save_weights(nn::Linear({.in = 1, .out = 1}), folder / "linear");
   CHECK_THAT(error({"--weights", "linear", "--image", "cat.png"}),
              contains("linear: expected weights with Plumb's description of a Detr"));
+}
+
+TEST_CASE("the published setting of detr names the source of each value") {
+  const TemporaryFolder folder;
+  const Ended e = call_detr(folder, {"--preset", "paper", "--train-annotations", "a", "--train-images", "b",
+                                     "--val-annotations", "c", "--val-images", "d", "--print-config"});
+  REQUIRE(e.status == 0);
+  std::istringstream lines(e.out);
+  int sourced = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  \"")) continue;
+    const std::string key = line.substr(3, line.find('"', 3) - 3);
+    INFO(line);
+    if (std::set<std::string>{"deterministic", "threads", "jobs", "shard", "checkpoint_every", "preset"}.contains(key))
+      continue;
+    CHECK(line.ends_with("]"));
+    ++sourced;
+  }
+  CHECK(sourced > 35);
 }
