@@ -48,6 +48,7 @@ const std::map<std::string, std::string> other_ledgers{
     {"fixup_scalars_new_seeds", "a check of fixup_scalars"},
     {"layerscale_init_next_rate", "a check of layerscale_init"},
     {"norm_placement_higher_rate", "a check of norm_placement"},
+    {"norm_placement_shallow", "a check of norm_placement"},
     {"readme_warmup", "a check of readme"},
     {"stability_map", "a search: most of its trials must fail"},
 };

@@ -88,7 +88,7 @@ namespace {
 
 // The verdict of a claim as the verdict of a pair, if the claim compares two methods under one condition.
 std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
-  if (c.value != "train_loss" || c.higher || c.margin || c.constant) return std::nullopt;
+  if (c.value != "train_loss" || c.margin || c.constant) return std::nullopt;
   const auto side = [&](const Point& point) {
     std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
     for (std::size_t i = 0; i < r.records.size(); ++i) {
@@ -103,7 +103,11 @@ std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& differ
   const auto& [method, depth, rate] = *first.begin();
   const auto& [other, other_depth, other_rate] = *second.begin();
   if (method == other || depth != other_depth || rate != other_rate) return std::nullopt;
-  return ClaimedPair{.first = method, .second = other, .depth = depth, .rate = rate, .difference = difference};
+  return ClaimedPair{.first = method,
+                     .second = other,
+                     .depth = depth,
+                     .rate = rate,
+                     .difference = c.higher ? negated(difference) : difference};
 }
 
 }  // namespace

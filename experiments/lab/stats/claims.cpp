@@ -181,6 +181,7 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       }
       const Measure* measure = find_measure(how.measures, c.value);
       if (measure && !c.margin) contrast.resolution = measure->resolution;
+      contrast.losses = measure && measure->better == Better::higher ? 0 : c.higher ? -1 : 1;
       claim.results.push_back({.at = at, .higher = c.higher, .margin = c.margin, .constant = c.constant});
       (claim.post_hoc ? later : planned).push_back(std::move(contrast));
     }
@@ -213,8 +214,7 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
 }
 
 std::string ClaimResult::why() const {
-  Difference d = difference;
-  if (higher) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
+  const Difference d = higher ? negated(difference) : difference;
   const std::string placebo_words =
       placebo ? fmt::format(" (placebo: two draws of the control differ by about {:.2g})", *placebo) : "";
   const std::int64_t needed =

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "core/error.h"
 #include "experiments/lab/stats/distributions.h"
@@ -55,12 +56,13 @@ struct Moments {
 
 struct Pair {
   Moments difference, first, second;  // over the seeds at which both series trained
-  Moments log_first, log_second;      // of the logarithms of outcomes above 0
+  Moments log_first, log_second;      // of the logarithms of losses above 0
   std::int64_t n = 0, lower = 0, higher = 0, only_first = 0, only_second = 0, trained_first = 0, trained_second = 0;
   bool all_trained() const { return difference.n == n; }
 };
 
-Pair pair_of(const Outcomes& a, const Outcomes& b, double margin = 0) {
+// `losses` is Contrast::losses.
+Pair pair_of(const Outcomes& a, const Outcomes& b, double margin = 0, int losses = 1) {
   Pair pair;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) || std::isnan(b[i])) continue;
@@ -72,8 +74,8 @@ Pair pair_of(const Outcomes& a, const Outcomes& b, double margin = 0) {
     const double difference = a[i] - b[i] - margin;
     pair.lower += difference<0, pair.higher += difference> 0;
     pair.difference.add(difference), pair.first.add(a[i]), pair.second.add(b[i]);
-    if (a[i] > 0) pair.log_first.add(std::log(a[i]));
-    if (b[i] > 0) pair.log_second.add(std::log(b[i]));
+    if (losses * a[i] > 0) pair.log_first.add(std::log(losses * a[i]));
+    if (losses * b[i] > 0) pair.log_second.add(std::log(losses * b[i]));
   }
   return pair;
 }
@@ -264,7 +266,7 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family, double
   for (const Contrast& c : family) {
     check(c.first.size() == c.second.size(), "[compare] expected outcomes at the same seeds, got {} and {}",
           c.first.size(), c.second.size());
-    const Pair pair = pair_of(c.first, c.second, c.margin);
+    const Pair pair = pair_of(c.first, c.second, c.margin, c.losses);
     const std::size_t index = all.size();
     losses.push_back({index, all.emplace_back(losses_of(c, pair, level)).p});
     if (c.training && pair.only_first + pair.only_second >= fewest_alone)
@@ -313,6 +315,14 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series,
   std::vector<Contrast> contrasts;
   for (const auto& [a, b] : family) contrasts.push_back({.first = series[a], .second = series[b], .section = section});
   return judge_family(contrasts, level);
+}
+
+Difference negated(Difference d) {
+  using enum Difference::Order;
+  d.order = d.order == lower ? higher : d.order == higher ? lower : d.order;
+  d.mean = -d.mean;
+  d.low = -std::exchange(d.high, -d.low);
+  return d;
 }
 
 std::int64_t pairs_needed(const Difference& d) {

@@ -62,6 +62,9 @@ struct Difference {
   bool all_trained() const { return trained == n; }
 };
 
+// The difference of the negated values. Training does not depend on the sign of values.
+Difference negated(Difference d);
+
 // The number of pairs that would decide with a chance of one half. The number assumes that the true mean and deviation
 // are those of `d`. If fewer than two seeds trained with both series, the number assumes that the true shares of seeds
 // that trained are those of `d`, and concerns the verdict on training. The number is 0 if it is unknown or above 1000.
@@ -96,6 +99,9 @@ struct Contrast {
   bool constant = false;  // whether `second` is a constant instead of trials
   bool training = true;   // whether the verdict on training is judged
   double resolution = 0;  // a smaller mean difference decides nothing
+  // The sign of losses: 1 for outcomes that are losses, -1 for negated losses, and 0 for values whose ratios say nothing
+  // about outliers, such as accuracies. The exception for ratios of losses (judge_family) needs the sign.
+  int losses = 1;
 };
 
 // Judges contrasts as one family. If no two series differ, the chance that any verdict is decided is at most about 5 %.
@@ -107,8 +113,8 @@ struct Contrast {
 // larger half of the variances of all pairs. The degrees of freedom are at most five times those of the pair. The pair
 // alone must also be significant at `level`, without the correction. If the variances of the two series differ (F test
 // at 8.5 %), nothing is decided, because a mean of few values with rare outliers has an unknown error. Exceptions are
-// differences of ten standard deviations of the more variable series, and, for six or more outcomes above 0, logarithms
-// that differ by ten times s^2 / 2, where s is the larger standard deviation of the logarithms.
+// differences of ten standard deviations of the more variable series, and, for six or more losses above 0 (Contrast::
+// losses), logarithms that differ by ten times s^2 / 2, where s is the larger standard deviation of the logarithms.
 //
 // In a section of fewer than four such series, and against a constant, there is little to borrow: six seeds are needed,
 // the exact sign test must be significant at 5 %, and the F test refuses at 20 %. A margin above 0 also needs six

@@ -98,9 +98,7 @@ std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
 
 // The difference with its first and second series exchanged.
 Difference turned(Difference d) {
-  d.order = d.order == Order::lower ? Order::higher : d.order == Order::higher ? Order::lower : d.order;
-  d.mean = -d.mean;
-  d.low = -std::exchange(d.high, -d.low);
+  d = negated(d);
   using enum Difference::Training;
   d.training = d.training == more_often ? less_often : d.training == less_often ? more_often : d.training;
   std::swap(d.trained_first, d.trained_second);

@@ -1,8 +1,10 @@
 #include "experiments/lab/stats/claims.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <random>
+#include <tuple>
 
 #include "tests/support/catch.h"
 
@@ -100,6 +102,42 @@ TEST_CASE("trials near chance count as failures for every value of a claim") {
   const ClaimResult found =
       judge(higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials, {.chance = chance_of_classes(10)});
   CHECK((found.difference.trained_first == 7 && found.difference.trained_second == 6 && found.difference.trained == 6));
+}
+
+TEST_CASE("a claim and its reverse have the same verdict, also on losses whose spreads differ") {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal;
+  int decided = 0, spread = 0;
+  for (int study = 0; study < 200; ++study) {
+    // Four methods; the losses of the first vary little, and those of the second more, around up to three times the
+    // loss.
+    std::vector<TrialResult> trials;
+    for (std::int64_t seed = 0; seed < 6; ++seed)
+      for (const auto& [epsilon, median, deviation] :
+           {std::tuple(0.0, 1.0, 0.01), {0.1, 1 + study / 100.0, 0.25}, {0.2, 1.2, 0.03}, {0.3, 1.3, 0.03}})
+        trials.push_back(trial(epsilon, 6, seed, median * std::exp(deviation * normal(random))));
+    const Point small{{"epsilon", 0.0}}, large{{"epsilon", 0.1}};
+    const ClaimResult lower_first = judge(lower("loss", small, large), trials),
+                      higher_second = judge(higher("loss", large, small), trials),
+                      wrong = judge(higher("loss", small, large), trials);
+    INFO(lower_first.why() << "\n" << higher_second.why());
+    CHECK(lower_first.verdict == higher_second.verdict);
+    CHECK(lower_first.judged.doubt == higher_second.judged.doubt);
+    CHECK((wrong.verdict == Verdict::disagree) == (lower_first.verdict == Verdict::agree));
+    decided += lower_first.verdict == Verdict::agree;
+    spread += lower_first.judged.doubt == Difference::Doubt::spread;
+  }
+  CHECK(decided > 50);  // far apart: the ratio of the losses is more than outliers explain
+  CHECK(spread > 0);
+  // The ratio of accuracies says nothing about outliers, in either direction.
+  std::vector<TrialResult> trials;
+  for (std::int64_t seed = 0; seed < 6; ++seed)
+    for (const auto& [epsilon, median, deviation] :
+         {std::tuple(0.0, 0.3, 0.003), {0.1, 0.6, 0.04}, {0.2, 0.4, 0.02}, {0.3, 0.5, 0.02}})
+      trials.push_back(trial(epsilon, 6, seed, median + deviation * normal(random)));
+  const Judging accuracies{.measures = {{.name = "loss", .better = Better::higher}}};
+  CHECK(judge(lower("loss", {{"epsilon", 0.0}}, {{"epsilon", 0.1}}), trials, accuracies).verdict ==
+        judge(higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0.0}}), trials, accuracies).verdict);
 }
 
 TEST_CASE("a claim is judged at each value of an axis that it does not name") {
