@@ -296,7 +296,7 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   nn::ViTOptions o = vit;
   o.gate = "root:of=-1";
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
-             contains("one with the method \"root:of=-1\": both networks give a logit that is not finite; "));
+             contains("one with the method \"root:of=-1\": both networks give an output that is not finite; "));
   nn::ViT model(o);
   o.gate = "pre";
   const nn::TensorFile file = edited(saved(nn::ViT(o)), "\"gate\":\"pre\"", "\"gate\":\"root:of=-1\"");

@@ -12,16 +12,18 @@ namespace plumb::lab {
 // A box in pixels of its image: the corner at the upper left, and the size.
 struct CocoBox {
   double x = 0, y = 0, width = 0, height = 0;
-  double area() const { return width * height; }
-  nn::Box corners() const { return {x, y, x + width, y + height}; }
+  double area() const { return width * height; }                     // in pixels
+  nn::Box corners() const { return {x, y, x + width, y + height}; }  // the same box by its corners
 };
 
+// An image of a data set.
 struct CocoImage {
   std::int64_t id = 0;
   std::string file = {};  // relative to the folder of the images
   std::int64_t width = 0, height = 0;
 };
 
+// A class of objects.
 struct CocoCategory {
   std::int64_t id = 0;
   std::string name = {};

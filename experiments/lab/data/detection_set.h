@@ -21,11 +21,11 @@ struct DetectionSet {
   // The longer side, in pixels, to which fitted() resizes images. 0: images are not resized.
   std::int64_t side = 0;
 
-  bool in_files() const { return pixels.empty(); }
-  std::int64_t size() const { return std::ssize(truth.images); }
-  std::int64_t classes() const { return std::ssize(truth.categories); }
-  std::string path(const CocoImage& image) const;  // of the image's file
-  std::int64_t longest_side() const;               // of all images as networks see them; 0 without images
+  bool in_files() const { return pixels.empty(); }                       // whether the images are in files
+  std::int64_t size() const { return std::ssize(truth.images); }         // the number of images
+  std::int64_t classes() const { return std::ssize(truth.categories); }  // the number of classes of objects
+  std::string path(const CocoImage& image) const;                        // of the image's file
+  std::int64_t longest_side() const;  // of all images as networks see them; 0 without images
 };
 
 // Training and validation images. Both have the same categories.

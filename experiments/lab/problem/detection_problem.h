@@ -56,8 +56,8 @@ class DetectionProblem : public Problem {
   void calibrate(nn::Layer& model, const TaskSettings& settings) const override;
   std::map<std::string, std::string> weights_metadata(const nn::Module& model) const override;  // nn::DetrCard
 
-  const DetectionData& data() const { return data_; }
-  const Normalization& normalization() const { return normalization_; }
+  const DetectionData& data() const { return data_; }                    // the images and their objects
+  const Normalization& normalization() const { return normalization_; }  // that of the pixels
 
  private:
   double mirror_;

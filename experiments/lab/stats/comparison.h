@@ -99,8 +99,8 @@ struct Contrast {
   bool constant = false;  // whether `second` is a constant instead of trials
   bool training = true;   // whether the verdict on training is judged
   double resolution = 0;  // a smaller mean difference decides nothing
-  // The sign of losses: 1 for outcomes that are losses, -1 for negated losses, and 0 for values whose ratios say nothing
-  // about outliers, such as accuracies. The exception for ratios of losses (judge_family) needs the sign.
+  // The sign of losses: 1 for outcomes that are losses, -1 for negated losses, and 0 for values whose ratios say
+  // nothing about outliers, such as accuracies. The exception for ratios of losses (judge_family) needs the sign.
   int losses = 1;
 };
 
