@@ -303,7 +303,7 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   const nn::Adapted adapted = nn::load_pretrained(model, file, "w");
   CHECK_FALSE(adapted.same_function.has_value());
   CHECK_THAT(adapted.text(),
-             contains("network: the two networks cannot be compared: both networks give a logit that is not "
+             contains("network: the two networks cannot be compared: both networks give an output that is not "
                       "finite"));
 }
 
