@@ -76,6 +76,13 @@ class Trials {
     return all;
   }
   bool has(const Point& point) const { return std::ranges::find(series_, point, &Series::point) != series_.end(); }
+  // The learning rate of a series; empty without trials or a rate.
+  std::optional<double> rate(const Point& point) const {
+    const auto series = std::ranges::find(series_, point, &Series::point);
+    if (series == series_.end()) return {};
+    const double lr = series->trials.begin()->second.result->lr();
+    return lr > 0 ? std::optional(lr) : how_.rate;
+  }
   // The outcomes of a value by seed. Finite values have the sign `sign`.
   Outcomes outcomes(const Point& point, const std::string& value, double sign) const {
     const auto series = std::ranges::find(series_, point, &Series::point);
@@ -182,7 +189,12 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       const Measure* measure = find_measure(how.measures, c.value);
       if (measure && !c.margin) contrast.resolution = measure->resolution;
       contrast.losses = measure && measure->better == Better::higher ? 0 : c.higher ? -1 : 1;
-      claim.results.push_back({.at = at, .higher = c.higher, .margin = c.margin, .constant = c.constant});
+      claim.results.push_back({.at = at,
+                               .higher = c.higher,
+                               .margin = c.margin,
+                               .constant = c.constant,
+                               .rate_first = all.rate(first),
+                               .rate_second = c.constant ? std::nullopt : all.rate(second)});
       (claim.post_hoc ? later : planned).push_back(std::move(contrast));
     }
   }
@@ -226,6 +238,12 @@ std::string ClaimResult::why() const {
          (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
 }
 
+std::string ClaimResult::at_rates() const {
+  if (!rate_first) return "";
+  const bool both = rate_second && *rate_second != *rate_first;
+  return fmt::format("at lr {}", *rate_first) + (both ? fmt::format(" against lr {}", *rate_second) : "");
+}
+
 std::string JudgedClaim::verdict_words() const {
   std::string words(to_string(verdict));
   if (verdict == Verdict::depends) {
@@ -243,10 +261,15 @@ std::string JudgedClaim::verdict_words() const {
 
 std::string JudgedClaim::why() const {
   if (results.empty()) return "no pairs";
-  if (results.size() == 1) return results.front().why();
+  const auto with_rates = [](const ClaimResult& r) {
+    const std::string rates = r.at_rates();
+    return r.why() + (rates.empty() ? "" : "; " + rates);
+  };
+  if (results.size() == 1) return with_rates(results.front());
   std::string reasons;
   for (const ClaimResult& r : results)
-    reasons += fmt::format("{}{}: {}, {}", reasons.empty() ? "" : "; ", r.at.label(), to_string(r.verdict), r.why());
+    reasons += fmt::format("{}{}: {}, {}", reasons.empty() ? "" : "; ", r.at.label(), to_string(r.verdict),
+                           r.at.find("lr") ? r.why() : with_rates(r));
   return reasons;
 }
 
@@ -268,13 +291,12 @@ std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& 
     text += fmt::format(" This is look {}: seeds were added after {} earlier look{}, so the level is lower.", how.look,
                         how.look - 1, how.look == 2 ? "" : "s");
   if (later) text += " Claims that were added later (post hoc) are a family of their own.";
-  if (how.rate) text += fmt::format(" All trials have the learning rate {}.", *how.rate);
   return text;
 }
 
 std::string claims_csv(const std::vector<JudgedClaim>& claims) {
   CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "margin", "n", "needed", "at", "overall",
-                  "post_hoc", "level", "trained_first", "trained_second"});
+                  "post_hoc", "level", "trained_first", "trained_second", "lr_first", "lr_second"});
   for (const JudgedClaim& claim : claims)
     for (const ClaimResult& result :
          claim.results.empty()
@@ -289,7 +311,8 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
       table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
       table.cell(std::string_view(result.at.label())).cell(to_string(claim.verdict));
       table.cell(std::string_view(claim.post_hoc ? "yes" : "no")).cell(d.level);
-      table.cell(d.trained_first).cell(d.trained_second).end_row();
+      table.cell(d.trained_first).cell(d.trained_second);
+      table.cell(result.rate_first.value_or(unknown)).cell(result.rate_second.value_or(unknown)).end_row();
     }
   return table.text();
 }

@@ -76,7 +76,10 @@ struct ClaimResult {
   // With a margin above 0: the standard deviation of the difference between two trials at `b` with different seeds, a
   // placebo. Empty if fewer than two trials at `b` trained.
   std::optional<double> placebo = {};
-  std::string why() const;  // the reason in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 6 pairs; ..."
+  // The learning rates of the trials at `a` and at `b`. Empty if unknown, and at `b` if the comparison has a constant.
+  std::optional<double> rate_first = {}, rate_second = {};
+  std::string why() const;       // the reason in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 6 pairs; ..."
+  std::string at_rates() const;  // "at lr 0.001 against lr 0.002", "at lr 0.001" if both are equal, empty if unknown
 };
 
 // A claim with its results.
@@ -86,7 +89,7 @@ struct JudgedClaim {
   bool post_hoc = false;                  // whether the claim was added after the study folder was made
   std::vector<ClaimResult> results = {};  // one for each place; empty if no trial is at the points of the claim
   std::string verdict_words() const;      // the verdict as shown: "depends on lr", "agree (post hoc)"
-  std::string why() const;                // the reason in words, for each place
+  std::string why() const;                // the reason in words with the learning rates, for each place
 };
 // Judges the claims of a study as one family, and those that were added later as another (judge_family() in
 // comparison.h). The section of a pair has all series at the same depth and learning rate. The losses of trials that
@@ -101,7 +104,7 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
                                       const Judging& how);
 
 // A sentence about the family of these claims: its size, the chance of a wrong verdict, the number of wrong verdicts
-// that can be expected, the looks, and the learning rate if all trials have the same. Empty without claims.
+// that can be expected, and the looks. Empty without claims.
 std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how);
 
 // The text of claims.csv. A claim has a row for each place. `verdict` is the verdict at the place, and `overall` that
