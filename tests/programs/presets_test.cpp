@@ -24,6 +24,8 @@ namespace {
 const std::map<std::string, Point> controls{{"cait_table1", {{"gate", "pre"}}},
                                             {"cait_table1_1600_steps", {{"gate", "pre"}}},
                                             {"cait_table1-quick", {{"gate", "pre"}}},
+                                            {"detr", {{"form", "none"}}},
+                                            {"detr-quick", {{"form", "none"}}},
                                             {"drop_key", {{"rate", 0.0}}},
                                             {"fixup_scalars", {{"piece", "whole"}}},
                                             {"layerscale_init", {{"gate", "layerscale"}, {"epsilon", 1e-5}}},
@@ -92,7 +94,7 @@ TEST_CASE("the tasks of the presets are above chance and not solved") {
       if (path.parent_path() == results / "presets") CHECK(above_of_control == of_control);
       CHECK(2 * std::ranges::count_if(trials, above) > std::ssize(trials));
     }
-  CHECK(presets >= 17);
+  CHECK(presets >= 19);
 }
 
 TEST_CASE("the ledgers of the quick presets have the settings that the presets have now") {
@@ -114,5 +116,5 @@ TEST_CASE("the ledgers of the quick presets have the settings that the presets h
       for (const char* of_the_call : {"jobs", "at_lr", "out"}) now.erase(of_the_call), then.erase(of_the_call);
       CHECK(now == then);
     }
-  CHECK(presets >= 8);
+  CHECK(presets >= 9);
 }

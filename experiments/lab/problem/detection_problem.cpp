@@ -138,9 +138,13 @@ void DetectionOptions::declare(Cli& cli) {
       .at_least(0)
       .at_most(1)
       .scope(Scope::run);
-  cli.rule([this, &cli] {
-    for (const char* option : {"--train-annotations", "--train-images", "--val-annotations", "--val-images"})
-      usage_check((data == "coco") == cli.given(option), "{}",
+  // The rule looks at the values, because the settings of a study folder give all options.
+  cli.rule([this] {
+    for (const auto& [option, value] : {std::pair("--train-annotations", &train_annotations),
+                                        {"--train-images", &train_images},
+                                        {"--val-annotations", &val_annotations},
+                                        {"--val-images", &val_images}})
+      usage_check((data == "coco") != value->empty(), "{}",
                   data == "coco" ? fmt::format("--data coco needs {}", option)
                                  : fmt::format("{} applies only to --data coco", option));
   });

@@ -89,6 +89,22 @@ TEST_CASE("parallel jobs and shards of detectors give the same bytes except for 
   CHECK(rows.size() == 6);  // four trials, and the names of the columns twice
 }
 
+TEST_CASE("files are for the data of COCO, and the settings of a folder with other data can be read again") {
+  const TemporaryFolder folder;
+  const auto error = [&](const Words& words) { return call_detr(folder, with(small, words)).err; };
+  CHECK_THAT(error({"--val-images", "val"}), contains("--val-images applies only to --data coco"));
+  CHECK_THAT(error({"--data", "coco", "--train-annotations", "train.json", "--train-images", "train",
+                    "--val-annotations", "val.json"}),
+             contains("--data coco needs --val-images"));
+  REQUIRE(call_detr(folder, with(small, {"--forms", "none", "--out", "a"})).status == 0);
+  const auto settings = nlohmann::json::parse(file(folder, "a/run.json"))["settings"];
+  CHECK(settings["val_images"] == "");
+  write_file_atomically(folder / "settings.json", settings.dump());
+  const Ended e = call_detr(folder, {"--config", "settings.json", "--out", "a", "--resume"});
+  INFO(e.err);
+  CHECK(e.status == 0);
+}
+
 TEST_CASE("a detector that was interrupted resumes with the same batches, drops and statistics") {
   const TemporaryFolder folder;
   std::atomic<int> steps = 0;
