@@ -138,15 +138,16 @@ void DetectionOptions::declare(Cli& cli) {
       .at_least(0)
       .at_most(1)
       .scope(Scope::run);
-  // The rule looks at the values, because the settings of a study folder give all options.
+  // The rule looks at the values: the settings of a study folder name all options, also unused ones.
   cli.rule([this] {
     for (const auto& [option, value] : {std::pair("--train-annotations", &train_annotations),
                                         {"--train-images", &train_images},
                                         {"--val-annotations", &val_annotations},
                                         {"--val-images", &val_images}})
       usage_check((data == "coco") != value->empty(), "{}",
-                  data == "coco" ? fmt::format("--data coco needs {}", option)
-                                 : fmt::format("{} applies only to --data coco", option));
+                  data == "coco"
+                      ? fmt::format("--data coco needs {}; give the path, or use --data shapes", option)
+                      : fmt::format("{} applies only to --data coco; give --data coco, or leave it out", option));
   });
 }
 

@@ -81,6 +81,9 @@ class Trials {
     const auto series = std::ranges::find(series_, point, &Series::point);
     if (series == series_.end()) return {};
     const double lr = series->trials.begin()->second.result->lr();
+    for (const auto& [seed, trial] : series->trials)
+      internal_check(trial.result->lr() == lr, "the trials of {} have the learning rates {} and {}", point.label(), lr,
+                     trial.result->lr());
     return lr > 0 ? std::optional(lr) : how_.rate;
   }
   // The outcomes of a value by seed. Finite values have the sign `sign`.

@@ -135,7 +135,7 @@ TEST_CASE("a claim and its reverse have the same verdict, also on losses whose s
     for (const auto& [epsilon, median, deviation] :
          {std::tuple(0.0, 0.3, 0.003), {0.1, 0.6, 0.04}, {0.2, 0.4, 0.02}, {0.3, 0.5, 0.02}})
       trials.push_back(trial(epsilon, 6, seed, median + deviation * normal(random)));
-  const Judging accuracies{.measures = {{.name = "loss", .better = Better::higher}}};
+  const Judging accuracies{.measures = {{.name = "loss", .title = "loss", .better = Better::higher}}};
   CHECK(judge(lower("loss", {{"epsilon", 0.0}}, {{"epsilon", 0.1}}), trials, accuracies).verdict ==
         judge(higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0.0}}), trials, accuracies).verdict);
 }
@@ -169,23 +169,45 @@ TEST_CASE("a verdict that turns with the learning rate depends on the learning r
     }
   const JudgedClaim claim = claim_of(comparison, trials);
   CHECK(claim.verdict_words() == "depends on lr");
-  CHECK_THAT(claim.why(), contains("lr 0.001: disagree, higher by 0.02") && contains("lr 0.01: agree, lower by 0.3"));
-  CHECK_THAT(claims_csv({claim}), contains(",lr 0.001,depends,no,") && contains(",lr 0.01,depends,no,"));
+  CHECK_THAT(claim.why(), contains("lr 0.001: disagree, higher by 0.02") && contains("lr 0.01: agree, lower by 0.3") &&
+                              !contains("at lr"));  // the place names the rate
+  CHECK_THAT(claims_csv({claim}), contains(",lr 0.001,depends,no,") && contains(",lr 0.01,depends,no,") &&
+                                      Catch::Matchers::EndsWith(",0.01,0.01\n"));
   // If each method has its own rate, the rate is no place.
   std::vector<TrialResult> own = apart(-0.1);
   for (TrialResult& t : own) t.point.set("lr", t.point.get<double>("epsilon") > 0 ? 1e-3 : 1e-2);
-  const JudgedClaim at_own = claim_of(comparison, own, {.own_rates = true});
-  CHECK(at_own.verdict == Verdict::agree);
-  CHECK_THAT(at_own.why(), Catch::Matchers::EndsWith("; at lr 0.001 against lr 0.01"));
-  CHECK_THAT(claims_csv({at_own}), Catch::Matchers::EndsWith(",0.001,0.01\n"));
+  CHECK(claim_of(comparison, own, {.own_rates = true}).verdict == Verdict::agree);
   CHECK(claim_of(comparison, own).results.empty());
-  // A verdict at one rate names it, whether the rate is an axis or a setting of the study.
-  for (TrialResult& t : own) t.point.set("lr", 0.002);
-  CHECK_THAT(claim_of(comparison, own).why(), Catch::Matchers::EndsWith("; at lr 0.002"));
-  CHECK_THAT(claim_of(comparison, apart(-0.1), {.rate = 0.003}).why(), Catch::Matchers::EndsWith("; at lr 0.003"));
+}
+
+TEST_CASE("the verdict on a claim names the learning rates of both sides") {
+  using Catch::Matchers::EndsWith;
+  // Each method has its own rate, or all have one, which is an axis or a setting of the study.
+  std::vector<TrialResult> trials = apart(-0.1);
+  for (TrialResult& t : trials) t.point.set("lr", t.point.get<double>("epsilon") > 0 ? 1e-3 : 1e-2);
+  const JudgedClaim own = claim_of(comparison, trials, {.own_rates = true});
+  CHECK_THAT(own.why(), EndsWith("; at lr 0.001 against lr 0.01"));
+  CHECK_THAT(claims_csv({own}), EndsWith(",0.001,0.01\n"));
+  for (TrialResult& t : trials) t.point.set("lr", 0.002);
+  CHECK_THAT(claim_of(comparison, trials).why(), EndsWith("; at lr 0.002"));
+  CHECK_THAT(claim_of(comparison, apart(-0.1), {.rate = 0.003}).why(), EndsWith("; at lr 0.003"));
   CHECK(claim_of(comparison, apart(-0.1)).results[0].at_rates().empty());
-  const Comparison of_constant = below("loss", 1, {{"epsilon", 0}});
-  CHECK_THAT(claim_of(of_constant, apart(-0.1), {.rate = 0.003}).why(), Catch::Matchers::EndsWith("; at lr 0.003"));
+  // A constant has no rate.
+  const JudgedClaim constant = claim_of(below("loss", 1, {{"epsilon", 0}}), apart(-0.1), {.rate = 0.003});
+  CHECK_THAT(constant.why(), EndsWith("; at lr 0.003"));
+  CHECK_THAT(claims_csv({constant}), EndsWith(",0.003,\n"));
+  // Each of several places ends with the rates.
+  trials = apart(-0.1);
+  for (TrialResult& t : apart(-0.1)) {
+    trials.push_back(t);
+    trials.back().point.set("depth", 24);
+  }
+  CHECK_THAT(claim_of(any_depth, trials, {.rate = 0.003}).why(),
+             contains("; at lr 0.003; depth 24: ") && EndsWith("; at lr 0.003"));
+  // Trials of one series have one rate.
+  for (TrialResult& t : trials) t.point.set("lr", 0.001 * static_cast<double>(1 + t.seed()));
+  CHECK_THAT(test::error_of([&] { claim_of(any_depth, trials, {.own_rates = true}); }),
+             contains("have the learning rates"));
 }
 
 TEST_CASE("the claims of a study are one family and borrow their variance from the whole section") {
