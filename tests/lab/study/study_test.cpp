@@ -584,7 +584,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 6);
   CHECK_THAT(e.out, contains("How <many>\ntrials\n    30\n") &&
                         contains("0.1 ends above 20 (arithmetic)\n  disagree: a: disagree, lower by 18") &&
-                        contains("; compared with 20; b: disagree") && contains("Published results") &&
+                        contains("; compared with 20; at lr 0.001; b: disagree") && contains("Published results") &&
                         contains("rate 0.3  score  9 of 10    A. Author 1999") && !contains("nobody has this"));
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&
                                                 contains("<td class=\"num\">30</td>") && contains("score by rate") &&
