@@ -75,11 +75,11 @@ class Trials {
     for (const Series& s : series_) all.push_back(s.point);
     return all;
   }
-  bool has(const Point& point) const { return std::ranges::find(series_, point, &Series::point) != series_.end(); }
+  bool has(const Point& point) const { return find(point) != nullptr; }
   // The learning rate of a series; empty without trials or a rate.
   std::optional<double> rate(const Point& point) const {
-    const auto series = std::ranges::find(series_, point, &Series::point);
-    if (series == series_.end()) return {};
+    const Series* const series = find(point);
+    if (!series) return {};
     const double lr = series->trials.begin()->second.result->lr();
     for (const auto& [seed, trial] : series->trials)
       internal_check(trial.result->lr() == lr, "the trials of {} have the learning rates {} and {}", point.label(), lr,
@@ -88,12 +88,12 @@ class Trials {
   }
   // The outcomes of a value by seed. Finite values have the sign `sign`.
   Outcomes outcomes(const Point& point, const std::string& value, double sign) const {
-    const auto series = std::ranges::find(series_, point, &Series::point);
-    return series == series_.end() ? Outcomes(seeds_.size(), unknown) : outcomes(*series, value, sign);
+    const Series* const series = find(point);
+    return series ? outcomes(*series, value, sign) : Outcomes(seeds_.size(), unknown);
   }
   // The variances of the section of a series.
   Variances variances(const Point& point, const std::string& value, double sign) const {
-    const auto series = std::ranges::find(series_, point, &Series::point);
+    const Series* const series = find(point);
     std::vector<Outcomes> section;
     for (const Series& s : series_)
       if (s.section == series->section) section.push_back(outcomes(s, value, sign));
@@ -111,6 +111,11 @@ class Trials {
     std::map<std::uint64_t, Trial> trials;
   };
 
+  // The series at a point, or null.
+  const Series* find(const Point& point) const {
+    const auto found = std::ranges::find(series_, point, &Series::point);
+    return found == series_.end() ? nullptr : &*found;
+  }
   Point point_of(const TrialResult& t) const {
     const Point point = t.point.without("seed");
     return how_.own_rates ? point.without("lr") : point;
