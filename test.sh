@@ -10,9 +10,12 @@ cd "$(dirname "$0")"
 export CCACHE_NOHASHDIR=1
 preset=${1:-release}
 case "$preset" in
-  release) emulated=emulated schedules=(emulated emulated-lazy) programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests) ;;
-  asan) preset=emulated-asan emulated= schedules=() programs=() ;;
-  tsan) emulated=emulated-races schedules=(emulated-races) programs=(backends_tests cuda_emulator_tests) ;;
+  release)
+    emulated=(emulated emulated-perturbed) schedules=(emulated emulated-lazy emulated-perturbed)
+    programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests)
+    ;;
+  asan) preset=emulated-asan emulated=() schedules=() programs=() ;;
+  tsan) emulated=(emulated-races) schedules=(emulated-races) programs=(backends_tests cuda_emulator_tests) ;;
   *) sed -n 2,6p "$0" >&2; exit 2 ;;
 esac
 
@@ -34,8 +37,14 @@ tools/install.sh test
 if [ "$preset" = tsan ]; then build tsan backends_tests lab_tests threads_tests; else build "$preset"; fi
 run "$preset" "$preset"
 if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
-[ -z "$emulated" ] || build "$emulated" "${programs[@]}"
-for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
+for emulator in "${emulated[@]}"; do
+  if [ "$emulator" = emulated-perturbed ]; then
+    build "$emulator" backends_tests cuda_tests ops_tests
+  else
+    build "$emulator" "${programs[@]}"
+  fi
+done
+for schedule in "${schedules[@]}"; do run "$schedule" "${schedule%-lazy}"; done
 
 count() { # argument: ATTRIBUTE; prints the sum of this attribute over the reports
   local sum=0 report

@@ -26,8 +26,8 @@ class Attention(nn.Module):
     def dropped_scores(self, q):
         """Returns the values that DropKey adds to the scores: 0, or a very negative number for a dropped key."""
         b, h, n, _ = q.shape
-        dropped = torch.rand(b, h, n, n) < self.dropkey
-        return torch.zeros(b, h, n, n, dtype=q.dtype).masked_fill_(dropped, -1e12 if q.dtype == torch.float32 else -1e4)
+        dropped = torch.rand(b, h, n, n, device=q.device) < self.dropkey
+        return torch.zeros(b, h, n, n, dtype=q.dtype, device=q.device).masked_fill_(dropped, -1e12 if q.dtype == torch.float32 else -1e4)
 
     def forward(self, x):
         b, n, d = x.shape
@@ -91,7 +91,8 @@ def arguments():
     parser.add_argument("--dropkey", type=float, default=0.0)
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16: autocast")
     parser.add_argument("--work", choices=["step", "hvp"], default="step", help="step: a training step; hvp: a Hessian-vector product")
-    parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
+    parser.add_argument("--mode", choices=["eager", "compile", "graph"], default="eager", help="graph: torch.compile with CUDA graphs (reduce-overhead)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     return parser.parse_args()
 
 
@@ -100,20 +101,23 @@ def main():
     base_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # memory of Python and its libraries
     torch.manual_seed(o.seed)
     torch.set_num_threads(o.threads)
-    model = ViT(o).train()
+    on_gpu = o.device == "cuda"
+    model = ViT(o).to(o.device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.999), weight_decay=0.05, fused=True)
-    images = torch.randn(o.batch, 3, o.image, o.image)
-    labels = torch.randint(0, o.classes, (o.batch,))
-    run = torch.compile(model) if o.mode == "compile" else model
+    images = torch.randn(o.batch, 3, o.image, o.image).to(o.device)
+    labels = torch.randint(0, o.classes, (o.batch,)).to(o.device)
+    run = model if o.mode == "eager" else torch.compile(model, mode="reduce-overhead" if o.mode == "graph" else None)
+    wait = torch.cuda.synchronize if on_gpu else lambda: None
     parameters = list(model.parameters())
     direction = [torch.randn_like(p) for p in parameters]
 
     seconds = []
     for step in range(o.warmup + o.steps):
+        wait()
         start = time.perf_counter()
         # PyTorch's fused attention has no second derivative, but its math backend has one.
         attention = sdpa_kernel(SDPBackend.MATH) if o.work == "hvp" else contextlib.nullcontext()
-        with torch.autocast("cpu", torch.bfloat16, enabled=o.dtype == "bf16"), attention:
+        with torch.autocast(o.device, torch.bfloat16, enabled=o.dtype == "bf16"), attention:
             loss = F.cross_entropy(run(images).float(), labels)
         if o.work == "hvp":
             gradient = torch.autograd.grad(loss, parameters, create_graph=True)
@@ -123,19 +127,21 @@ def main():
             loss.backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        wait()
         if step >= o.warmup:
             seconds.append(time.perf_counter() - start)
     seconds.sort()
     median = seconds[len(seconds) // 2]
     measured = dict(
         torch=torch.__version__,
+        **(dict(machine=torch.cuda.get_device_name(), cuda=torch.version.cuda) if on_gpu else {}),
         min_s=seconds[0],
         median_s=median,
         images_per_s=o.batch / median,
         gflops_per_s=matmul_flops(o) / median * 1e-9,
         loss=loss.item(),
         base_bytes=base_bytes,
-        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        peak_bytes=torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         parameters=sum(p.numel() for p in model.parameters()),
     )
     print(json.dumps(vars(o) | measured))

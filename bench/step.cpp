@@ -125,40 +125,62 @@ Json measure(const Options& o) {
 
   const Tensors parameters = model.trainable(), direction = random_normal_like(parameters, seed, "direction");
 
-  std::vector<double> seconds;
+  std::vector<double> seconds, host_seconds;  // host: until all work of a step is given to the device
+  Traffic before;
   double loss = 0, norm_of_product = 0;
   std::int64_t faults = 0;
   for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
     const RandomScope random({.seed = seed, .step = static_cast<std::uint32_t>(step)});
-    if (step == o.warmup) faults = usage().ru_minflt;
+    if (step == o.warmup) faults = usage().ru_minflt, before = memory_of(device).traffic();
     const auto start = std::chrono::steady_clock::now();
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    double of_host = 0;
     if (o.work == Work::hvp) {
       const Tensor value = cross_entropy(model(images), targets);
-      norm_of_product = norm(hvp(value, parameters, direction));
+      const Tensors product = hvp(value, parameters, direction);
+      of_host = elapsed();
+      norm_of_product = norm(product);
       loss = value.item();
     } else {
       const Gradients g = backward(cross_entropy(model(images), targets));
       optimizer.step(g);
+      of_host = elapsed();
       loss = g.loss();
     }
-    if (step >= o.warmup)
-      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (step >= o.warmup) seconds.push_back(elapsed()), host_seconds.push_back(of_host);
   }
   const rusage end = usage();
   if (o.work == Work::hvp)
     check(std::isfinite(norm_of_product) && norm_of_product > 0,
           "[bench_step] expected a finite Hessian-vector product other than 0, got one with norm {}", norm_of_product);
   std::ranges::sort(seconds);
+  std::ranges::sort(host_seconds);
   const double median = seconds[seconds.size() / 2];
-  return {{"min_s", seconds[0]},
-          {"median_s", median},
-          {"images_per_s", static_cast<double>(o.batch) / median},
-          {"gflops_per_s", matmul_flops(o) / median * 1e-9},
-          {"loss", loss},
-          {"peak_bytes", static_cast<std::int64_t>(end.ru_maxrss) * 1024},
-          {"parameters", model.parameter_count()},
-          {"products", products == Precision::bf16 ? fmt::format("bf16 by {}", bf16_products().instructions) : "f32"},
-          {"page_faults", end.ru_minflt - faults}};  // number of minor page faults during the measured steps
+  Json result{{"min_s", seconds[0]},
+              {"median_s", median},
+              {"images_per_s", static_cast<double>(o.batch) / median},
+              {"gflops_per_s", matmul_flops(o) / median * 1e-9},
+              {"loss", loss},
+              {"parameters", model.parameter_count()}};
+  if (device == Device::cuda) {
+    const Traffic traffic = cuda_memory().traffic().since(before);
+    const auto steps = static_cast<std::uint64_t>(o.steps);
+    result.update({{"machine", cuda_description()},
+                   {"products", products == Precision::bf16 ? "bf16 by cuBLASLt" : "f32 by cuBLASLt"},
+                   {"launches", traffic.launches / steps},  // of a step
+                   {"plain_products", traffic.plain_products / steps},
+                   {"host_ms", 1e3 * host_seconds[host_seconds.size() / 2]},
+                   {"peak_bytes", static_cast<std::int64_t>(memory_stats(device).peak)}});
+  } else {
+    result.update(
+        {{"machine", cpu_description()},
+         {"products", products == Precision::bf16 ? fmt::format("bf16 by {}", bf16_products().instructions) : "f32"},
+         {"peak_bytes", static_cast<std::int64_t>(end.ru_maxrss) * 1024},
+         {"page_faults", end.ru_minflt - faults}});  // number of minor page faults during the measured steps
+  }
+  return result;
 }
 
 }  // namespace
@@ -174,9 +196,12 @@ int main(int argc, char** argv) {
     set_num_threads(static_cast<int>(o.threads));
     set_strict_determinism(o.deterministic == lab::Determinism::strict);
     Json result = Json::parse(cli.settings());
-    result["threads"] = num_threads();
+    if (o.device == lab::DeviceChoice::cuda)
+      result.erase("threads");
+    else
+      result["threads"] = num_threads();
     result.update(measure(o));
-    result.update(Json{{"machine", cpu_description()}, {"commit", lab::commit()}, {"build", lab::build()}});
+    result.update(Json{{"commit", lab::commit()}, {"build", lab::build()}});
     lab::write_result(result.dump() + "\n");
     return 0;
   });

@@ -5,16 +5,22 @@
 #             is linked statically and the other libraries are opened at run time.
 #   AUTO      ON if a usable nvcc is found, otherwise OFF
 #   EMULATED  compiled by the C++ compiler for the emulated device of tests/cuda_emulator, for tests
-# If PLUMB_CUDA_RACES is ON (only with EMULATED), ThreadSanitizer checks the kernels and no other files. The default of
-# CMAKE_CUDA_ARCHITECTURES is machine code for compute capability 9.0, and PTX for other devices from 8.0 on.
+# With EMULATED, two options change how the kernels are compiled: PLUMB_CUDA_RACES (ThreadSanitizer checks the kernels and
+# no other files) and PLUMB_CUDA_PERTURBED. The default of CMAKE_CUDA_ARCHITECTURES is machine code for compute
+# capability 9.0, and PTX for other devices from 8.0 on.
 set(PLUMB_CUDA AUTO CACHE STRING "CUDA backend: AUTO, ON, OFF or EMULATED")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
 
+option(PLUMB_CUDA_PERTURBED "Round the kernels on the emulated device in other ways: fused multiply-add, and functions that are off by up to 2 ulp" OFF)
+mark_as_advanced(PLUMB_CUDA_PERTURBED)
 option(PLUMB_CUDA_RACES "Look for races in the kernels on the emulated device" OFF)
 mark_as_advanced(PLUMB_CUDA_RACES)
 
 if(PLUMB_CUDA_RACES AND (NOT PLUMB_CUDA STREQUAL EMULATED OR PLUMB_SANITIZE))
   message(FATAL_ERROR "PLUMB_CUDA_RACES: expected PLUMB_CUDA=EMULATED and an empty PLUMB_SANITIZE, got ${PLUMB_CUDA} and '${PLUMB_SANITIZE}'")
+endif()
+if(PLUMB_CUDA_PERTURBED AND NOT PLUMB_CUDA STREQUAL EMULATED)
+  message(FATAL_ERROR "PLUMB_CUDA_PERTURBED: expected PLUMB_CUDA=EMULATED, got ${PLUMB_CUDA}")
 endif()
 
 set(PLUMB_CUDA_FOUND FALSE)
@@ -74,6 +80,15 @@ elseif(PLUMB_CUDA STREQUAL AUTO)
   message(STATUS "CUDA backend: none, because ${plumb_why_no_cuda}")
 endif()
 
+# How the backend was built, for tools/gpu_bundle.sh.
+set(PLUMB_CUDA_BUILT none)
+if(PLUMB_CUDA_FOUND)
+  set(PLUMB_CUDA_BUILT nvcc)
+elseif(PLUMB_CUDA STREQUAL EMULATED)
+  set(PLUMB_CUDA_BUILT emulated)
+endif()
+set(PLUMB_CUDA_BUILT ${PLUMB_CUDA_BUILT} CACHE INTERNAL "")
+
 if(PLUMB_CUDA_FOUND OR PLUMB_CUDA STREQUAL EMULATED)
   file(GLOB PLUMB_CUDA_SOURCES CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} backends/cuda/*.cpp backends/cuda/*.cu)
   list(FILTER PLUMB_CUDA_SOURCES EXCLUDE REGEX "/absent\\.cpp$")
@@ -102,6 +117,14 @@ function(plumb_configure_cuda target)
       list(APPEND options -O1 -g1 -fsanitize=thread)
       target_link_options(${target} PUBLIC -fsanitize=thread)
       set_source_files_properties(tests/cuda_emulator/lanes.cpp PROPERTIES COMPILE_DEFINITIONS "PLUMB_CUDA_EMULATED;PLUMB_CUDA_RACES")
+    endif()
+    if(PLUMB_CUDA_PERTURBED)
+      set(perturbed -ffp-contract=fast -DPLUMB_CUDA_PERTURBED)
+      if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        list(APPEND perturbed -mfma)
+      endif()
+      list(APPEND options ${perturbed})
+      set_source_files_properties(tests/cuda_emulator/cublaslt.cpp PROPERTIES COMPILE_OPTIONS "${perturbed}")
     endif()
     set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${options}")
   elseif(PLUMB_CUDA_FOUND)

@@ -2,6 +2,9 @@
 
 function(plumb_configure_target target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow> $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${PLUMB_WERROR}>>:-Werror>)
+  # Programs contain no path of the machine that built them: messages name files relative to the project.
+  set(map -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${map}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${map}>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
   endif()

@@ -31,6 +31,8 @@ std::terminate_handler before = nullptr;
       std::rethrow_exception(uncaught);
     } catch (const UsageError& e) {
       end(e.what(), 2);
+    } catch (const OutOfMemory& e) {
+      end(e.what(), 1);
     } catch (const std::bad_alloc&) {
       end("out of memory", 1);
     } catch (const std::exception& e) {

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,6 +23,25 @@ class Error : public std::runtime_error {
 class UsageError : public Error {
  public:
   using Error::Error;
+};
+
+// A lack of memory on a device. what() says how much was asked for, reserved and free.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(const std::string& message) : message_(std::make_shared<const std::string>(message)) {}
+  // The message.
+  const char* what() const noexcept override { return message_->c_str(); }
+
+ private:
+  std::shared_ptr<const std::string> message_;  // shared, so that a copy cannot fail
+};
+
+// A fault of a device after which this process cannot use the device again. A study ends at such an error, because all
+// its later trials would fail; finished trials are kept. This is no Error: code that goes on after an Error must not go
+// on after this.
+class DeviceLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 // Throws Error(message). If a scope is open, the message ends with the module path, the phase and the step of the

@@ -93,7 +93,7 @@ HeapBlock* Heap::add_region(std::size_t bytes) {
   if (!data) throw std::bad_alloc();
   HeapRegion& region = *regions_.emplace_back(std::make_unique<HeapRegion>(memory_, data, size));
   try {
-    supply(region, data, bytes);
+    supply(region, data, memory_.by_chunks() ? bytes : size);
   } catch (...) {
     regions_.pop_back();
     throw;
@@ -160,6 +160,17 @@ void Heap::release(HeapBlock* block) noexcept {
 }
 
 void Heap::trim() noexcept {
+  if (!memory_.by_chunks()) {
+    std::erase_if(regions_, [&](const std::unique_ptr<HeapRegion>& region) {
+      HeapBlock* const only = region->first;
+      if (!only->free || only->after) return false;
+      unlink(only);
+      only->next = std::exchange(spare_, only);
+      reserved_ -= region->bytes;
+      return true;
+    });
+    return;
+  }
   for (const auto& region : regions_) {
     for (HeapBlock* b = region->first; b; b = b->after) {
       if (!b->free) continue;

@@ -45,7 +45,8 @@ class Heap {
   HeapBlock* allocate(std::size_t bytes);
   // Frees a block that allocate() returned.
   void release(HeapBlock* block) noexcept;
-  // Gives chunks without used blocks back to the system.
+  // Gives chunks without used blocks back to the system; if the memory has no chunks (Memory::by_chunks), regions
+  // without used blocks.
   void trim() noexcept;
 
   // The bytes that the heap has taken from the system and not given back.

@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-// Counts of the work that a device was given since the process began.
+// Counts of the work that a device was given since the process began, or between two times.
 struct Traffic {
   std::uint64_t launches = 0;      // kernel launches
   std::uint64_t bytes = 0;         // bytes of the whole arrays in launches and in copies within the device
@@ -22,6 +22,17 @@ struct Traffic {
   // The number of times that the host waited for work of an earlier step while later work was under way. Such waits are
   // for a readback, or for space to upload.
   std::uint64_t paced = 0;
+  std::uint64_t plain_products = 0;  // matrix products that the library of the device refused
+
+  // The counts since an earlier time, from those of both times.
+  Traffic since(const Traffic& earlier) const {
+    Traffic t = *this;
+    for (const auto member :
+         {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads,
+          &Traffic::copies, &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced, &Traffic::plain_products})
+      t.*member -= earlier.*member;
+    return t;
+  }
 };
 
 // A copy to the host that is under way.
@@ -46,7 +57,16 @@ class Memory {
   virtual ~Memory() = default;
   // The size in bytes of a region, unless a larger region is requested; a multiple of `chunk`.
   virtual std::size_t usual_region() const = 0;
-  // Reserves a region without memory. Returns null if there is not enough address space.
+  // Whether chunks of a region get and lose their memory one by one. If not, a region has its memory from reserve()
+  // until give_back(), and supply() and withdraw() do nothing.
+  virtual bool by_chunks() const { return true; }
+  // The free and total bytes of a device; both 0 if not known.
+  struct Room {
+    std::size_t free = 0, total = 0;
+  };
+  // The free and total bytes of this device now.
+  virtual Room room() const { return {}; }
+  // Reserves a region, without memory if by_chunks(). Returns null if there is not enough address space.
   virtual std::byte* reserve(std::size_t bytes) = 0;
   // Gives back a whole region. Waits for the calls that use the region.
   virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;

@@ -111,11 +111,7 @@ void Profile::stop() {
 }
 
 Traffic Profile::traffic() const {
-  Traffic t = ended_ ? after_ : memory_of(device_).traffic();
-  for (const auto member :
-       {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads,
-        &Traffic::copies, &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
-    t.*member -= before_.*member;
+  Traffic t = (ended_ ? after_ : memory_of(device_).traffic()).since(before_);
   t.synchronizations -= own_waits_;
   return t;
 }

@@ -10,6 +10,7 @@
 #include <new>
 #include <type_traits>
 
+#include "core/error.h"
 #include "core/heap.h"
 
 namespace plumb {
@@ -60,7 +61,7 @@ class Cache {
 
   HeapBlock* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    HeapBlock* const block = pool(bytes).allocate(bytes);
+    HeapBlock* const block = allocate_or_trim(bytes);
     if (fills_fresh_buffers) memory_.fill(block->data, 0xff, block->bytes);
     in_use_ += block->bytes;
     peak_ = std::max(peak_, in_use_);
@@ -97,6 +98,27 @@ class Cache {
   }
 
  private:
+  // Allocates a block. If the system has no more memory, gives free memory back and tries once more.
+  HeapBlock* allocate_or_trim(std::size_t bytes) {
+    try {
+      return pool(bytes).allocate(bytes);
+    } catch (const std::bad_alloc&) {
+    }
+    small_.trim();
+    large_.trim();
+    try {
+      return pool(bytes).allocate(bytes);
+    } catch (const std::bad_alloc&) {
+      const Memory::Room room = memory_.room();
+      if (room.total == 0) throw;
+      const auto mib = [](std::size_t n) { return static_cast<double>(n) / 0x1p20; };
+      throw OutOfMemory(fmt::format(
+          "out of memory on the device: asked for {:.1f} MiB; {:.1f} MiB are in use, {:.1f} MiB are reserved, and "
+          "{:.1f} of {:.1f} MiB of the device are free",
+          mib(bytes), mib(in_use_), mib(small_.reserved() + large_.reserved()), mib(room.free), mib(room.total)));
+    }
+  }
+
   Pool& pool(std::size_t bytes) { return bytes < large_from ? small_ : large_; }
 
   std::mutex mutex_;

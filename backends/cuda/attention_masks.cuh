@@ -138,7 +138,7 @@ __device__ Softmax<T> softmax_over_kept(std::int64_t M, const RowMemory<T>& row)
     top = other > top || other != other ? other : top;
   }
   for (std::int64_t j = lane(); j < M; j += 32) {
-    row.p[j] = row.kept[j] ? std::exp(row.p[j] - top) : T{0};
+    row.p[j] = row.kept[j] ? exp(row.p[j] - top) : T{0};
     sum += row.p[j];
   }
   sum = warp_sum(sum);

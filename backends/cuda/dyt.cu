@@ -11,7 +11,7 @@ template <class T>
 __global__ void forward_kernel(const T* x, const T* alpha, const T* gamma, const T* beta, T* y, std::int64_t D,
                                std::int64_t n) {
   const std::int64_t i = thread_number();
-  if (i < n) y[i] = gamma[i % D] * std::tanh(*alpha * x[i]) + beta[i % D];
+  if (i < n) y[i] = gamma[i % D] * tanh(*alpha * x[i]) + beta[i % D];
 }
 
 // Writes one element of dx, unless dx is null. Adds the element's share to the sums dalpha, dgamma and dbeta.
@@ -21,7 +21,7 @@ struct Backward {
   T* dx;
   std::int64_t D;
   __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[3]) const {
-    const T v = x[row * D + column], g = dy[row * D + column], t = std::tanh(*alpha * v),
+    const T v = x[row * D + column], g = dy[row * D + column], t = tanh(*alpha * v),
             u = gamma[column] * g * (1 - t * t);
     if (dx) dx[row * D + column] = *alpha * u;
     sums[0] += u * v;

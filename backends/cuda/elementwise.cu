@@ -41,8 +41,7 @@ __global__ void cast_kernel(const From* x, To* y, std::int64_t n) {
 
 template <Unary op, class T>
 __device__ __forceinline__ T apply(T x, T p) {
-  using std::exp, std::log, std::tanh, std::erf, std::sqrt, std::abs, std::log1p, std::pow, std::isnan;
-  using std::sin, std::cos, std::expm1, std::floor, std::rint;
+  using std::sqrt, std::abs, std::pow, std::isnan, std::sin, std::cos, std::floor, std::rint;
   if constexpr (op == Unary::exp) return exp(x);
   if constexpr (op == Unary::log) return log(x);
   if constexpr (op == Unary::tanh) return tanh(x);

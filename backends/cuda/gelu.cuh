@@ -20,11 +20,10 @@ __device__ __forceinline__ T gelu_curvature(T x) {
   constexpr T density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536),
               cubic = static_cast<T>(0.044715), half = static_cast<T>(0.5);
   if constexpr (form == Gelu::erf) {
-    return density * std::exp(-half * x * x) * (2 - x * x);
+    return density * exp(-half * x * x) * (2 - x * x);
   } else {
-    const T u = c * (x + cubic * x * x * x), t = std::tanh(u), du = c * (1 + 3 * cubic * x * x),
-            ddu = c * 6 * cubic * x;
-    const T e = std::exp(-2 * std::abs(u)),
+    const T u = c * (x + cubic * x * x * x), t = tanh(u), du = c * (1 + 3 * cubic * x * x), ddu = c * 6 * cubic * x;
+    const T e = exp(-2 * std::abs(u)),
             slope_of_t = 4 * e / ((1 + e) * (1 + e));  // equals 1 - t^2; accurate even if t rounds to 1
     return slope_of_t * (du + half * x * (ddu - 2 * t * du * du));
   }
@@ -36,10 +35,10 @@ __device__ __forceinline__ ValueAndSlope<T> gelu(T x) {
   constexpr T root_half = static_cast<T>(0.70710678118654752), density = static_cast<T>(0.39894228040143268),
               c = static_cast<T>(0.79788456080286536), cubic = static_cast<T>(0.044715), half = static_cast<T>(0.5);
   if constexpr (form == Gelu::erf) {
-    const T cdf = half * (1 + std::erf(x * root_half));
-    return {x * cdf, cdf + x * (density * std::exp(-half * x * x))};
+    const T cdf = half * (1 + erf(x * root_half));
+    return {x * cdf, cdf + x * (density * exp(-half * x * x))};
   } else {
-    const T t = std::tanh(c * (x + cubic * x * x * x));
+    const T t = tanh(c * (x + cubic * x * x * x));
     return {half * x * (1 + t), half * (1 + t) + half * x * (1 - t * t) * (c * (1 + 3 * cubic * x * x))};
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/cuda/runtime.h"
+#include "core/array.h"
 
 #if defined(PLUMB_CUDA_EMULATED)
 #include "tests/cuda_emulator/runtime.h"
@@ -21,6 +22,7 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Arguments... arguments) {
   ++counters.launches;
 #if defined(PLUMB_CUDA_EMULATED)
+  PLUMB_CUDA_CHECKED(emulator::enter_launch(reinterpret_cast<const void*>(kernel), shared_bytes));
   emulator::submit(stream(), [=] {
     emulator::run_grid(grid, block, shared_bytes, [&] { kernel(static_cast<Parameters>(arguments)...); });
   });

@@ -139,9 +139,13 @@ class Staging {
 
 class CudaMemory : public Memory {
  public:
-  CudaMemory() { stream(); }  // stream() throws Error if there is no device
-
   std::size_t usual_region() const override { return std::size_t{256} << 20; }
+  bool by_chunks() const override { return false; }
+  Room room() const override {
+    Room room;
+    PLUMB_CUDA_CHECKED(cudaMemGetInfo(&room.free, &room.total));
+    return room;
+  }
   std::byte* reserve(std::size_t bytes) override {
     void* p = nullptr;
     const cudaError_t status = cudaMalloc(&p, bytes);
@@ -194,10 +198,13 @@ class CudaMemory : public Memory {
             .copies = counters.copies,
             .synchronizations = counters.synchronizations,
             .readbacks = counters.readbacks,
-            .paced = counters.paced};
+            .paced = counters.paced,
+            .plain_products = counters.plain_products};
   }
 
  private:
+  // The first member, because stream() throws Error if there is no device.
+  [[maybe_unused]] const cudaStream_t stream_ = stream();
   std::mutex mutex_;
   Staging staging_;
   Places places_;

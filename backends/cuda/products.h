@@ -1,4 +1,4 @@
-// Matrix products by cuBLASLt.
+// Matrix products: by cuBLASLt, or by a kernel of Plumb for shapes that cuBLASLt refuses.
 #pragma once
 
 #include "core/array.h"
@@ -23,8 +23,12 @@ struct Product {
 };
 
 // Computes a product. All pointers are device addresses. Unless product.bias is set, `bias` must be null. If K = 0,
-// there must be no bias. The plan for a product is made at the first use of the product and kept. Throws Error if
-// cuBLASLt fails.
+// there must be no bias. The plan for a product is made at the first use of the product and kept. If cuBLASLt refuses
+// the product, such as one with a single column, multiply_plainly() computes it. Throws Error if cuBLASLt fails; the
+// message has the shapes, the types and the alignments.
 void multiply(const Product& product, const void* a, const void* b, const void* bias, void* y);
+
+// The same without cuBLASLt, for K > 0, at any alignment: plain_product.cu. Traffic::plain_products counts the calls.
+void multiply_plainly(const Product& product, const void* a, const void* b, const void* bias, void* y);
 
 }  // namespace plumb::cuda

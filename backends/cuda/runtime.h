@@ -9,8 +9,11 @@
 
 namespace plumb::cuda {
 
-// Unless `status` is success, throws an Error that names the call. The error may come from earlier work, because
-// kernels run asynchronously.
+// After a call has failed: throws DeviceLost if the device has failed for good, as after an access to a wrong address.
+// Kernels run asynchronously, so the reason may be an earlier call. Otherwise returns, and the call alone has failed.
+void check_device();
+
+// Unless `status` is success, throws DeviceLost (check_device), or an Error that names the call.
 void checked(cudaError_t status, const char* call);
 #define PLUMB_CUDA_CHECKED(call) ::plumb::cuda::checked(call, #call)
 
@@ -22,7 +25,7 @@ cudaStream_t stream();
 // The counts that Traffic reports. All threads add to these counts.
 struct Counters {
   std::atomic<std::uint64_t> launches = 0, bytes = 0, through_host = 0, uploads = 0, downloads = 0, copies = 0,
-                             synchronizations = 0, readbacks = 0, paced = 0;
+                             synchronizations = 0, readbacks = 0, paced = 0, plain_products = 0;
 };
 extern Counters counters;
 

@@ -28,7 +28,7 @@ __device__ __forceinline__ Exponentials<T> exponentials(const T* x, std::int64_t
   T top = -INFINITY, sum = 0;
   for (std::int64_t i = lane(); i < n; i += 32) top = x[i] > top || x[i] != x[i] ? x[i] : top;
   top = warp_max(top);
-  for (std::int64_t i = lane(); i < n; i += 32) sum += std::exp(x[i] - top);
+  for (std::int64_t i = lane(); i < n; i += 32) sum += exp(x[i] - top);
   return {top, warp_sum(sum)};
 }
 
@@ -36,7 +36,7 @@ __device__ __forceinline__ Exponentials<T> exponentials(const T* x, std::int64_t
 template <class T>
 __device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
   const Exponentials<T> e = exponentials(x, n);
-  return e.top + std::log(e.sum);
+  return e.top + log(e.sum);
 }
 
 template <class T>
@@ -46,7 +46,7 @@ __global__ void softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std:
   x += row * n, y += row * n;
   // log_sum_exp() is not used here, because its rounding loses differences of large scores.
   const Exponentials<T> e = exponentials(x, n);
-  for (std::int64_t i = lane(); i < n; i += 32) y[i] = std::exp(x[i] - e.top) / e.sum;
+  for (std::int64_t i = lane(); i < n; i += 32) y[i] = exp(x[i] - e.top) / e.sum;
 }
 
 template <class T>
@@ -89,7 +89,7 @@ __global__ void log_softmax_backward_kernel(const T* dy, const T* y, T* dx, std:
   T sum = 0;
   for (std::int64_t i = lane(); i < n; i += 32) sum += dy[i];
   sum = warp_sum(sum);
-  for (std::int64_t i = lane(); i < n; i += 32) dx[i] = dy[i] - std::exp(y[i]) * sum;
+  for (std::int64_t i = lane(); i < n; i += 32) dx[i] = dy[i] - exp(y[i]) * sum;
 }
 
 // The target probabilities of each row: a smoothed label, or given probabilities.
@@ -131,8 +131,7 @@ __global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Target
   for (std::int64_t c = lane(); c < n; c += 32) total += targets.of(row, c, n);
   total = warp_sum(total);
   const T scale = *dloss / static_cast<T>(rows);
-  for (std::int64_t c = lane(); c < n; c += 32)
-    dx[c] = scale * (std::exp(x[c] - lse[row]) * total - targets.of(row, c, n));
+  for (std::int64_t c = lane(); c < n; c += 32) dx[c] = scale * (exp(x[c] - lse[row]) * total - targets.of(row, c, n));
 }
 
 template <class T>

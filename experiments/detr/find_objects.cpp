@@ -117,6 +117,9 @@ int ObjectSearch::run(const StudyOptions& options) const {
     } catch (const Error& e) {
       failed(e.what());
       continue;
+    } catch (const OutOfMemory& e) {
+      failed(fmt::format("{}, or make the image smaller", e.what()));
+      continue;
     } catch (const std::bad_alloc&) {
       failed("out of memory; make the image smaller");
       continue;

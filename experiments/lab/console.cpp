@@ -18,6 +18,8 @@ int exit_status(const std::function<int()>& body) {
     return body();
   } catch (const UsageError& e) {
     return report(e.what(), 2);
+  } catch (const OutOfMemory& e) {
+    return report(fmt::format("{}; try a smaller --batch", e.what()).c_str(), 1);
   } catch (const std::bad_alloc&) {
     return report("out of memory; try a smaller --batch", 1);
   } catch (const std::exception& e) {

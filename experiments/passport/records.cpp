@@ -34,10 +34,10 @@ std::vector<std::string> PassportRecord::findings() const {
 }
 
 BlockFigures block_figures(const LayerStats& passport, std::int64_t block) {
-  double ratios = 0, gradients = 0, count = 0;
+  double ratios = 0, squares = 0, count = 0;
   for (const BranchStats& row : passport.branches)
-    if (row.block == block) ratios += row.ratio, gradients = std::hypot(gradients, row.grad_norm), ++count;
-  return {ratios / count, gradients};
+    if (row.block == block) ratios += row.ratio, squares += row.grad_norm * row.grad_norm, ++count;
+  return {ratios / count, std::sqrt(squares)};
 }
 
 std::string to_json(const PassportRecord& r) {

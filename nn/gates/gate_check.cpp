@@ -50,6 +50,8 @@ GateReport check_gate(const GateChoice& gate, const CheckGateOptions& options) {
     RuleOutcome outcome{};
     try {
       outcome = check_rule(gate);
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::exception& e) {
       outcome = {false, e.what()};
       const auto [first, is_new] = errors.try_emplace(kind_of(outcome.detail), report.rules.size(), 0);

@@ -479,6 +479,8 @@ Outcome other_junctions(const GateChoice& gate) {
     std::unique_ptr<Stack> stack;
     try {
       stack = make_stack(watched(gate, building), other.blocks, other.junctions);
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::exception& e) {
       if (!building.refused())
         return {false, fmt::format("{} cannot be built: {}: build one gate for each junction (gate_per_branch, "
@@ -492,6 +494,8 @@ Outcome other_junctions(const GateChoice& gate) {
     Outcome outcome{};
     try {
       outcome = works(std::move(stack), other.inputs);
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::exception& e) {
       outcome = {false, first_line(e.what())};
     }

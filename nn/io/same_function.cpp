@@ -112,6 +112,8 @@ std::optional<double> output_difference(const Layer& first, const Layer& second,
 std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added) {
   try {
     return difference_at(a, b, added, 4);
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception&) {
     // A custom gate or attention may need the full width. With a small mlp_ratio, a small width has no hidden unit.
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
@@ -146,6 +148,8 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
       std::visit([&](auto& o) { o.gate = gate; }, gated.options);
       gap_of_gates = logit_difference(there, gated, added);
     }
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& e) {
     return not_known(fmt::format("the two networks cannot be compared: {}", e.what()));
   }

@@ -17,9 +17,10 @@ struct EmaOptions {
 
 // Keeps averages of all parameters of a model: average = decay average + (1 - decay) weight. Parameters of
 // Role::counter are copied instead. The initial averages are the weights at construction. Statistics and frozen
-// parameters have averages too, so freezing and unfreezing do not affect the Ema. The model must have all its parameters when the Ema is constructed. If parameters were replaced,
-// added or removed after the construction, update(), swap(), state() and load_state() throw one Error that names these
-// parameters, and change nothing. The exception is the swap() that puts the weights back, which does not throw.
+// parameters have averages too, so freezing and unfreezing do not affect the Ema. The model must have all its
+// parameters when the Ema is constructed. If parameters were replaced, added or removed after the construction,
+// update(), swap(), state() and load_state() throw one Error that names these parameters, and change nothing. The
+// exception is the swap() that puts the weights back, which does not throw.
 class Ema {
  public:
   // The model must live as long as the Ema. Throws Error for a decay outside [0, 1], and if the model has one parameter
@@ -65,7 +66,12 @@ class EmaScope {
   [[nodiscard(
       "the model has the averages while the scope lives; give the scope a name: EmaScope "
       "scope(ema);")]] explicit EmaScope(Ema& ema);
-  ~EmaScope() { ema_.swap(); }
+  ~EmaScope() {
+    try {
+      ema_.swap();
+    } catch (const DeviceLost&) {  // the weights are lost as well
+    }
+  }
   EmaScope(const EmaScope&) = delete;
   EmaScope& operator=(const EmaScope&) = delete;
 

@@ -45,7 +45,9 @@ bool intact(const Live& l) {
 class Elsewhere : public Memory {
  public:
   std::size_t room = 64 * mib, regions = 0, supplied = 0;
+  bool chunks = true;
 
+  bool by_chunks() const override { return chunks; }
   std::size_t usual_region() const override { return 32 * mib; }
   std::byte* reserve(std::size_t bytes) override {
     ++regions;
@@ -91,6 +93,24 @@ TEST_CASE("a heap takes its memory chunk by chunk and never accesses it") {
     for (const std::size_t i : {0, 1, 3}) heap.release(blocks[i]);
   }
   CHECK(memory.regions == 0);
+}
+
+TEST_CASE("a heap of a memory without chunks gives back whole regions without used blocks") {
+  Elsewhere memory;
+  memory.chunks = false, memory.room = 1024 * mib;
+  Heap heap(memory);
+  HeapBlock* const kept = heap.allocate(1 * mib);
+  HeapBlock* const beside = heap.allocate(20 * mib);  // the first region has 32 MiB
+  HeapBlock* const alone = heap.allocate(40 * mib);
+  CHECK(memory.regions == 2);
+  CHECK(heap.reserved() == 72 * mib);
+  heap.release(beside), heap.release(alone);
+  heap.trim();
+  CHECK(memory.regions == 1);
+  CHECK(heap.reserved() == 32 * mib);
+  CHECK(heap.allocate(30 * mib)->data == kept->data + 1 * mib);  // the rest of the first region is still there
+  CHECK(heap.allocate(40 * mib) != nullptr);
+  CHECK(memory.regions == 2);
 }
 
 TEST_CASE("a heap's live blocks never overlap, keep their contents, and join into one free block") {

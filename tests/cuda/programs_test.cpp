@@ -13,9 +13,8 @@ TEST_CASE("bin/parity has a column for the device in the cases of the repository
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const char* const set = std::getenv("PLUMB_TEST_DATA");
-  for (const fs::path& cases :
-       {fs::path(PLUMB_SOURCE_DIR) / "tests/golden/cases",
-        fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases"}) {
+  for (const fs::path& cases : {fs::path(test::source_dir()) / "tests/golden/cases",
+                                fs::path(set ? set : test::source_dir() + "/../shared") / "reference/cases"}) {
     if (!fs::exists(cases)) continue;
     const Finished f = run(here.path(), program("parity") + " '" + cases.string() + "'");
     INFO(f.out << f.err);

@@ -32,7 +32,11 @@ namespace {
 
 constexpr std::size_t wanted_workspace = 4096;
 // The number of products that are summed separately before their sum is added to the total.
+#if defined(PLUMB_CUDA_PERTURBED)
+constexpr std::int64_t block = std::int64_t{1} << 62;  // one chain of fused multiply-adds
+#else
 constexpr std::int64_t block = 64;
+#endif
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "CUDA emulator: cublasLt: %s\n", what);
@@ -174,9 +178,19 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* found) {
   *found = 0;
-  if (const cublasStatus_t status = examine(*operation, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS) return status;
+  // cuBLASLt returns a status. That status is a refusal for the backend, so a mistake of the backend would go
+  // unnoticed.
+  if (examine(*operation, *a, *b, *c, *d) != CUBLAS_STATUS_SUCCESS) fail("the layouts do not fit the product");
   if (wanted < 1 || preference->workspace < wanted_workspace) return CUBLAS_STATUS_SUCCESS;
+  if (const int failure = emulator::machine().cublaslt_failure) return static_cast<cublasStatus_t>(failure);
+  if (emulator::machine().strict_cublaslt) {
+    const std::int64_t K = operation->transpose_a ? a->rows : a->columns;
+    if (d->rows == 1 || d->columns == 1 || K == 1) return CUBLAS_STATUS_INVALID_VALUE;
+    for (const std::uint32_t alignment : preference->alignment)
+      if (alignment < 16) return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   *results = {};
+  results->state = static_cast<cublasStatus_t>(emulator::machine().cublaslt_state);
   results->workspaceSize = wanted_workspace;
   for (int i = 0; i < 4; ++i)
     results->algo.data[i] = preference->alignment[i];  // the algorithm requires the alignments of the preference
@@ -189,10 +203,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
-  if (const cublasStatus_t status = examine(*operation, *a_layout, *b_layout, *c_layout, *d_layout);
-      status != CUBLAS_STATUS_SUCCESS)
-    return status;
-  if (!algorithm || workspace_bytes < wanted_workspace) return CUBLAS_STATUS_INVALID_VALUE;
+  if (examine(*operation, *a_layout, *b_layout, *c_layout, *d_layout) != CUBLAS_STATUS_SUCCESS)
+    fail("the layouts do not fit the product");
+  if (emulator::enter() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (!algorithm || workspace_bytes < wanted_workspace) fail("no algorithm, or too little workspace for it");
+  if (emulator::machine().late_cublaslt) return CUBLAS_STATUS_NOT_SUPPORTED;
   const void* const operands[4] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
     if (reinterpret_cast<std::uintptr_t>(operands[i]) % algorithm->data[i] != 0)

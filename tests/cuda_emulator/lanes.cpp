@@ -22,6 +22,8 @@
 
 #include <cuda_runtime.h>
 
+#include "tests/cuda_emulator/runtime.h"
+
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
@@ -271,7 +273,7 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
     fail("expected a block of 1 to 32 whole warps");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
     fail("the grid exceeds the limits of the device");
-  if (shared_bytes > 232448) fail("the shared memory exceeds the device's limit for a block");
+  if (shared_bytes > most_shared) fail("the shared memory exceeds the device's limit for a block");
   prepare_fibres(threads);
   Grid& g = grid_state();
   gridDim = grid, blockDim = block;

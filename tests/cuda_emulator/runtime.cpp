@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -47,6 +49,7 @@ struct State {
   }();
   std::map<std::byte*, Allocation> memory;  // the allocations by their returned addresses
   std::map<std::byte*, std::size_t> pinned;
+  std::map<const void*, std::size_t> shared;  // the shared memory that cudaFuncSetAttribute allows each kernel
   std::set<emulated_stream*> streams;
   std::set<emulated_event*> events;
   int running = 0;  // nesting depth of the running work
@@ -64,6 +67,7 @@ State& state() {
 
 void run(const std::function<void()>& work) {
   State& s = state();
+  if (!machine().runs_kernels) return;
   if (s.running++ == 0) s.protect(PROT_READ | PROT_WRITE);
   work();
   if (--s.running == 0) s.protect(PROT_NONE);
@@ -96,6 +100,11 @@ void reach(emulated_event* event) {
   }
 }
 
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
 enum class Place { device, pinned, host };
 
 // Returns the kind of memory that holds the bytes: device memory, pinned memory, or other host memory. If the bytes
@@ -117,6 +126,51 @@ Place place_of(const void* address, std::size_t bytes) {
 }
 
 }  // namespace
+
+Machine& machine() {
+  static Machine m = [] {
+    Machine from;
+    if (const std::string devices = environment("PLUMB_EMULATED_DEVICES"); !devices.empty()) {
+      from.driver = devices != "driver";
+      from.devices = from.driver ? std::atoi(devices.c_str()) : 0;
+    }
+    if (const std::string v = environment("PLUMB_EMULATED_DRIVER"); !v.empty()) from.driver_version = std::stoi(v);
+    if (const std::string v = environment("PLUMB_EMULATED_CAPABILITY"); !v.empty())
+      from.major = std::stoi(v), from.minor = std::stoi(v.substr(v.find('.') + 1));
+    if (const std::string v = environment("PLUMB_EMULATED_MEMORY"); !v.empty()) from.memory = std::stoull(v);
+    if (const std::string v = environment("PLUMB_EMULATED_FAULT"); !v.empty()) from.fault = std::stol(v);
+    from.strict_cublaslt = environment("PLUMB_EMULATED_CUBLASLT") == "strict";
+    from.runs_kernels = environment("PLUMB_EMULATED_KERNELS") != "none";
+    return from;
+  }();
+  return m;
+}
+
+namespace {
+
+std::atomic<long> calls_so_far = 0;
+
+bool faulted() { return machine().fault > 0 && calls_so_far >= machine().fault; }
+
+}  // namespace
+
+long calls() { return calls_so_far; }
+
+cudaError_t enter() {
+  const Machine& m = machine();
+  if (!m.driver || m.driver_version < CUDART_VERSION) return cudaErrorInsufficientDriver;
+  if (m.devices == 0) return cudaErrorNoDevice;
+  ++calls_so_far;
+  return faulted() ? cudaErrorIllegalAddress : cudaSuccess;
+}
+
+cudaError_t enter_launch(const void* kernel, std::size_t shared_bytes) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
+  const std::lock_guard lock(state().mutex);
+  const auto allowed = state().shared.find(kernel);
+  const std::size_t most = allowed == state().shared.end() ? most_shared_without_attribute : allowed->second;
+  return shared_bytes > most ? cudaErrorInvalidValue : cudaSuccess;
+}
 
 Schedule schedule() { return state().schedule; }
 
@@ -158,48 +212,73 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "out of memory";
     case cudaErrorInsufficientDriver:
       return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorDevicesUnavailable:
+      return "CUDA-capable device(s) is/are busy or unavailable";
     case cudaErrorNoDevice:
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
     case cudaErrorNotReady:
       return "device not ready";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
     case cudaErrorInvalidResourceHandle:
       break;
   }
   return "invalid resource handle";
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+// Other errors than faults are returned by their calls only.
+cudaError_t cudaGetLastError() { return faulted() ? cudaErrorIllegalAddress : cudaSuccess; }
 
-// Returns the number of devices. The environment variable PLUMB_EMULATED_DEVICES sets the number; the default is 1. The
-// value "driver" emulates a missing driver.
-cudaError_t cudaGetDeviceCount(int* count) {
-  const char* const devices = std::getenv("PLUMB_EMULATED_DEVICES");
-  if (devices && std::string_view(devices) == "driver") return cudaErrorInsufficientDriver;
-  const int there = devices ? std::atoi(devices) : 1;
-  if (there == 0) return cudaErrorNoDevice;
-  *count = there;
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = machine().driver ? machine().driver_version : 0;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
+  *count = machine().devices;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   if (device != 0) return cudaErrorInvalidDevice;
   // The device for which the kernels are written: compute capability 9.0.
   *properties = {.name = "emulated device",
-                 .major = 9,
-                 .minor = 0,
+                 .major = machine().major,
+                 .minor = machine().minor,
                  .multiProcessorCount = 132,
-                 .sharedMemPerBlockOptin = 232448,
-                 .totalGlobalMem = 80ull << 30};
+                 .sharedMemPerBlockOptin = most_shared,
+                 .totalGlobalMem = machine().memory};
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+      static_cast<std::size_t>(value) > most_shared)
+    return cudaErrorInvalidValue;
+  const std::lock_guard lock(state().mutex);
+  state().shared[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   // `rounded` is a multiple of 256 bytes, as in the driver.
   const std::size_t rounded = (bytes + 255) / 256 * 256, page_bytes = (rounded + page - 1) / page * page;
+  const std::size_t given = allocated();
+  if (bytes > machine().memory || given > machine().memory - bytes) return cudaErrorMemoryAllocation;
   void* const pages = mmap(nullptr, page_bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
   madvise(pages, page_bytes, MADV_HUGEPAGE);
@@ -211,8 +290,16 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   return cudaSuccess;
 }
 
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
+  *total = machine().memory;
+  *free = *total - allocated();
+  return cudaSuccess;
+}
+
 // Waits for all work under way, as a device does.
 cudaError_t cudaFree(void* address) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   if (!address) return cudaSuccess;
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -225,6 +312,7 @@ cudaError_t cudaFree(void* address) {
 }
 
 cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   *address = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (!*address) return cudaErrorMemoryAllocation;
@@ -232,6 +320,7 @@ cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* address) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (address && state().pinned.erase(static_cast<std::byte*>(address)) == 0) return cudaErrorInvalidValue;
   finish_all();
@@ -240,11 +329,13 @@ cudaError_t cudaFreeHost(void* address) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   state().streams.insert(*stream = new emulated_stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (!state().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
   finish(stream);
@@ -253,23 +344,27 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (!state().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
   finish(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (!state().streams.contains(stream) || !state().events.contains(event)) return cudaErrorInvalidResourceHandle;
   if (event->stream != stream) enqueue(stream, [event] { reach(event); });
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   state().events.insert(*event = new emulated_event);
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (state().events.erase(event) == 0) return cudaErrorInvalidResourceHandle;
   finish_all();
@@ -277,6 +372,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (!state().streams.contains(stream) || !state().events.contains(event)) return cudaErrorInvalidResourceHandle;
   event->stream = stream;
@@ -286,17 +382,20 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (!state().events.contains(event)) return cudaErrorInvalidResourceHandle;
   return event->stream ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (!state().events.contains(event)) return cudaErrorInvalidResourceHandle;
   reach(event);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   finish_all();
   return cudaSuccess;
@@ -306,6 +405,7 @@ cudaError_t cudaDeviceSynchronize() {
 // be read only at this time. The driver sometimes reads memory that is not pinned earlier. A copy to memory that is not
 // pinned returns after the copy is done.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   const Place target = place_of(to, bytes), source = place_of(from, bytes);
   const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
@@ -319,6 +419,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
+  if (const cudaError_t status = enter(); status != cudaSuccess) return status;
   const std::lock_guard lock(state().mutex);
   if (place_of(to, bytes) != Place::device) fail("memset of memory that is not device memory");
   submit(stream, [=] { std::memset(to, byte, bytes); });

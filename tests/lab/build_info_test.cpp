@@ -13,7 +13,7 @@ namespace {
 
 // The files that the hash of the library covers, as paths in the repository.
 std::vector<std::string> hashed_files() {
-  std::ifstream list(fs::path(PLUMB_BINARY_DIR) / "code_hash/plumb.txt");
+  std::ifstream list(fs::path(plumb::test::binary_dir()) / "code_hash/plumb.txt");
   std::vector<std::string> files;
   std::string line;
   std::getline(list, line);  // the first line has the compiler and its flags
@@ -34,7 +34,7 @@ TEST_CASE("the code hash covers the files that decide the numbers of a trial, an
         "backends/cpu/gelu_simd.cpp", "experiments/lab/train/train.cpp", "experiments/lab/data/loader.cpp",
         "experiments/lab/options/optimizer_options.cpp", "experiments/lab/signals/probe.cpp",
         "experiments/lab/study/pretrained_weights.cpp", "experiments/depth_stability/depth_stability.cpp"}) {
-    REQUIRE(fs::exists(fs::path(PLUMB_SOURCE_DIR) / file));
+    REQUIRE(fs::exists(fs::path(plumb::test::source_dir()) / file));
     if (std::ranges::find(files, file) == files.end()) FAIL_CHECK(file << " is not covered");
   }
   for (const std::string& file : files) {
@@ -47,7 +47,7 @@ TEST_CASE("the code hash covers the files that decide the numbers of a trial, an
 TEST_CASE("the files that the code hash covers in experiments/lab use no verdicts and no reports") {
   for (const std::string& file : hashed_files()) {
     if (!file.starts_with(lab) || is_pretrained_weights(file)) continue;
-    std::ifstream in(fs::path(PLUMB_SOURCE_DIR) / file);
+    std::ifstream in(fs::path(plumb::test::source_dir()) / file);
     REQUIRE(in.good());
     for (std::string line; std::getline(in, line);)
       for (const char* room : {"report/", "stats/", "study/"})

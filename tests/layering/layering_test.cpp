@@ -64,8 +64,8 @@ std::vector<Violation> violations(const fs::path& root) {
 
 // The folders of experiments/lab ("rooms"), from lowest to highest. A room may include only itself and lower rooms. All
 // rooms may include the files of experiments/lab that are in no room.
-const std::vector<std::string> rooms{"data", "record", "cli",     "plot",   "options", "stats", "problem",
-                                     "run",  "train",  "signals", "report", "study"};
+const std::vector<std::string> rooms{"data",    "record", "cli",   "plot",    "options", "stats",
+                                     "problem", "run",    "train", "signals", "report",  "study"};
 const std::string lab = "experiments/lab/";
 
 // The folder of experiments/lab (room) that has a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file
@@ -108,14 +108,15 @@ std::set<std::string> users_of(const fs::path& root, const std::string& header) 
 }  // namespace
 
 TEST_CASE("every include points to the same or a lower layer") {
-  for (const Violation& v : violations(PLUMB_SOURCE_DIR)) FAIL_CHECK(v.file << " includes " << v.include);
+  for (const Violation& v : violations(plumb::test::source_dir())) FAIL_CHECK(v.file << " includes " << v.include);
   SUCCEED();
 }
 
 TEST_CASE("only two files of the cuda backend depend on the emulator") {
-  CHECK(users_of(PLUMB_SOURCE_DIR, "tests/cuda_emulator") == std::set<std::string>{"backends/cuda/launch.h"});
+  CHECK(users_of(plumb::test::source_dir(), "tests/cuda_emulator") == std::set<std::string>{"backends/cuda/launch.h"});
   std::set<std::string> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / "backends/cuda")) {
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(fs::path(plumb::test::source_dir()) / "backends/cuda")) {
     std::ifstream in(entry.path());
     for (std::string line; std::getline(in, line);)
       if (line.find("PLUMB_CUDA_EMULATED") != line.npos) found.insert(entry.path().filename().string());
@@ -124,19 +125,19 @@ TEST_CASE("only two files of the cuda backend depend on the emulator") {
 }
 
 TEST_CASE("every include in experiments/lab points to the same or a lower room and every room is known") {
-  for (const Violation& v : room_violations(PLUMB_SOURCE_DIR))
+  for (const Violation& v : room_violations(plumb::test::source_dir()))
     FAIL_CHECK(
         v.file << (v.include.empty() ? " is in a room that is missing in the list `rooms`" : " includes " + v.include));
   std::size_t loose = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / lab))
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(plumb::test::source_dir()) / lab))
     loose += entry.is_regular_file();
   CHECK(loose <= 6);
   for (const char* room : {"plot", "report", "study"})
-    CHECK(fs::is_directory(fs::path(PLUMB_SOURCE_DIR) / "tests/lab" / room));
+    CHECK(fs::is_directory(fs::path(plumb::test::source_dir()) / "tests/lab" / room));
 }
 
 TEST_CASE("the check finds an include of a higher room and an unknown room") {
-  const fs::path root = fs::path(PLUMB_BINARY_DIR) / "tests" / "layering_rooms";
+  const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering_rooms";
   fs::remove_all(root);
   for (const char* room : {"data", "report", "attic"}) fs::create_directories(root / lab / room);
   std::ofstream(root / lab / "data" / "bad.h")
@@ -152,7 +153,7 @@ TEST_CASE("the check finds an include of a higher room and an unknown room") {
 }
 
 TEST_CASE("the check finds an include of a higher layer") {
-  const fs::path root = fs::path(PLUMB_BINARY_DIR) / "tests" / "layering";
+  const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering";
   fs::remove_all(root);
   for (const auto& [layer, may] : allowed) fs::create_directories(root / layer);
   std::ofstream(root / "core" / "bad.h") << "#pragma once\n#include \"nn/module.h\"\n#include \"core/shape.h\"\n";
@@ -161,7 +162,7 @@ TEST_CASE("the check finds an include of a higher layer") {
 }
 
 TEST_CASE("heavy or replaceable dependencies have one user each") {
-  const fs::path root = PLUMB_SOURCE_DIR;
+  const fs::path root = plumb::test::source_dir();
   CHECK(users_of(root, "dnnl") == std::set<std::string>{"backends/cpu/onednn_primitives.h"});
   CHECK(users_of(root, "onednn_primitives.h") == std::set<std::string>{"backends/cpu/onednn_bf16.cpp",
                                                                        "backends/cpu/onednn_convolution.cpp",

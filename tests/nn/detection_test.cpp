@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 namespace {
 
 Json golden(const std::string& name) {
-  return Json::parse(read_file(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/detection/" + name + ".json"));
+  return Json::parse(read_file(test::source_dir() + "/tests/golden/detection/" + name + ".json"));
 }
 
 double total(const nn::CostMatrix& costs, const std::vector<RowColumn>& pairs) {

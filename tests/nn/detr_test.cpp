@@ -20,8 +20,7 @@ using namespace plumb::test;
 namespace {
 
 nn::NamedTensors golden(const std::string& name) {
-  return nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/detection/" + name + ".safetensors")
-      .tensors;
+  return nn::read_safetensors(test::source_dir() + "/tests/golden/detection/" + name + ".safetensors").tensors;
 }
 
 // The small network of tests/golden/make_detection.py.

@@ -61,8 +61,8 @@ TEST_CASE("the decaying parameters and the learning-rate and eps factors of ever
       "# Written by tests/nn/groups_test.cpp, which says how to take over a change.\n";
   REQUIRE(built_in.size() >= 31);
   for (const std::string& gate : built_in) text += groups_of(gate);
-  const std::filesystem::path golden = std::filesystem::path(PLUMB_SOURCE_DIR) / "tests/golden/groups.txt",
-                              actual = std::filesystem::path(PLUMB_BINARY_DIR) / "groups.txt";
+  const std::filesystem::path golden = std::filesystem::path(test::source_dir()) / "tests/golden/groups.txt",
+                              actual = std::filesystem::path(test::binary_dir()) / "groups.txt";
   const std::string expected = std::filesystem::exists(golden) ? read_file(golden) : "";
   if (text == expected) {
     SUCCEED();

@@ -25,7 +25,7 @@ struct Model : nn::Module {
 
 std::filesystem::path cases() {
   const char* set = std::getenv("PLUMB_TEST_DATA");
-  return std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases";
+  return std::filesystem::path(set ? set : test::source_dir() + "/../shared") / "reference/cases";
 }
 
 std::unique_ptr<nn::Optimizer> optimizer_for(const nlohmann::json& c, const nn::Module& m) {

@@ -96,8 +96,7 @@ nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::s
 }  // namespace
 
 TEST_CASE("positions resized to another grid agree with timm's") {
-  const nn::TensorFile golden =
-      nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/positions.safetensors");
+  const nn::TensorFile golden = nn::read_safetensors(test::source_dir() + "/tests/golden/positions.safetensors");
   int cases = 0;
   for (const auto& [name, given] : golden.tensors) {
     if (!name.ends_with(" given")) continue;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(PLUMB_SOURCE_DIR) / "tests/golden/dtypes.safetensors";
+const fs::path golden = fs::path(test::source_dir()) / "tests/golden/dtypes.safetensors";
 
 void write(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 

@@ -76,7 +76,7 @@ std::string in_one_line(const std::string& text) {
 }
 
 std::vector<std::string> lines_of_page() {
-  std::ifstream file(std::filesystem::path(PLUMB_SOURCE_DIR) / "docs/pytorch_to_plumb.md");
+  std::ifstream file(std::filesystem::path(test::source_dir()) / "docs/pytorch_to_plumb.md");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;

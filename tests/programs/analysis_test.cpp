@@ -20,8 +20,7 @@ TEST_CASE("docs/analysis.py reads a run folder with pandas and draws a figure") 
               " --gates pre,rezero,post --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out a");
   INFO(trained.err);
   REQUIRE(trained.status == 0);
-  const Finished read =
-      run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py a losses.png");
+  const Finished read = run(folder.path(), python + " " + plumb::test::source_dir() + "/docs/analysis.py a losses.png");
   INFO(read.err << read.out);
   REQUIRE(read.status == 0);
   CHECK(slurp(folder / "losses.png").starts_with("\x89PNG"));
@@ -34,7 +33,7 @@ TEST_CASE("docs/analysis.py reads a run folder with pandas and draws a figure") 
   INFO(pairs.err);
   REQUIRE(pairs.status == 0);
   const Finished of_pairs =
-      run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py b losses.png");
+      run(folder.path(), python + " " + plumb::test::source_dir() + "/docs/analysis.py b losses.png");
   REQUIRE(of_pairs.status == 0);
   CHECK_THAT(of_pairs.out, contains("all pairs: ") && !contains(" of 0 decided") && !contains("Empty DataFrame"));
   // The means in the output must equal those of results.csv.

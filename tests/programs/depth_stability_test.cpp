@@ -140,7 +140,7 @@ TEST_CASE("Ctrl-C ends a sweep with status 130 and keeps finished trials and the
 
 TEST_CASE("kill -9 at random moments: the resumed sweep has the results of an undisturbed one") {
   const Finished f = run(std::filesystem::temp_directory_path(),
-                         std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh 6 --bin " + PLUMB_BINARY_DIR + "/bin");
+                         test::source_dir() + "/tools/kill_sweep.sh 6 --bin " + test::binary_dir() + "/bin");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(f.out, contains("6 kills, ") && contains("results equal those of the undisturbed sweep"));
@@ -149,8 +149,8 @@ TEST_CASE("kill -9 at random moments: the resumed sweep has the results of an un
 TEST_CASE("Ctrl-C at random moments: the resumed sweep has the results of an undisturbed one") {
   const std::string times = "50";
   const Finished f =
-      run(std::filesystem::temp_directory_path(), std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh " + times +
-                                                      " --signal INT --bin " + PLUMB_BINARY_DIR + "/bin");
+      run(std::filesystem::temp_directory_path(),
+          test::source_dir() + "/tools/kill_sweep.sh " + times + " --signal INT --bin " + test::binary_dir() + "/bin");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(f.out, contains(times + " kills, ") && contains("results equal those of the undisturbed sweep"));
@@ -690,8 +690,7 @@ TEST_CASE("the switch --check-gates reports every rule") {
 
 TEST_CASE("real data sets train") {
   const char* set = std::getenv("PLUMB_TEST_DATA");
-  const std::filesystem::path data =
-      std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
+  const std::filesystem::path data = std::filesystem::path(set ? set : test::source_dir() + "/../shared") / "data";
   if (!std::filesystem::exists(data / "fashion-mnist"))
     PLUMB_SKIP("no data sets in " + data.string() + "; set PLUMB_TEST_DATA");
   const TemporaryFolder folder;

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(PLUMB_SOURCE_DIR) / "tests/golden/cases";
+const fs::path golden = fs::path(test::source_dir()) / "tests/golden/cases";
 
 Finished parity(const fs::path& folder) {
   const TemporaryFolder here;
@@ -38,7 +38,7 @@ TEST_CASE("parity with PyTorch on the cases in the repository") {
 
 TEST_CASE("parity with PyTorch and timm on the reference cases") {
   const char* set = std::getenv("PLUMB_TEST_DATA");
-  const auto folder = fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases";
+  const auto folder = fs::path(set ? set : test::source_dir() + "/../shared") / "reference/cases";
   if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + "; set PLUMB_TEST_DATA");
   const Finished f = parity(folder);
   INFO(f.out << f.err);

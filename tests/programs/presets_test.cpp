@@ -59,7 +59,7 @@ const std::map<std::string, std::string> other_ledgers{
 
 TEST_CASE("the tasks of the presets are above chance and not solved") {
   int presets = 0;
-  const fs::path results = fs::path(PLUMB_SOURCE_DIR) / "docs/results";
+  const fs::path results = fs::path(test::source_dir()) / "docs/results";
   std::vector<fs::path> ledgers;
   for (const fs::path& folder : {results, results / "presets"})
     for (const auto& entry : fs::directory_iterator(folder)) ledgers.push_back(entry.path());
@@ -101,7 +101,7 @@ TEST_CASE("the ledgers of the quick presets have the settings that the presets h
   using Json = nlohmann::json;
   const TemporaryFolder folder;
   int presets = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / "docs/results/presets"))
+  for (const auto& entry : fs::directory_iterator(fs::path(test::source_dir()) / "docs/results/presets"))
     if (entry.path().extension() == ".json") {
       INFO(entry.path());
       ++presets;

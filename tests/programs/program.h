@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plumb::test {
@@ -44,7 +45,7 @@ inline std::vector<std::map<std::string, std::string>> rows_of(const std::string
   return rows;
 }
 
-inline std::string program(const std::string& name) { return std::string(PLUMB_BINARY_DIR) + "/bin/" + name; }
+inline std::string program(const std::string& name) { return test::binary_dir() + "/bin/" + name; }
 
 // Runs `command` in `folder`.
 inline Finished run(const std::filesystem::path& folder, const std::string& command) {

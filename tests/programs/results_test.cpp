@@ -103,7 +103,7 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
 }
 
 TEST_CASE("docs/results.md and its pages equal those made of the ledgers, in at most 40 rows") {
-  const fs::path source = PLUMB_SOURCE_DIR;
+  const fs::path source = plumb::test::source_dir();
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(source / "docs/results"))
     if (entry.path().extension() == ".jsonl") names.push_back(entry.path().stem().string());

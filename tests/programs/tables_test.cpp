@@ -163,7 +163,7 @@ std::vector<std::string> unknown_numbers(const std::string& row, const Known& kn
 }  // namespace
 
 TEST_CASE("every table of training outcomes in the docs has a ledger with its numbers") {
-  const fs::path source = PLUMB_SOURCE_DIR;
+  const fs::path source = test::source_dir();
   std::vector<fs::path> pages{source / "README.md"};
   for (const char* folder : {"docs", "docs/tutorial", "docs/ablations", "docs/gates"})
     for (const auto& entry : fs::directory_iterator(source / folder))

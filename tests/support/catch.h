@@ -13,6 +13,8 @@ using Catch::Approx;
 #include <iostream>
 #include <string>
 
+#include "tests/support/paths.h"
+
 // Ends the test as skipped, for example PLUMB_SKIP("no data in " + dir). CTest's SKIP_REGULAR_EXPRESSION matches the
 // line that this macro prints.
 #define PLUMB_SKIP(why)                             \

@@ -195,6 +195,8 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
                       {image, heat(image, attention_of_class(maps.all(), 0)), heat(image, rolled_out(maps.all(), 0))});
     }
     attach_picture(trial, "attention", beside(pictures, 6));
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& e) {  // the trial keeps its measured values
     trial.note(fmt::format("no attention picture of {}: {}", trial.point().label(), e.what()));
   }

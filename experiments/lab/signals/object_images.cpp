@@ -112,6 +112,8 @@ void attach_objects(Trial& trial, nn::Detr& model) {
   if (trial.has_diverged() || !is_of_first_seed(trial)) return;
   try {
     attach(trial, model);
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& e) {  // the trial keeps its measured values
     trial.note(fmt::format("no pictures of objects of {}: {}", trial.point().label(), e.what()));
   }

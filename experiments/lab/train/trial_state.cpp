@@ -86,6 +86,8 @@ void TrialState::save_checkpoint() {
   try {
     write_checkpoint(checkpoint_file(), state());
     checkpoint_written_ = true;
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& e) {  // a checkpoint that cannot be written must not end the training
     note(fmt::format("no checkpoint saved for {}: {}", record.point.label(), one_line(e.what())));
   }
@@ -315,6 +317,8 @@ void TrialState::save_weights() {
   try {
     std::filesystem::create_directories(file.parent_path());
     nn::save_weights(*model, file, names, weights_metadata().first);
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& e) {  // the trial keeps its measured values
     note(fmt::format("no weights saved for {}: {}", record.point.label(), one_line(e.what())));
   }
@@ -335,6 +339,10 @@ void TrialState::call(const std::function<void()>& body) {
                                            watch.recent_loss(), 100 * hopeless_share, watch.chance()));
   } catch (const UsageError&) {
     throw;
+  } catch (const DeviceLost&) {
+    throw;
+  } catch (const OutOfMemory& e) {
+    ended_as(Status::failed, fmt::format("{}; try a smaller --batch", e.what()));
   } catch (const std::bad_alloc&) {
     ended_as(Status::failed, "out of memory; try a smaller --batch");
   } catch (const std::exception& e) {  // the failure of one trial must not end the sweep

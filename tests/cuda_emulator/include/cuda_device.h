@@ -1,10 +1,13 @@
 // The built-in part of CUDA C++ (of nvcc) that Plumb's kernels use. cuda_runtime.h includes this file.
 #pragma once
 
+#include <math.h>  // gives the global namespace the functions of float, as nvcc does
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "tests/cuda_emulator/lanes.h"
 
@@ -42,6 +45,33 @@ using std::min, std::max;
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;
 inline constexpr int warpSize = 32;
+
+#if defined(PLUMB_CUDA_PERTURBED)
+// Functions of a device, which round in other ways than those of the host: each result is moved by -2 to 2 ulp,
+// depending on its bits, but not from 1 or past 1, so that exp(0) is 1 and tanh and erf end at 1 as on a device. The
+// kernels find these functions before those of the global namespace.
+namespace plumb::cuda {
+template <class T>
+T moved(T x) {
+  const auto stays = [](T y) { return !std::isfinite(y) || y == 0 || std::abs(y) == 1; };
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &x, sizeof x);
+  for (int n = static_cast<int>(bits * 0x9e3779b97f4a7c15u >> 33) % 5 - 2; n != 0 && !stays(x); n += n > 0 ? -1 : 1)
+    x = std::nextafter(x, n > 0 ? std::numeric_limits<T>::infinity() : -std::numeric_limits<T>::infinity());
+  return x;
+}
+#define PLUMB_MOVED(f)                                 \
+  inline float f(float x) { return moved(std::f(x)); } \
+  inline double f(double x) { return moved(std::f(x)); }
+PLUMB_MOVED(exp)
+PLUMB_MOVED(log)
+PLUMB_MOVED(log1p)
+PLUMB_MOVED(expm1)
+PLUMB_MOVED(tanh)
+PLUMB_MOVED(erf)
+#undef PLUMB_MOVED
+}  // namespace plumb::cuda
+#endif
 
 inline void __syncthreads() { emulator::block_barrier(); }
 inline void __syncwarp(unsigned mask = ~0u) { emulator::warp_barrier(mask); }

@@ -7,21 +7,29 @@
 
 #include "cuda_device.h"
 
+#define CUDART_VERSION 13000
+
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInsufficientDriver = 35,
+  cudaErrorDevicesUnavailable = 46,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
-  cudaErrorNotReady = 600
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700
 };
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
 
+cudaError_t cudaDriverGetVersion(int* version);  // 0 if there is no driver
+cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 struct cudaDeviceProp {
   char name[256];
   int major, minor, multiProcessorCount;
@@ -33,6 +41,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 // divides allocations into buffers. Under AddressSanitizer, there is no such heap, and each buffer is an allocation.)
 cudaError_t cudaMalloc(void** address, std::size_t bytes);
 cudaError_t cudaFree(void* address);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 enum { cudaHostAllocDefault = 0 };
 cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* address);

@@ -314,6 +314,8 @@ TEST_CASE("Errors become exit statuses", "[experiments]") {
   CHECK(exit_status([]() -> int { throw UsageError("(this line belongs to a test)"); }) == 2);
   CHECK(exit_status([]() -> int { throw Error("(this line belongs to a test)"); }) == 1);
   CHECK(exit_status([]() -> int { throw std::bad_alloc(); }) == 1);
+  CHECK(exit_status([]() -> int { throw OutOfMemory("(this line belongs to a test)"); }) == 1);
+  CHECK(exit_status([]() -> int { throw DeviceLost("(this line belongs to a test)"); }) == 1);
 }
 
 TEST_CASE("The error of a preset with a wrong value names the preset", "[experiments]") {

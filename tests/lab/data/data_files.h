@@ -101,7 +101,7 @@ std::string data_error_of(const std::string& path, F&& f) {
 // The folder of the published data sets. The folder may be missing.
 inline std::filesystem::path real_data() {
   const char* given = std::getenv("PLUMB_TEST_DATA");
-  return std::filesystem::path(given ? std::string(given) : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
+  return std::filesystem::path(given ? std::string(given) : test::source_dir() + "/../shared") / "data";
 }
 
 }  // namespace plumb::test

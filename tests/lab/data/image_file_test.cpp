@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(PLUMB_SOURCE_DIR) / "tests/golden/images";
+const fs::path golden = fs::path(test::source_dir()) / "tests/golden/images";
 
 Pixels expected(const std::string& name) {
   static const nn::TensorFile file = nn::read_safetensors(golden / "expected.safetensors");

@@ -21,8 +21,7 @@ using plumb::test::error_of;
 namespace {
 
 const nn::TensorFile& golden() {
-  static const nn::TensorFile file =
-      nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/augment.safetensors");
+  static const nn::TensorFile file = nn::read_safetensors(test::source_dir() + "/tests/golden/augment.safetensors");
   return file;
 }
 

@@ -139,7 +139,7 @@ Bytes expected(const Kind& kind, bool transparent) {
     return all;
   }
   static const nn::TensorFile file =
-      nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/images/expected.safetensors");
+      nn::read_safetensors(test::source_dir() + "/tests/golden/images/expected.safetensors");
   const bool by_chunk = transparent && (kind.type == grey || kind.type == rgb || kind.type == palette);
   const Array& array = file.tensors.at(kind.name + (by_chunk ? " chunk" : "")).array();
   const std::uint8_t* bytes = array.data<std::uint8_t>();

@@ -26,8 +26,7 @@ const CocoBox box{10, 10, 20, 20}, other{60, 60, 30, 30};
 
 TEST_CASE("average precision equals that of pycocotools") {
   const TemporaryFolder folder;
-  for (const Json& c :
-       Json::parse(read_file(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/detection/average_precision.json"))) {
+  for (const Json& c : Json::parse(read_file(test::source_dir() + "/tests/golden/detection/average_precision.json"))) {
     const std::string file = folder / "truth.json";
     Json truth = c["truth"];
     write_file_atomically(file, truth.dump());

@@ -27,7 +27,7 @@ using Columns = std::map<std::string, std::set<std::string>>;  // each file with
 // heading of its file.
 Columns documented() {
   Columns columns;
-  std::ifstream page(fs::path(PLUMB_SOURCE_DIR) / "docs/files.md");
+  std::ifstream page(fs::path(test::source_dir()) / "docs/files.md");
   std::string line, heading;
   while (std::getline(page, line)) {
     if (line.starts_with("## ")) heading = line.substr(3);

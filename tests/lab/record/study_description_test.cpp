@@ -93,7 +93,7 @@ TEST_CASE("run.json of an older version has zeros for images that the problem do
 TEST_CASE("the kept descriptions of studies keep their bytes") {
   int files = 0, without_images = 0;
   for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::filesystem::path(PLUMB_SOURCE_DIR) / "docs/results")) {
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(test::source_dir()) / "docs/results")) {
     if (entry.path().extension() != ".json") continue;
     INFO(entry.path().string());
     const std::string text = read_file(entry.path());

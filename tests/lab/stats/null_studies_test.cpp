@@ -143,7 +143,7 @@ const Family families[] = {{"claim, 2 methods", 2, {{1, 0}}},
 
 void expect_on_page(const std::string& table) {
   if (!whole) return;
-  const std::string page = read_file(std::string(PLUMB_SOURCE_DIR) + "/docs/statistics.md");
+  const std::string page = read_file(test::source_dir() + "/docs/statistics.md");
   INFO("expected in docs/statistics.md:\n" << table);
   CHECK(page.find(table) != std::string::npos);
 }
