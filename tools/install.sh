@@ -6,7 +6,7 @@ set -euo pipefail
 build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libpng-dev libjpeg-dev libboost-math-dev)
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
-  test) wanted=("${build[@]}" catch2 git doxygen python3 python3-markdown python3-pygments) ;;
+  test) wanted=("${build[@]}" catch2 git doxygen xz-utils python3 python3-markdown python3-pygments) ;;
   *) sed -n 2,3p "$0" >&2; exit 2 ;;
 esac
 
@@ -15,7 +15,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 error: this system has no apt-get, so nothing was installed. Plumb needs:
   a C++20 compiler with OpenMP (g++ 12 or newer), CMake 3.25, Ninja (ccache helps),
   oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib, libpng 1.6, libjpeg-turbo 2, Boost.Math 1.74; for the tests also Catch2 2.13 or 3,
-  git, Doxygen, and Python 3 with Markdown and Pygments.
+  git, Doxygen, xz, and Python 3 with Markdown and Pygments.
 Install them, then: cmake --preset release -DPLUMB_BUILD_TESTS=OFF && cmake --build --preset release
 END
   exit 1
