@@ -39,6 +39,7 @@ struct Machine {
   int cublaslt_failure = 0;    // the status of each choice of an algorithm, unless 0
   int cublaslt_state = 0;      // the state of each chosen algorithm, unless 0
   // PLUMB_EMULATED_KERNELS=none: kernels, products and copies do nothing, so that only the time of the host remains.
+  // The host reads positive numbers.
   bool runs_kernels = true;
 };
 Machine& machine();
