@@ -96,12 +96,12 @@ Layout layout(const Product& p, DType dtype, std::int64_t rows, std::int64_t col
 class Library {
  public:
   Library() {
-    PLUMB_CUBLAS_CHECKED(cublasLtCreate(&handle_));
     workspace_ =
         Array(Shape{static_cast<std::int64_t>(workspace_bytes + workspace_alignment)}, DType::u8, Device::cuda);
     const auto first = reinterpret_cast<std::uintptr_t>(Out(workspace_).mutable_address());
     aligned_workspace_ =
         reinterpret_cast<void*>((first + workspace_alignment - 1) / workspace_alignment * workspace_alignment);
+    PLUMB_CUBLAS_CHECKED(cublasLtCreate(&handle_));  // last, because a lack of memory for the workspace would leak it
   }
 
   void multiply(const Product& p, const void* a, const void* b, const void* bias, void* y) {
