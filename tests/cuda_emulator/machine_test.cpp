@@ -196,7 +196,7 @@ TEST_CASE("products that cuBLASLt refuses are computed by a kernel of Plumb and 
     CHECK(all_are_exact({1, 8, 16, 4}));
     CHECK(plain_products() == before);  // cuBLASLt computes other products
   }
-  // A refusal can also come when the product is to be computed. It is remembered.
+  // cuBLASLt may also refuse a product only when it is computed. The plan keeps this refusal.
   const std::uint64_t before = plain_products();
   {
     const OnMachine late([](auto& m) { m.late_cublaslt = true; });

@@ -35,7 +35,7 @@ struct Machine {
   // PLUMB_EMULATED_CUBLASLT=strict: cuBLASLt refuses products with one row or column, with K = 1, and with operands
   // that are not aligned to 16 bytes.
   bool strict_cublaslt = false;
-  bool late_cublaslt = false;  // cuBLASLt refuses all products, but not before the product is to be computed
+  bool late_cublaslt = false;  // cuBLASLt chooses an algorithm for each product, but refuses to compute it
   int cublaslt_failure = 0;    // the status of each choice of an algorithm, unless 0
   int cublaslt_state = 0;      // the state of each chosen algorithm, unless 0
   // PLUMB_EMULATED_KERNELS=none: kernels, products and copies do nothing, so that only the time of the host remains.
