@@ -1,4 +1,5 @@
 # Functions that set a target's warnings, sanitizers, instruction-set flags, code hash and embedded files.
+include(CheckCXXSourceCompiles)
 
 function(plumb_configure_target target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow> $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${PLUMB_WERROR}>>:-Werror>)
@@ -46,6 +47,18 @@ function(plumb_simd_sources target)
     list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=${mask})
   endif()
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
+endfunction()
+
+# Compiles the file with the products of AMX for processors with AMX, if the compiler knows AMX.
+function(plumb_amx_source target)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(CMAKE_REQUIRED_FLAGS "-mamx-tile -mamx-bf16")
+    check_cxx_source_compiles("#include <immintrin.h>\nint main() { _tile_zero(0); _tile_dpbf16ps(0, 4, 6); }"
+      PLUMB_COMPILER_HAS_AMX)
+    if(PLUMB_COMPILER_HAS_AMX)
+      set_source_files_properties(backends/cpu/amx_registers.cpp PROPERTIES COMPILE_OPTIONS "-O3;-mamx-tile;-mamx-bf16")
+    endif()
+  endif()
 endfunction()
 
 # Sanitizer builds compile code without loops over data at -O0, because this code takes most of the time of a build and

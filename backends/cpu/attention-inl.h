@@ -8,7 +8,10 @@
 #endif
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
 
+#include "backends/cpu/amx-inl.h"
 #include "backends/cpu/attention.h"
 #include "backends/cpu/math-inl.h"
 #include "backends/cpu/parallel.h"
@@ -17,8 +20,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 // Sizes of the padded matrices. Queries are processed in blocks of at most `rows`, so that the scores of a block stay
 // in the first-level and second-level caches.
@@ -121,6 +122,20 @@ HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std:
     for_lanes(dim, [&](std::int64_t i, auto part)
                        HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
 }
+
+// The products of attention on arrays of type T: in f32, or for bf16 by AMX, if there is AMX, with the scores and the
+// probabilities rounded to bf16 as operands.
+template <class T>
+class Products {
+ public:
+  Products() {
+    if (std::is_same_v<T, bfloat16> && amx_kernels()) amx_.emplace();
+  }
+  HWY_INLINE void operator()(const Product& p) const { amx_ ? multiply_amx(*amx_, p) : multiply(p); }
+
+ private:
+  std::optional<AmxScope> amx_;
+};
 
 enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
 

@@ -86,6 +86,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                *const dq_rows = carver.take(l.rows * l.dims);
   float *const p = carver.take(call.dropout.threshold ? l.rows * l.keys : 0), *const parts = carver.take(l.rows * W);
   KeyBits bits(call, l, carver);
+  const Products<T> products;
   std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() does not write the columns after the keys
   std::fill_n(vt, hd * l.columns, 0.0f);
 
@@ -104,7 +105,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
       bits.draw(b, h, first, rows);
       const Rows queries = padded(row<T>(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
       const Rows gradients = padded(row<T>(dout, b, h, first), rows, hd, dout.token, dout_copy, l.dims);
-      multiply({.a = queries.data,
+      products({.a = queries.data,
                 .a_row = queries.stride,
                 .a_column = 1,
                 .b = kt,
@@ -115,7 +116,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                 .K = hd,
                 .vectors = l.key_vectors(),
                 .ahead = {ahead<T>(dq, b, h, N, hd, first), ahead<T>(k, next_b, next_h, M, hd, first)}});
-      multiply({.a = gradients.data,
+      products({.a = gradients.data,
                 .a_row = gradients.stride,
                 .a_column = 1,
                 .b = vt,
@@ -127,7 +128,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                 .vectors = l.key_vectors(),
                 .ahead = {ahead<T>(v, next_b, next_h, M, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
       differentiate_rows(call, bits, rows, l.keys, sums + 2 * (i * N + first), p, parts, s, d);
-      multiply({.a = d,
+      products({.a = d,
                 .a_row = l.keys,
                 .a_column = 1,
                 .b = keys.data,
@@ -139,7 +140,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                 .vectors = l.dim_vectors(),
                 .ahead = {ahead<T>(dout, next_b, next_h, N, hd, first), {}}});
       unpad(dq_rows, l.dims, rows, hd, row<T>(dq, b, h, first), dq.token);
-      multiply({.a = d,
+      products({.a = d,
                 .a_row = 1,
                 .a_column = l.keys,
                 .b = queries.data,
@@ -151,7 +152,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                 .vectors = l.dim_vectors(),
                 .accumulate = accumulate,
                 .ahead = {ahead<T>(dk, b, h, M, hd, 0), ahead<T>(dv, b, h, M, hd, 0)}});
-      multiply({.a = s,
+      products({.a = s,
                 .a_row = 1,
                 .a_column = l.keys,
                 .b = gradients.data,

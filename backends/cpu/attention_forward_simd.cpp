@@ -71,6 +71,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
                *const q_copy = carver.take(q_floats), *const parts = carver.take(l.rows * W),
                *const scales = carver.take(l.rows);
   KeyBits bits(call, l, carver);
+  const Products<T> products;
   std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() does not write the columns after the keys
 
   for (std::int64_t i = begin; i < end; ++i) {
@@ -84,7 +85,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
       const std::int64_t rows = std::min(l.rows, N - first);
       bits.draw(b, h, first, rows);
       const Rows queries = as_f32(row<T>(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
-      multiply({.a = queries.data,
+      products({.a = queries.data,
                 .a_row = queries.stride,
                 .a_column = 1,
                 .b = kt,
@@ -96,7 +97,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
                 .vectors = l.key_vectors(),
                 .ahead = {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
       softmax_rows(call, bits, rows, l.keys, s, parts, sums + 2 * (i * N + first), scales);
-      multiply({.a = s,
+      products({.a = s,
                 .a_row = l.keys,
                 .a_column = 1,
                 .b = values.data,

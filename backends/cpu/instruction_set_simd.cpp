@@ -9,10 +9,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/backend.h"
+#include "backends/cpu/amx.h"
+#include "backends/cpu/amx_registers.h"
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace plumb::cpu {
@@ -32,9 +35,16 @@ bool keeps([[maybe_unused]] unsigned states) {
 #endif
 }
 
-struct Features {
-  bool amd = false, avx512_bf16 = false, amx_bf16 = false;
-};
+// Asks the system to let this process use the tile registers of AMX, because the registers enlarge the frames of
+// signals. Returns whether the process may use the registers.
+bool may_use_amx() {
+#if HWY_ARCH_X86 && defined(__linux__)
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
 
 Features of_processor() {
   Features f;
@@ -42,7 +52,7 @@ Features of_processor() {
   constexpr unsigned avx512 = 0xe6, amx = 0x60000, auth = 0x68747541;
   unsigned a, b, c, d;
   f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;  // the vendor is "AuthenticAMD"
-  f.amx_bf16 =
+  f.amx =
       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // both AMX-BF16 and AMX-TILE
   f.avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && keeps(avx512);
 #endif
@@ -61,8 +71,21 @@ Features allowed(Features f) {
                            "AVX512_MIC_4OPS", "AVX512_CORE", "AVX512_CORE_VNNI"};
   const bool none = std::ranges::find(without, most) != without.end();
   f.avx512_bf16 = f.avx512_bf16 && !none;
-  f.amx_bf16 = f.amx_bf16 && !none && most != "AVX512_CORE_BF16" && most != "AVX512_CORE_FP16" && most != "AVX10_1_512";
+  f.amx_forbidden =
+      f.amx && (none || most == "AVX512_CORE_BF16" || most == "AVX512_CORE_FP16" || most == "AVX10_1_512");
+  f.amx = f.amx && !f.amx_forbidden;
   return f;
+}
+
+// Returns the features that this process may use.
+const Features& features() {
+  static const Features usable = [] {
+    Features f = allowed(of_processor());
+    f.amx_refused = f.amx && !may_use_amx();
+    f.amx = f.amx && !f.amx_refused;
+    return f;
+  }();
+  return usable;
 }
 
 // The instructions that multiply bf16 matrices. The first row that fits the processor applies. The comments give the
@@ -74,10 +97,12 @@ struct Row {
 };
 constexpr Row rows[] = {
     // Xeon with AMX: the time of a step was not measured. Large products ran 4 to 5.5 times as fast as in f32.
-    {[](const Features& f) { return f.amx_bf16; }, {"AMX", true}},
+    {[](const Features& f) { return f.amx; }, {"AMX", true}},
     // EPYC, Zen 4: a step in bf16 takes 0.61 (dim 192) and 0.77 (dim 64) times as long as in f32 (at commit 6efe73c,
     // when all threads packed weights).
     {[](const Features& f) { return f.amd && f.avx512_bf16; }, {"AVX-512 bf16", true}},
+    {[](const Features& f) { return f.amx_refused; }, {"f32 instructions (the system refuses AMX)", false}},
+    {[](const Features& f) { return f.amx_forbidden; }, {"f32 instructions (ONEDNN_MAX_CPU_ISA forbids AMX)", false}},
     // Xeon with AVX-512 bf16 instructions but without AMX: with the bf16 instructions, a step in bf16 takes 1.74 (dim
     // 192) and 1.61 (dim 64) times as long as in f32. Large products then run at 0.6 times the speed of f32. With f32
     // instructions, the time was not measured.
@@ -86,7 +111,20 @@ constexpr Row rows[] = {
     {[](const Features&) { return true; }, {"f32 instructions", false}},
 };
 
+const AmxKernels* replaced_amx_kernels = nullptr;  // by set_amx_kernels()
+
 }  // namespace
+
+const Bf16Products& bf16_products_of(const Features& features) {
+  return std::ranges::find_if(rows, [&](const Row& row) { return row.fits(features); })->products;
+}
+
+const AmxKernels* amx_kernels() {
+  if (replaced_amx_kernels) return replaced_amx_kernels;
+  static const AmxKernels* const usual = features().amx ? amx_registers() : nullptr;
+  return usual;
+}
+void set_amx_kernels(const AmxKernels* kernels) { replaced_amx_kernels = kernels; }
 
 void choose_instruction_set() { hwy::GetChosenTarget().Update(hwy::SupportedTargets()); }
 
@@ -107,10 +145,7 @@ const char* instruction_set() {
 namespace plumb {
 
 const Bf16Products& bf16_products() {
-  static const Bf16Products& found =
-      std::ranges::find_if(cpu::rows, [f = cpu::allowed(cpu::of_processor())](const cpu::Row& row) {
-        return row.fits(f);
-      })->products;
+  static const Bf16Products& found = cpu::bf16_products_of(cpu::features());
   return found;
 }
 

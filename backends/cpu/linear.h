@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "backends/cpu/amx.h"
 #include "backends/cpu/elements.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
@@ -35,11 +37,26 @@ class Packed {
   Scratch panels_;
 };
 
+// A matrix in bf16 for products by bf16 instructions: those of AMX by Plumb's kernels if amx_kernels() exist, else
+// those that oneDNN uses.
+struct HalfMatrix {
+  std::optional<AmxMatrix> amx;
+  std::optional<PackedBf16> onednn;
+
+  // B [K, N] = w^T for w [N, K] if `transposed`, else w [K, N]. `rows` is the number of rows of x per block.
+  HalfMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows) {
+    if (amx_kernels())
+      amx.emplace(K, N, w, transposed);
+    else
+      onednn.emplace(K, N, w, transposed, rows);
+  }
+};
+
 // The arguments of the forward kernel for a block of rows. Pointers refer to whole arrays. A null pointer means that
 // the array is absent or not wanted.
 struct LinearForward {
   PackedMatrix b;             // w^T
-  const PackedBf16* half;     // the same matrix in bf16, if oneDNN computes the product in bf16
+  const HalfMatrix* half;     // the same matrix in bf16, if bf16 instructions compute the product
   Elements x;                 // [R, K]
   const float *gamma, *beta;  // parameters of the layer norm before the product
   float eps;
@@ -58,7 +75,7 @@ struct LinearForward {
 // the array is absent or not wanted.
 struct LinearBackward {
   PackedMatrix b;  // w, with each row multiplied by the gate
-  const PackedBf16* half;
+  const HalfMatrix* half;
   std::int64_t rows, block_rows;
   bool want_dx;    // whether dx or the gradients of the layer norm before the product are wanted
   Elements dy;     // [R, N]
@@ -72,7 +89,7 @@ struct LinearBackward {
   // [R, K]: the operand of dw, which is the recomputed layer norm, or x (rounded for bf16). If operand is null, the
   // values live only during a few blocks.
   Elements operand;
-  // [.., N, K]: each sum covers `blocks_a_sum` blocks. If dw is null, product_over_rows() computes dw.
+  // [.., N, K]: each sum covers `blocks_a_sum` blocks. If dw is null, whole_weight_gradient() computes dw.
   float* dw;
   std::int64_t blocks_a_sum;
   Elements dx;  // [R, K]
@@ -107,9 +124,15 @@ void each_part(std::int64_t n, std::int64_t grain, std::int64_t operations, F&& 
   parallel_for(n, grain, std::forward<F>(f), operations < small_product ? n + 1 : 2);
 }
 
-// Returns whether oneDNN computes the products of this call, in bf16.
-inline bool by_onednn(const LinearCall& call) {
-  return call.products == Precision::bf16 && bf16_products().faster_than_f32;
+// Returns whether bf16 instructions compute the products of this call.
+inline bool by_bf16_instructions(const LinearCall& call) {
+  return call.products == Precision::bf16 && (amx_kernels() || bf16_products().faster_than_f32);
 }
+
+// Returns the number of rows per block for products by bf16 instructions.
+inline std::int64_t half_rows(std::int64_t R) { return amx_kernels() ? amx_rows(R) : more_rows(R); }
+
+// The room for rows [rows, K] of an operand of a product: whole tiles of rows.
+inline std::int64_t half_floats(std::int64_t rows, std::int64_t K) { return round_up(rows, tile_side) * K / 2 + 1; }
 
 }  // namespace plumb::cpu

@@ -19,6 +19,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/linear_backward_simd.cpp"
 #include <hwy/foreach_target.h>
 
+#include "backends/cpu/amx-inl.h"
 #include "backends/cpu/linear-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -72,7 +73,14 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
 
 // Computes c = du w for the block, in f32.
 HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, std::int64_t rows, float* c) {
-  if (f.half) return f.half->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
+  if (f.half && f.half->amx) {
+    const auto* const a = static_cast<const bfloat16*>(du.data);
+    return multiply_amx(*f.half->amx, TileRows(a, rows, f.b.K, 0), rows, nullptr, [&](const ProductBlock& b) HWY_ATTR {
+      for (std::int64_t r = 0; r < b.rows; ++r)
+        convert(b.u + r * b.stride, b.columns, c + (b.row + r) * f.b.N + b.column);
+    });
+  }
+  if (f.half) return f.half->onednn->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
   multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
 }
 
@@ -178,7 +186,7 @@ Array scaled(const Array& x, const Array& scale) {
   return y;
 }
 
-// The way in which dw is summed over rows. If `whole`, both operands of dw are arrays, and product_over_rows()
+// The way in which dw is summed over rows. If `whole`, both operands of dw are arrays, and whole_weight_gradient()
 // multiplies these arrays. Otherwise (SumsByBlocks) the operands exist only for a few blocks of rows, and the products
 // of the operands are added to one of `sums` sums while the operands are in cache. `sums` depends only on the shape, so
 // at most `fixed_parts` threads have work.
@@ -202,8 +210,8 @@ constexpr std::int64_t blocks_at_once = 2;
 void whole_weight_gradient(const LinearBackward& f, float* dw) {
   const std::int64_t N = f.b.K, K = f.b.N;
   if (f.du.dtype == DType::bf16)
-    product_over_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data),
-                      static_cast<const bfloat16*>(f.operand.data), dw);
+    (amx_kernels() ? amx_product_over_rows : product_over_half_rows)(
+        N, K, f.rows, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
   else
     product_over_rows(N, K, f.rows, static_cast<const float*>(f.du.data), static_cast<const float*>(f.operand.data),
                       dw);
@@ -235,8 +243,9 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
 void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w,
                      const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
-  const bool bf16 = call.products == Precision::bf16, half = by_onednn(call) && R * N * K > 0, rounded = bf16 && !half;
-  const std::int64_t rows = half ? more_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
+  const bool bf16 = call.products == Precision::bf16, half = by_bf16_instructions(call) && R * N * K > 0,
+             rounded = bf16 && !half;
+  const std::int64_t rows = half ? half_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
   const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual,
              gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
@@ -270,7 +279,7 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
       db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0),
       dw_sums(sums.whole ? 0 : sums.sums * N * K);
   const Elements nothing{Array()};
-  std::optional<PackedBf16> half_matrix;
+  std::optional<HalfMatrix> half_matrix;
   if (want_dx && half) half_matrix.emplace(N, K, (gated ? scaled(w, gate) : w).data<float>(), false, rows);
   const Packed w_packed({N, K, w.data<float>(), false, in(gate), nullptr, bf16}, want_dx && !half);
   const LinearBackward f{.b = w_packed.matrix(),

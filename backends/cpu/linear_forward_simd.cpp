@@ -2,9 +2,9 @@
 // residual junction. The code runs block of rows by block of rows, so that the results of a block are used while they
 // are in the second-level cache.
 //
-// In bf16, the same passes round the operands of each product. If bf16 instructions are faster (bf16_products), oneDNN
-// multiplies the bf16 operands. Otherwise the operands are f32 that hold rounded values (Rounded). The f32 product of
-// such operands equals the bf16 product up to the order of the sums.
+// In bf16, the same passes round the operands of each product. If bf16 instructions are faster (bf16_products), they
+// multiply the bf16 operands: AMX by Plumb's kernels (amx.h), others by oneDNN. Otherwise the operands are f32 that
+// hold rounded values (Rounded). The f32 product of such operands equals the bf16 product up to the order of the sums.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -19,22 +19,21 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/linear_forward_simd.cpp"
 #include <hwy/foreach_target.h>
 
+#include "backends/cpu/amx-inl.h"
 #include "backends/cpu/gelu-inl.h"
 #include "backends/cpu/linear-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Computes y = skip + s gate u.
-HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t end, float* y) {
-  const std::int64_t N = f.b.N;
-  for (std::int64_t r = begin; r < end; ++r, u += N, y += N) {
-    const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
-    for_lanes(N, [&](std::int64_t i, auto part) HWY_ATTR {
-      const V g = f.gate ? hn::Mul(s, load(f.gate + i, part)) : s;
-      store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * N + i, part)), y + i, part);
-    });
-  }
+// Computes y = skip + s gate u for a part of row r: `columns` columns from `column` on.
+HWY_INLINE void join_row(const LinearForward& f, const float* u, std::int64_t r, std::int64_t column,
+                         std::int64_t columns, float* y) {
+  const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
+  for_lanes(columns, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V g = f.gate ? hn::Mul(s, load(f.gate + column + i, part)) : s;
+    store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * f.b.N + column + i, part)), y + i, part);
+  });
 }
 
 // Returns the rows that the product reads: x or the layer norm of x, in the product's type T. `room` is memory for rows
@@ -57,22 +56,37 @@ HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std
   return result;
 }
 
-// Computes y from u (f32) by the operation after the product.
-HWY_INLINE void finish_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t rows) {
-  const std::int64_t N = f.b.N;
-  typed(f.y + begin * N, [&]<class Y>(Y* y) HWY_ATTR {
-    if (f.after == LinearCall::After::gelu) {
-      gelu_rows(f.gelu, u, nullptr, rows, N, y, static_cast<Y*>((f.slope + begin * N).data));
-    } else if constexpr (std::is_same_v<Y, float>) {
-      if (f.after == LinearCall::After::residual) join_rows(f, u, begin, begin + rows, y);
-    } else {
-      convert(u, rows * N, y);
+// Computes y from a block of u (f32) by the operation after the product. Row 0 of the block is row `begin` of u.
+HWY_NOINLINE void finish(const LinearForward& f, const ProductBlock& b, std::int64_t begin) {
+  const std::int64_t first = (begin + b.row) * f.b.N + b.column;
+  typed(f.y + first, [&]<class Y>(Y* y) HWY_ATTR {
+    auto* const slope = static_cast<Y*>((f.slope + first).data);
+    for (std::int64_t r = 0; r < b.rows; ++r) {
+      const float* const u = b.u + r * b.stride;
+      const std::int64_t at = r * f.b.N;
+      if (f.after == LinearCall::After::gelu) {
+        gelu_rows(f.gelu, u, nullptr, 1, b.columns, y + at, slope ? slope + at : nullptr);
+      } else if constexpr (std::is_same_v<Y, float>) {
+        if (f.after == LinearCall::After::residual)
+          join_row(f, u, begin + b.row + r, b.column, b.columns, y + at);
+        else if (u != y + at)
+          convert(u, b.columns, y + at);
+      } else {
+        convert(u, b.columns, y + at);
+      }
     }
   });
 }
 
 void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t end) {
   const std::int64_t K = f.b.K, N = f.b.N, rows = end - begin;
+  if (f.half && f.half->amx) {
+    const Scratch room(half_floats(rows, K));
+    auto* const own = reinterpret_cast<bfloat16*>(room.data());
+    const bfloat16* const a = operand_rows(f, begin, rows, own);
+    return multiply_amx(*f.half->amx, TileRows(a, rows, K, a == own ? tile_side : 0), rows, f.bias,
+                        [&](const ProductBlock& b) HWY_ATTR { finish(f, b, begin); });
+  }
   const bool f32_result = f.y.dtype == DType::f32;
   const Scratch u_room(f32_result ? 0 : rows * N);
   float* const u = f32_result ? static_cast<float*>(f.y.data) + begin * N : u_room.data();
@@ -80,8 +94,8 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
     const Scratch room(rows * K / 2 + 1);
     const bfloat16* const a = operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(room.data()));
     if (!f32_result && f.after == LinearCall::After::nothing)
-      return f.half->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
-    f.half->multiply(a, rows, f.bias, u);
+      return f.half->onednn->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
+    f.half->onednn->multiply(a, rows, f.bias, u);
   } else if (f.b.rounded) {
     const Scratch room(rows * K);
     multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
@@ -90,7 +104,7 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
     const Scratch room(f.gamma ? rows * K : 0);
     multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
   }
-  if (!f32_result || f.after != LinearCall::After::nothing) finish_rows(f, u, begin, rows);
+  if (!f32_result || f.after != LinearCall::After::nothing) finish(f, {u, N, 0, rows, 0, N}, begin);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -105,10 +119,10 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
                     const Out& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   if (y.numel() == 0) return;
-  const bool half = K > 0 && by_onednn(call);
+  const bool half = K > 0 && by_bf16_instructions(call);
   const Array gate = per_output(call.gate, N);
-  const std::int64_t rows = more_rows(R);
-  std::optional<PackedBf16> half_matrix;
+  const std::int64_t rows = half ? half_rows(R) : more_rows(R);
+  std::optional<HalfMatrix> half_matrix;
   if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
   const Packed b_packed({K, N, w.data<float>(), true, nullptr, nullptr, call.products == Precision::bf16}, !half);
   const Scratch bias(b.defined() ? (N + 15) / 16 * 16 : 0);

@@ -27,7 +27,7 @@ void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const flo
 
 // A matrix B [K, N] in bf16, packed for products x B with blocks of at most `rows` rows of x. If `transposed`, B = w^T
 // for w [N, K]; otherwise B = w [K, N]. w is f32 and is rounded to bf16. Use this class only if bf16_products() are
-// faster than f32.
+// faster than f32, and if there are no amx_kernels().
 class PackedBf16 {
  public:
   PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows);
@@ -42,8 +42,9 @@ class PackedBf16 {
 };
 
 // Like product_over_rows() above, for bf16 operands, with sums and y in f32. The bits do not depend on the number of
-// threads. Use this function only if bf16_products() are faster than f32.
-void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y);
+// threads. Use this function only if bf16_products() are faster than f32, and if there are no amx_kernels().
+void product_over_half_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b,
+                            float* y);
 
 // The sizes of a 2-d convolution: x [samples, channels, height, width], w [filters, channels, kernel_height,
 // kernel_width], bias [filters] or null, y [samples, filters, out_height, out_width].

@@ -103,7 +103,8 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
   run_half({n, K_, N_, K_, 1, 0, N_, rows_, bias != nullptr, true}, a, panels_.data(), bias, c);
 }
 
-void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
+void product_over_half_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b,
+                            float* y) {
   // The number of parts depends only on the shape, because the number changes the bits of oneDNN's bf16 results.
   // Another thread is worth its cost if a part takes about 5 us or more.
   const std::int64_t parts = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;

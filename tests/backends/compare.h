@@ -51,6 +51,10 @@ inline const std::map<std::string, Tolerance> tolerances{
     {"dyt_gradient", {1e-4, 1e-5}},   // 1 - tanh^2 within 4e-7; sums over up to 260 x 192 elements
     {"attention", {3e-6, 1e-5}},      // products of length up to 80, exp and a division
     {"attention_gradient", {2e-5, 2e-5}},
+    // By AMX, the probabilities and the gradients of the scores are rounded to bf16 (2^-9) as operands of products with
+    // values of size 1 and 2.
+    {"attention16", {3e-3, 8e-3}},
+    {"attention_gradient16", {1e-2, 1e-2}},
     {"conv2d_gradient", {1e-4, 2e-5}},
     {"cross_entropy", {2e-6, 2e-6}},   // log-sum-exp of up to 1000 classes
     {"gated_residual", {1e-6, 1e-6}},  // one rounding (a multiply-add) against two roundings

@@ -1,6 +1,8 @@
 // Compares the attention of the cpu backend with the reference (compare.h). The tests cover odd sizes, masks, drops,
 // and every rule for empty rows.
+#include "backends/cpu/amx.h"
 #include "tests/backends/compare.h"
+#include "tests/support/emulated_amx.h"
 
 using namespace plumb;
 using namespace plumb::test;
@@ -73,6 +75,51 @@ void check_masked_rows(const AttentionCase& c, const AttentionCall& call) {
                   [&](const Kernels& k, const Results& y) { k.attention_dropout(call, x, y[0]); });
 }
 
+// The name of the tolerance for arrays of a type.
+const char* tolerance_of(DType type) { return type == DType::bf16 && cpu::amx_kernels() ? "attention16" : "attention"; }
+const char* gradient_tolerance_of(DType type) {
+  return type == DType::bf16 && cpu::amx_kernels() ? "attention_gradient16" : "attention_gradient";
+}
+
+// Compares attention on separate q, k and v.
+void compare_separate(const AttentionCase& c, DType type) {
+  const AttentionCall call = call_of(c);
+  const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim},
+      row{c.batch, c.heads, c.queries, 2};
+  const Array q = random(query, -2, 2, type), k = random(key, -2, 2, type), v = random(key, -1, 1, type),
+              dout = random(query, -1, 1, type);
+  compare_results(describe(c), tolerance_of(type), {{query, type}, as_f32(row)},
+                  [&](const Kernels& kernels, const Results& y) {
+                    kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
+                  });
+  compare_results(describe(c) + " backward", gradient_tolerance_of(type), {{query, type}, {key, type}, {key, type}},
+                  [&](const Kernels& kernels, const Results& y) {
+                    const Out out = fresh(query, type), sums = fresh(row);
+                    kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
+                    kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums,
+                                               separate(y[0]), separate(y[1]), separate(y[2]));
+                  });
+}
+
+// Compares attention on packed heads, in place.
+void compare_packed(const AttentionCase& c, DType type) {
+  if (c.queries != c.keys) return;
+  const AttentionCall call = call_of(c);
+  const Shape token{c.batch, c.queries, c.heads, c.head_dim};
+  const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}, -1, 1, type),
+              dout = random(token, -1, 1, type);
+  const auto tokens = [&]<class A>(const A& a) {
+    return HeadsOf<A>{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim};
+  };
+  compare_results(describe(c) + " packed", gradient_tolerance_of(type),
+                  {{token, type}, as_f32({c.batch, c.heads, c.queries, 2}), {qkv.shape(), type}},
+                  [&](const Kernels& k, const Results& y) {
+                    k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
+                    k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), y[1],
+                                         packed(y[2], 0), packed(y[2], 1), packed(y[2], 2));
+                  });
+}
+
 }  // namespace
 
 TEST_CASE("cpu attention with masks and drops and every rule for empty rows") {
@@ -99,45 +146,31 @@ TEST_CASE("cpu attention with masks and drops and every rule for empty rows") {
             {1, 2, queries, keys, 8, keep, drop, drop, empty, DropShape::plain, DropSharing::per_entry, {}, true});
   for (const AttentionCase& c : cases)
     for (DType type : {DType::f32, DType::bf16}) {
-      const AttentionCall call = call_of(c);
-      const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim},
-          row{c.batch, c.heads, c.queries, 2};
-      const Array q = random(query, -2, 2, type), k = random(key, -2, 2, type), v = random(key, -1, 1, type),
-                  dout = random(query, -1, 1, type);
-      compare_results(describe(c), "attention", {{query, type}, as_f32(row)},
-                      [&](const Kernels& kernels, const Results& y) {
-                        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
-                      });
-      if (type == DType::f32) check_masked_rows(c, call);
-      compare_results(describe(c) + " backward", "attention_gradient", {{query, type}, {key, type}, {key, type}},
-                      [&](const Kernels& kernels, const Results& y) {
-                        const Out out = fresh(query, type), sums = fresh(row);
-                        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-                        kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums,
-                                                   separate(y[0]), separate(y[1]), separate(y[2]));
-                      });
+      compare_separate(c, type);
+      if (type == DType::f32) check_masked_rows(c, call_of(c));
     }
 }
 
 TEST_CASE("cpu attention on packed heads in place") {
   for (const AttentionCase& c : attention_cases)
     for (DType type : {DType::f32, DType::bf16}) {
-      if (c.queries != c.keys) continue;
-      const AttentionCall call = call_of(c);
-      const Shape token{c.batch, c.queries, c.heads, c.head_dim};
-      const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}, -1, 1, type),
-                  dout = random(token, -1, 1, type);
-      const auto tokens = [&]<class A>(const A& a) {
-        return HeadsOf<A>{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim};
-      };
-      compare_results(describe(c) + " packed", "attention_gradient",
-                      {{token, type}, as_f32({c.batch, c.heads, c.queries, 2}), {qkv.shape(), type}},
-                      [&](const Kernels& k, const Results& y) {
-                        k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
-                        k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), y[1],
-                                             packed(y[2], 0), packed(y[2], 1), packed(y[2], 2));
-                      });
+      compare_packed(c, type);
     }
+}
+
+TEST_CASE("cpu attention in bf16 by AMX on emulated registers") {
+  const EmulatedAmx emulated;
+  std::vector<AttentionCase> cases = attention_cases;
+  for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
+    for (const auto& [queries, keys] : {std::pair{33, 31}, {16, 64}, {1, 5}, {5, 1}})
+      cases.push_back(
+          {2, 2, queries, keys, 24, 0.5, 0.5, 0.2, empty, DropShape::plain, DropSharing::per_entry, {}, true});
+  for (const AttentionCase& c : cases) {
+    const std::int64_t before = emulated.products();
+    compare_separate(c, DType::bf16);
+    CHECK(emulated.products() > before);
+    compare_packed(c, DType::bf16);
+  }
 }
 
 TEST_CASE("cpu attention uses the reference for heads of several dtypes") {

@@ -37,7 +37,7 @@ Precision precision_for(NumberFormat format, Device device) {
                     bf16_products().instructions,
                     bf16_products().faster_than_f32
                         ? ""
-                        : "; this CPU has no fast bf16 instructions, so the results have bf16 precision at f32 speed"));
+                        : ", so the results have bf16 precision at f32 speed"));
   return precision_of(format);
 }
 

@@ -1,0 +1,158 @@
+// Products of rows by a matrix that is packed for AMX (amx.h).
+#if defined(PLUMB_CPU_AMX_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_CPU_AMX_INL
+#undef PLUMB_CPU_AMX_INL
+#else
+#define PLUMB_CPU_AMX_INL
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/cpu/amx.h"
+#include "backends/cpu/tile-inl.h"
+#include "core/error.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+// Returns the elements of x from `begin` on. Elements from number `end` on are 0.
+template <class X>
+HWY_INLINE V load_before(const X* x, std::int64_t begin, std::int64_t end) {
+  if (begin >= end) return zero();
+  return begin + W <= end ? load(x + begin, Whole{}) : load(x + begin, Part{end - begin});
+}
+
+// Packs a tile of a matrix w [K, N] whose rows begin `stride` elements apart, rounded to bf16: 32 rows from k on, 16
+// columns from n on.
+template <class X>
+HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
+                          std::int64_t N, std::uint32_t* tile) {
+  const auto row = [&](std::int64_t k_row, std::int64_t column) HWY_ATTR {
+    return k_row < K ? round_to_bf16(load_before(w + k_row * stride, column, N)) : zero();
+  };
+  for (std::int64_t i = 0; i < tile_depth / 2; ++i)
+    for (std::int64_t c = 0; c < tile_side; c += W) {
+      const auto low = hn::BitCast(f32_bits, row(k + 2 * i, n + c)),
+                 high = hn::BitCast(f32_bits, row(k + 2 * i + 1, n + c));
+      hn::StoreU(hn::Or(hn::ShiftRight<16>(low), high), f32_bits, tile + i * tile_side + c);
+    }
+}
+
+// Writes the transpose of such a tile as rows of bf16: 16 rows of 32 elements, `to_stride` elements apart.
+template <class X>
+HWY_INLINE void pack_tile_transposed(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
+                                     std::int64_t N, bfloat16* to, std::int64_t to_stride) {
+  HWY_ALIGN std::uint32_t tile[tile_side * tile_depth / 2];
+  pack_tile(w, stride, k, n, K, N, tile);
+  transpose(reinterpret_cast<const float*>(tile), tile_side, tile_side, tile_side, reinterpret_cast<float*>(to),
+            to_stride / 2);
+}
+
+// A block of the result of a product: rows from `row` and columns from `column` on. Row r of the block begins at
+// u + r * stride.
+struct ProductBlock {
+  const float* u;
+  std::int64_t stride, row, rows, column, columns;
+};
+
+// Rows of bf16 that whole tiles can read. If the rows of `a` [rows, K] do not fill whole tiles, the rows are copied,
+// and the copy is filled up with zeros. The memory of `rows_after` more rows of `a` may be read, with any contents.
+class TileRows {
+ public:
+  TileRows(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after)
+      : TileRows(a, rows, K, round_up(rows, tile_side), round_up(K, tile_depth), rows_after) {}
+  const bfloat16* row(std::int64_t r) const { return rows_ + r * stride_; }
+  std::int64_t stride() const { return stride_; }
+
+ private:
+  TileRows(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t all_rows, std::int64_t stride,
+           std::int64_t rows_after)
+      : stride_(stride), copy_(stride == K && all_rows <= rows + rows_after ? 0 : all_rows * stride / 2), rows_(a) {
+    if (stride == K && all_rows <= rows + rows_after) return;
+    auto* const to = reinterpret_cast<bfloat16*>(copy_.data());
+    std::fill_n(to, all_rows * stride, bfloat16(0.0f));
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a + r * K, K, to + r * stride);
+    rows_ = to;
+  }
+
+  std::int64_t stride_;
+  Scratch copy_;
+  const bfloat16* rows_;
+};
+
+// Computes a B + bias for rows a [rows, K]. `bias` is null, or [N rounded up to a multiple of 16]. Calls
+// finish(ProductBlock) for blocks of up to 32 x 32 results, which are in the first-level cache.
+template <class Finish>
+HWY_INLINE void multiply_amx(const AmxMatrix& b, const TileRows& a, std::int64_t rows, const float* bias,
+                             Finish&& finish) {
+  constexpr std::int64_t side = 2 * tile_side;
+  HWY_ALIGN float u[side * side];
+  const AmxScope amx;
+  for (std::int64_t panel = 0; panel < b.panels(); ++panel)
+    for (std::int64_t row = 0; row < rows; row += side) {
+      const std::int64_t here = std::min(side, rows - row), column = panel * side;
+      amx.multiply({.a = a.row(row),
+                    .a_row = a.stride(),
+                    .b = b.panel(panel),
+                    .steps = b.steps(),
+                    .start = bias ? bias + column : nullptr,
+                    .start_row = 0,
+                    .c = u,
+                    .c_row = side,
+                    .rows = here > tile_side ? 2 : 1,
+                    .columns = b.tiles(panel)});
+      finish(ProductBlock{u, side, row, here, column, std::min(side, b.N() - column)});
+    }
+}
+
+// Computes a small product (tile-inl.h) with both operands rounded to bf16. `start` must be null, and the rows or the
+// columns of `a` must be contiguous. Nothing is prefetched.
+HWY_INLINE void multiply_amx(const AmxScope& amx, const Product& p) {
+  internal_check(!p.start && (p.a_column == 1 || p.a_row == 1),
+                 "expected contiguous rows or columns, got strides {}, {}", p.a_row, p.a_column);
+  const std::int64_t N = p.vectors * W, all_rows = round_up(p.rows, tile_side), depth = round_up(p.K, tile_depth),
+                     columns = round_up(N, tile_side);
+  const Scratch room((all_rows + columns) * depth / 2);
+  auto *const a = reinterpret_cast<bfloat16*>(room.data()), *const b = a + all_rows * depth;
+  if (p.a_column == 1)
+    for (std::int64_t r = 0; r < p.rows; ++r)
+      for (std::int64_t k = 0; k < depth; k += W)
+        store(load_before(p.a + r * p.a_row, k, p.K), a + r * depth + k, Whole{});
+  else
+    for (std::int64_t r = 0; r < all_rows; r += tile_side)
+      for (std::int64_t k = 0; k < depth; k += tile_depth)
+        pack_tile_transposed(p.a, p.a_column, k, r, p.K, p.rows, a + r * depth + k, depth);
+  constexpr std::int64_t tile = tile_side * tile_depth;
+  HWY_ALIGN float u[tile_side * 2 * tile_side * 2];
+  for (std::int64_t column = 0; column < columns; column += 2 * tile_side) {
+    const int tiles = columns - column > tile_side ? 2 : 1;
+    bfloat16* const panel = b + column * depth;
+    for (std::int64_t i = 0; i < depth / tile_depth * tiles; ++i)
+      pack_tile(p.b, p.b_row, i / tiles * tile_depth, column + i % tiles * tile_side, p.K, N,
+                reinterpret_cast<std::uint32_t*>(panel + i * tile));
+    for (std::int64_t row = 0; row < p.rows; row += 2 * tile_side) {
+      amx.multiply({.a = a + row * depth,
+                    .a_row = depth,
+                    .b = panel,
+                    .steps = depth / tile_depth,
+                    .start = nullptr,
+                    .start_row = 0,
+                    .c = u,
+                    .c_row = 2 * tile_side,
+                    .rows = p.rows - row > tile_side ? 2 : 1,
+                    .columns = tiles});
+      for (std::int64_t r = 0; r < std::min(2 * tile_side, p.rows - row); ++r)
+        for (std::int64_t j = 0; j < std::min(2 * tile_side, N - column); j += W) {
+          float* const c = p.c + (row + r) * p.c_row + column + j;
+          const V v = hn::LoadU(f32, u + r * 2 * tile_side + j);
+          hn::StoreU(p.accumulate ? hn::Add(hn::LoadU(f32, c), v) : v, f32, c);
+        }
+    }
+  }
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,96 @@
+// Products of bf16 matrices by AMX. AMX has eight tile registers of 16 rows of 64 bytes. One instruction multiplies a
+// tile of 16 x 32 elements by a tile of 32 x 16, and adds the result to a tile of 16 x 16 sums in f32 (TDPBF16PS in
+// volume 2 of Intel's Software Developer's Manual).
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cpu/scratch.h"
+#include "core/bfloat16.h"
+
+namespace plumb::cpu {
+
+// The rows and columns of a tile of sums, and the inner extent of a product of two tiles.
+constexpr std::int64_t tile_side = 16, tile_depth = 32;
+
+// A product c = start + a b, where c has at most 2 x 2 tiles.
+struct AmxProduct {
+  const bfloat16* a;   // [16 rows, 32 steps]
+  std::int64_t a_row;  // elements from one row of a to the next
+  // [32 steps, 16 columns], packed: for each step, one tile for each 16 columns. Row i of a tile alternates between the
+  // rows 2 i and 2 i + 1 of the matrix.
+  const bfloat16* b;
+  std::int64_t steps;
+  // The initial values of c; null means 0. `start_row` counts the floats from one row to the next. With start_row = 0,
+  // all rows have the same initial values.
+  const float* start;
+  std::int64_t start_row;
+  float* c;  // [16 rows, 16 columns]
+  std::int64_t c_row;
+  int rows, columns;  // the number of tiles, 1 or 2
+};
+
+// The code that uses tile registers.
+struct AmxKernels {
+  // Configure and release the tile registers of the calling thread. oneDNN configures the registers for itself, so a
+  // pair of these calls encloses the products of each block of work.
+  void (*begin)();
+  void (*end)();
+  void (*multiply)(const AmxProduct&);
+};
+
+// The kernels for AMX. Null if the processor has no AMX, if ONEDNN_MAX_CPU_ISA forbids AMX, if the system refuses AMX,
+// or if Plumb was built by a compiler without AMX.
+const AmxKernels* amx_kernels();
+// Replaces the kernels of this process: tests run the same code on emulated registers. Null restores the usual kernels.
+// No kernel may run meanwhile.
+void set_amx_kernels(const AmxKernels* kernels);
+
+// Configures the tile registers while an object of this class lives.
+class AmxScope {
+ public:
+  AmxScope() { kernels_.begin(); }
+  ~AmxScope() { kernels_.end(); }
+  void multiply(const AmxProduct& p) const { kernels_.multiply(p); }
+  AmxScope(const AmxScope&) = delete;
+  AmxScope& operator=(const AmxScope&) = delete;
+
+ private:
+  const AmxKernels& kernels_ = *amx_kernels();
+};
+
+// A matrix B [K, N] in bf16, packed into panels of 32 columns for products x B. Rows up to the next multiple of 32 and
+// columns up to the next multiple of 16 are 0. B = w^T for w [N, K] if `transposed`, else B = w [K, N].
+class AmxMatrix {
+ public:
+  AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed);
+  AmxMatrix(std::int64_t K, std::int64_t N, const bfloat16* w);
+
+  std::int64_t K() const { return K_; }
+  std::int64_t N() const { return N_; }
+  std::int64_t steps() const { return round_up(K_, tile_depth) / tile_depth; }
+  std::int64_t panels() const { return round_up(N_, 2 * tile_side) / (2 * tile_side); }
+  // The number of tiles of a panel's width: 1 or 2.
+  int tiles(std::int64_t panel) const { return N_ - 2 * tile_side * panel > tile_side ? 2 : 1; }
+  // The elements of a panel from a step on.
+  bfloat16* panel(std::int64_t panel, std::int64_t step = 0) const {
+    return elements() + (2 * panel * steps() + step * tiles(panel)) * tile_side * tile_depth;
+  }
+
+ private:
+  bfloat16* elements() const { return reinterpret_cast<bfloat16*>(memory_.data()); }
+
+  std::int64_t K_, N_;
+  Scratch memory_;
+};
+
+// Returns the number of rows of x per block for products x B: pairs of tiles, and so few that up to K = 256 the rows of
+// x and a panel of B fit into a first-level cache of 48 KiB.
+inline std::int64_t amx_rows(std::int64_t R) { return R >= 1024 ? 64 : 32; }
+
+// Computes y [m, n] = a^T b for a [k, m] and b [k, n], with sums in f32. The bits do not depend on the number of
+// threads.
+void amx_product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b,
+                           float* y);
+
+}  // namespace plumb::cpu
