@@ -36,7 +36,10 @@ run() { # arguments: TEST_PRESET BUILD_PRESET
 tools/install.sh test
 if [ "$preset" = tsan ]; then build tsan backends_tests lab_tests threads_tests; else build "$preset"; fi
 run "$preset" "$preset"
-if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
+if [ "$preset" = release ]; then
+  run amx release  # products in bf16 by AMX, on emulated registers
+  tools/cuda_resources.sh || status=$?
+fi
 for emulator in "${emulated[@]}"; do
   if [ "$emulator" = emulated-perturbed ]; then
     build "$emulator" backends_tests cuda_tests ops_tests

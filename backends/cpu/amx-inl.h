@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cpu/amx.h"
 #include "backends/cpu/tile-inl.h"
@@ -28,15 +29,47 @@ HWY_INLINE V load_before(const X* x, std::int64_t begin, std::int64_t end) {
 template <class X>
 HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
                           std::int64_t N, std::uint32_t* tile) {
+  // The bf16 of a row, each in the lower half of 32 bits.
   const auto row = [&](std::int64_t k_row, std::int64_t column) HWY_ATTR {
-    return k_row < K ? round_to_bf16(load_before(w + k_row * stride, column, N)) : zero();
+    if (k_row >= K) return hn::Zero(f32_bits);
+    const X* const x = w + k_row * stride;
+    if constexpr (std::is_same_v<X, bfloat16>)
+      if (column + W <= N) return hn::PromoteTo(f32_bits, hn::LoadU(half_bits, bits_of(x + column)));
+    return hn::PromoteTo(f32_bits, narrow(load_before(x, column, N)));
   };
   for (std::int64_t i = 0; i < tile_depth / 2; ++i)
     for (std::int64_t c = 0; c < tile_side; c += W) {
-      const auto low = hn::BitCast(f32_bits, row(k + 2 * i, n + c)),
-                 high = hn::BitCast(f32_bits, row(k + 2 * i + 1, n + c));
-      hn::StoreU(hn::Or(hn::ShiftRight<16>(low), high), f32_bits, tile + i * tile_side + c);
+      const auto low = row(k + 2 * i, n + c), high = row(k + 2 * i + 1, n + c);
+      hn::StoreU(hn::Or(low, hn::ShiftLeft<16>(high)), f32_bits, tile + i * tile_side + c);
     }
+}
+
+// Transposes a tile of 16 x 16 elements of 32 bits. The rows of `to` begin `stride` elements apart.
+HWY_INLINE void transpose_tile(const std::uint32_t* tile, std::uint32_t* to, std::int64_t stride) {
+#if HWY_TARGET == HWY_AVX3
+  // First, each 4 x 4 elements are transposed in the lanes of 128 bits, then the 4 x 4 lanes.
+  __m512i r[16], v[16];
+  for (int i = 0; i < 16; i += 4) {
+    for (int j = i; j < i + 4; ++j) r[j] = _mm512_load_si512(tile + 16 * j);
+    const __m512i a = _mm512_unpacklo_epi32(r[i], r[i + 1]), b = _mm512_unpacklo_epi32(r[i + 2], r[i + 3]),
+                  c = _mm512_unpackhi_epi32(r[i], r[i + 1]), d = _mm512_unpackhi_epi32(r[i + 2], r[i + 3]);
+    v[i] = _mm512_unpacklo_epi64(a, b);
+    v[i + 1] = _mm512_unpackhi_epi64(a, b);
+    v[i + 2] = _mm512_unpacklo_epi64(c, d);
+    v[i + 3] = _mm512_unpackhi_epi64(c, d);
+  }
+  for (int j = 0; j < 4; ++j) {
+    const __m512i a = _mm512_shuffle_i32x4(v[j], v[4 + j], 0x44), b = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0x44),
+                  c = _mm512_shuffle_i32x4(v[j], v[4 + j], 0xee), d = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0xee);
+    _mm512_storeu_si512(to + j * stride, _mm512_shuffle_i32x4(a, b, 0x88));
+    _mm512_storeu_si512(to + (4 + j) * stride, _mm512_shuffle_i32x4(a, b, 0xdd));
+    _mm512_storeu_si512(to + (8 + j) * stride, _mm512_shuffle_i32x4(c, d, 0x88));
+    _mm512_storeu_si512(to + (12 + j) * stride, _mm512_shuffle_i32x4(c, d, 0xdd));
+  }
+#else
+  transpose(reinterpret_cast<const float*>(tile), tile_side, tile_side, tile_side, reinterpret_cast<float*>(to),
+            stride);
+#endif
 }
 
 // Writes the transpose of such a tile as rows of bf16: 16 rows of 32 elements, `to_stride` elements apart.
@@ -45,8 +78,7 @@ HWY_INLINE void pack_tile_transposed(const X* w, std::int64_t stride, std::int64
                                      std::int64_t N, bfloat16* to, std::int64_t to_stride) {
   HWY_ALIGN std::uint32_t tile[tile_side * tile_depth / 2];
   pack_tile(w, stride, k, n, K, N, tile);
-  transpose(reinterpret_cast<const float*>(tile), tile_side, tile_side, tile_side, reinterpret_cast<float*>(to),
-            to_stride / 2);
+  transpose_tile(tile, reinterpret_cast<std::uint32_t*>(to), to_stride / 2);
 }
 
 // A block of the result of a product: rows from `row` and columns from `column` on. Row r of the block begins at

@@ -23,8 +23,7 @@ HWY_INLINE void pack_transposed_tile(const float* w, std::int64_t k, std::int64_
     for_lanes(std::min(tile_depth, K - k), [&](std::int64_t i, auto part) HWY_ATTR {
       store(load(w + (n + r) * K + k + i, part), rows + r * tile_depth + i, part);
     });
-  transpose(reinterpret_cast<const float*>(rows), tile_side, tile_side, tile_side, reinterpret_cast<float*>(tile),
-            tile_side);
+  transpose_tile(reinterpret_cast<const std::uint32_t*>(rows), tile, tile_side);
 }
 
 // Packs the tiles of a step of one panel. w is f32 or bf16.
@@ -42,12 +41,13 @@ HWY_INLINE void pack_step(const AmxMatrix& b, const X* w, bool transposed, std::
   }
 }
 
-// Packs the steps from `begin` to `end - 1` of all panels: step s of panel p has the number p * steps + s.
+// Packs the steps from `begin` to `end - 1` of all panels: step s of panel p has the number s * panels + p, so that the
+// rows of w are read in order.
 void AmxPackSteps(const AmxMatrix& b, const float* w, bool transposed, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, transposed, i / b.steps(), i % b.steps());
+  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, transposed, i % b.panels(), i / b.panels());
 }
 void AmxPackHalfSteps(const AmxMatrix& b, const bfloat16* w, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, false, i / b.steps(), i % b.steps());
+  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, false, i % b.panels(), i / b.panels());
 }
 
 // The number of steps whose products are added in registers, before the sums go to memory.
@@ -65,11 +65,10 @@ void AmxTransposedProduct(const AmxMatrix& b, const bfloat16* a, std::int64_t m,
   const AmxScope amx;
   for (std::int64_t begin = 0; begin < b.steps(); begin += chunk_steps) {
     const std::int64_t steps = std::min(chunk_steps, b.steps() - begin);
-    for (std::int64_t t = 0; t < tiles; ++t)
-      for (std::int64_t s = 0; s < steps; ++s) {
+    for (std::int64_t s = 0; s < steps; ++s)
+      for (std::int64_t t = 0; t < tiles; ++t)
         pack_tile_transposed(a, m, (begin + s) * tile_depth, first + t * tile_side, b.K(), m,
                              rows + t * tile_side * stride + s * tile_depth, stride);
-      }
     for (std::int64_t panel = 0; panel < b.panels(); ++panel)
       for (std::int64_t t = 0; t < tiles; t += 2) {
         float* const c = y + (first + t * tile_side) * y_row + panel * 2 * tile_side;

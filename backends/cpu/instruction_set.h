@@ -10,6 +10,10 @@ namespace plumb::cpu {
 void choose_instruction_set();
 const char* instruction_set();  // returns the name of the instruction set, such as "AVX-512"
 
+// Whether kernels round to bf16 by the processor's instruction, which replaces denormal numbers by 0. True if bf16
+// matrices are multiplied by AMX and the processor has the instruction.
+extern bool rounds_by_instruction;
+
 // What matters for bf16 products.
 struct Features {
   bool amd = false, avx512_bf16 = false;

@@ -124,9 +124,17 @@ const AmxKernels* amx_kernels() {
   static const AmxKernels* const usual = features().amx ? amx_registers() : nullptr;
   return usual;
 }
-void set_amx_kernels(const AmxKernels* kernels) { replaced_amx_kernels = kernels; }
+void set_amx_kernels(const AmxKernels* kernels) {
+  replaced_amx_kernels = kernels;
+  rounds_by_instruction = amx_kernels() && features().avx512_bf16;
+}
 
-void choose_instruction_set() { hwy::GetChosenTarget().Update(hwy::SupportedTargets()); }
+bool rounds_by_instruction = false;
+
+void choose_instruction_set() {
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  rounds_by_instruction = amx_kernels() && features().avx512_bf16;
+}
 
 const char* instruction_set() {
   const std::int64_t best = hwy::SupportedTargets() & HWY_TARGETS;

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "backends/cpu/elements.h"
+#include "backends/cpu/instruction_set.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
@@ -59,13 +60,21 @@ HWY_INLINE void store(V v, float* p, Part part) {
 #endif
 
 // Loads and stores of bf16 in memory, as vectors of f32. A store rounds like the constructor of bfloat16, with integer
-// operations, because Highway's conversion truncates and the processor's instruction flushes denormals.
+// operations, because Highway's conversion truncates and the processor's instruction flushes denormals. Next to AMX,
+// which flushes denormals anyway, the instruction is used (rounds_by_instruction).
 using HalfBits = hn::Rebind<std::uint16_t, F32>;
 constexpr HalfBits half_bits{};
 constexpr hn::RebindToUnsigned<F32> f32_bits{};
 
 HWY_INLINE V widen(hn::Vec<HalfBits> v) { return hn::BitCast(f32, hn::ShiftLeft<16>(hn::PromoteTo(f32_bits, v))); }
 HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
+#if HWY_TARGET == HWY_AVX3
+  if (rounds_by_instruction) {  // the kernels are not compiled for processors with this instruction only
+    hn::Vec<HalfBits> rounded;
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded.raw) : "v"(v.raw));
+    return rounded;
+  }
+#endif
   const auto x = hn::BitCast(f32_bits, v), upper = hn::ShiftRight<16>(x);
   const auto rounded =
       hn::ShiftRight<16>(hn::Add(x, hn::Add(hn::And(upper, hn::Set(f32_bits, 1)), hn::Set(f32_bits, 0x7fff))));
@@ -74,6 +83,9 @@ HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
 }
 // Returns v rounded to bf16, as f32.
 HWY_INLINE V round_to_bf16(V v) {
+#if HWY_TARGET == HWY_AVX3
+  if (rounds_by_instruction) return widen(narrow(v));
+#endif
   const auto x = hn::BitCast(f32_bits, v), odd = hn::And(hn::ShiftRight<16>(x), hn::Set(f32_bits, 1));
   const auto rounded = hn::And(hn::Add(x, hn::Add(odd, hn::Set(f32_bits, 0x7fff))), hn::Set(f32_bits, 0xffff0000));
   const auto quiet = hn::And(hn::Or(x, hn::Set(f32_bits, 0x400000)), hn::Set(f32_bits, 0xffff0000));

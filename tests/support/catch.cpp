@@ -1,4 +1,5 @@
-// Fails a test case that leaks nodes of a graph: no node may be alive after a test case.
+// What all test programs do: a test case that leaks nodes of a graph fails, because no node may be alive after a test
+// case. If the environment sets PLUMB_EMULATED_AMX, as the test preset `amx` does, bf16 products use emulated AMX.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include "tests/support/catch.h"
 
@@ -6,6 +7,7 @@
 #include <cstdlib>
 
 #include "autograd/node.h"
+#include "tests/support/emulated_amx.h"
 
 namespace {
 
@@ -26,6 +28,14 @@ struct LeakCheck : Listener {
   }
 };
 
+struct AmxChoice : Listener {
+  using Listener::Listener;
+  void testRunStarting(const Catch::TestRunInfo&) override {
+    if (std::getenv("PLUMB_EMULATED_AMX")) plumb::cpu::set_amx_kernels(&plumb::test::emulated_amx);
+  }
+};
+
 }  // namespace
 
 CATCH_REGISTER_LISTENER(LeakCheck)
+CATCH_REGISTER_LISTENER(AmxChoice)

@@ -84,13 +84,14 @@ inline constexpr cpu::AmxKernels emulated_amx{EmulatedRegisters::begin, Emulated
 class EmulatedAmx {
  public:
   EmulatedAmx() { cpu::set_amx_kernels(&emulated_amx); }
-  ~EmulatedAmx() { cpu::set_amx_kernels(nullptr); }
+  ~EmulatedAmx() { cpu::set_amx_kernels(kernels_before_); }
   std::int64_t products() const { return EmulatedRegisters::products - before_; }
   EmulatedAmx(const EmulatedAmx&) = delete;
   EmulatedAmx& operator=(const EmulatedAmx&) = delete;
 
  private:
   const std::int64_t before_ = EmulatedRegisters::products;
+  const cpu::AmxKernels* const kernels_before_ = cpu::amx_kernels();
 };
 
 }  // namespace plumb::test
