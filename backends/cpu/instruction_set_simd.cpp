@@ -126,14 +126,16 @@ const AmxKernels* amx_kernels() {
 }
 void set_amx_kernels(const AmxKernels* kernels) {
   replaced_amx_kernels = kernels;
-  rounds_by_instruction = amx_kernels() && features().avx512_bf16;
+  rounds_by_instruction =
+      amx_kernels() && features().avx512_bf16 && (hwy::SupportedTargets() & HWY_TARGETS & HWY_AVX3) != 0;
 }
 
 bool rounds_by_instruction = false;
 
 void choose_instruction_set() {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  rounds_by_instruction = amx_kernels() && features().avx512_bf16;
+  rounds_by_instruction =
+      amx_kernels() && features().avx512_bf16 && (hwy::SupportedTargets() & HWY_TARGETS & HWY_AVX3) != 0;
 }
 
 const char* instruction_set() {
