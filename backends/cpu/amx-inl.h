@@ -74,8 +74,8 @@ HWY_INLINE void transpose_tile(const std::uint32_t* tile, std::uint32_t* to, std
 
 // Writes the transpose of such a tile as rows of bf16: 16 rows of 32 elements, `to_stride` elements apart.
 template <class X>
-HWY_INLINE void pack_tile_transposed(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
-                                     std::int64_t N, bfloat16* to, std::int64_t to_stride) {
+HWY_INLINE void pack_rows_of_transpose(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
+                                       std::int64_t N, bfloat16* to, std::int64_t to_stride) {
   HWY_ALIGN std::uint32_t tile[tile_side * tile_depth / 2];
   pack_tile(w, stride, k, n, K, N, tile);
   transpose_tile(tile, reinterpret_cast<std::uint32_t*>(to), to_stride / 2);
@@ -154,7 +154,7 @@ HWY_INLINE void multiply_amx(const AmxScope& amx, const Product& p) {
   else
     for (std::int64_t r = 0; r < all_rows; r += tile_side)
       for (std::int64_t k = 0; k < depth; k += tile_depth)
-        pack_tile_transposed(p.a, p.a_column, k, r, p.K, p.rows, a + r * depth + k, depth);
+        pack_rows_of_transpose(p.a, p.a_column, k, r, p.K, p.rows, a + r * depth + k, depth);
   constexpr std::int64_t tile = tile_side * tile_depth;
   HWY_ALIGN float u[tile_side * 2 * tile_side * 2];
   for (std::int64_t column = 0; column < columns; column += 2 * tile_side) {

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // Packs a tile of the matrix w^T of w [N, K]: 32 rows from k on, 16 columns from n on.
-HWY_INLINE void pack_transposed_tile(const float* w, std::int64_t k, std::int64_t n, std::int64_t K, std::int64_t N,
-                                     std::uint32_t* tile) {
+HWY_INLINE void pack_tile_of_transpose(const float* w, std::int64_t k, std::int64_t n, std::int64_t K, std::int64_t N,
+                                       std::uint32_t* tile) {
   HWY_ALIGN bfloat16 rows[tile_side * tile_depth];
   std::fill_n(rows, tile_side * tile_depth, bfloat16(0.0f));
   for (std::int64_t r = 0; r < std::min(tile_side, N - n); ++r)
@@ -34,7 +34,7 @@ HWY_INLINE void pack_step(const AmxMatrix& b, const X* w, bool transposed, std::
     const std::int64_t k = step * tile_depth, n = (2 * panel + t) * tile_side;
     if constexpr (std::is_same_v<X, float>)
       if (transposed) {
-        pack_transposed_tile(w, k, n, b.K(), b.N(), tile);
+        pack_tile_of_transpose(w, k, n, b.K(), b.N(), tile);
         continue;
       }
     pack_tile(w, b.N(), k, n, b.K(), b.N(), tile);
@@ -67,8 +67,8 @@ void AmxTransposedProduct(const AmxMatrix& b, const bfloat16* a, std::int64_t m,
     const std::int64_t steps = std::min(chunk_steps, b.steps() - begin);
     for (std::int64_t s = 0; s < steps; ++s)
       for (std::int64_t t = 0; t < tiles; ++t)
-        pack_tile_transposed(a, m, (begin + s) * tile_depth, first + t * tile_side, b.K(), m,
-                             rows + t * tile_side * stride + s * tile_depth, stride);
+        pack_rows_of_transpose(a, m, (begin + s) * tile_depth, first + t * tile_side, b.K(), m,
+                               rows + t * tile_side * stride + s * tile_depth, stride);
     for (std::int64_t panel = 0; panel < b.panels(); ++panel)
       for (std::int64_t t = 0; t < tiles; t += 2) {
         float* const c = y + (first + t * tile_side) * y_row + panel * 2 * tile_side;

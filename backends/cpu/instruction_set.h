@@ -10,11 +10,11 @@ namespace plumb::cpu {
 void choose_instruction_set();
 const char* instruction_set();  // returns the name of the instruction set, such as "AVX-512"
 
-// Whether kernels round to bf16 by the processor's instruction, which replaces denormal numbers by 0. True if bf16
-// matrices are multiplied by AMX and the processor has the instruction.
+// Whether kernels round to bf16 by the processor's instruction, which replaces denormal numbers by 0. True if AMX
+// multiplies bf16 matrices, the processor has the instruction, and the kernels use AVX-512.
 extern bool rounds_by_instruction;
 
-// What matters for bf16 products.
+// The features of a processor that decide which instructions multiply bf16 matrices.
 struct Features {
   bool amd = false, avx512_bf16 = false;
   bool amx = false;            // the processor has AMX with bf16, and nothing forbids its use

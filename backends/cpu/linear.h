@@ -133,6 +133,6 @@ inline bool by_bf16_instructions(const LinearCall& call) {
 inline std::int64_t half_rows(std::int64_t R) { return amx_kernels() ? amx_rows(R) : more_rows(R); }
 
 // The room for rows [rows, K] of an operand of a product: whole tiles of rows.
-inline std::int64_t half_floats(std::int64_t rows, std::int64_t K) { return round_up(rows, tile_side) * K / 2 + 1; }
+inline std::int64_t half_floats(std::int64_t rows, std::int64_t K) { return round_up(rows, tile_side) * K / 2; }
 
 }  // namespace plumb::cpu

@@ -37,8 +37,8 @@ inline const std::map<std::string, Tolerance> tolerances{
     // that.
     {"product", {6e-5, 1e-5}},
     {"product16", {4e-3, 8e-3}},  // operands of size 1 and results, rounded to bf16 (2^-9); sums of up to 191 products
-    // The operand is a norm times gamma up to 2, below 8. The backends may round one of its elements to different sides
-    // (2^-6), times a weight of up to 0.3.
+    // The operand is a norm times gamma up to 2, below 8. The backends may round one of its elements to different
+    // sides. The results differ by 2^-5 times a weight of up to 0.3.
     {"norm_product16", {1e-2, 8e-3}},
     // Measured: 4.4e-2. A gate or norm was rounded the other way, which gives 2^-9 of each of up to 576 terms.
     {"gradient16", {6e-2, 1e-2}},

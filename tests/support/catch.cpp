@@ -1,5 +1,6 @@
-// What all test programs do: a test case that leaks nodes of a graph fails, because no node may be alive after a test
-// case. If the environment sets PLUMB_EMULATED_AMX, as the test preset `amx` does, bf16 products use emulated AMX.
+// The listeners of all test programs. LeakCheck fails a test case that leaks nodes of a graph: no node may be alive
+// after a test case. AmxChoice uses emulated AMX for bf16 products if the environment sets PLUMB_EMULATED_AMX (the test
+// preset `amx`).
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include "tests/support/catch.h"
 
