@@ -44,13 +44,21 @@ HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::
     }
 }
 
-// Transposes a tile of 16 x 16 elements of 32 bits. The rows of `to` begin `stride` elements apart.
-HWY_INLINE void transpose_tile(const std::uint32_t* tile, std::uint32_t* to, std::int64_t stride) {
+// Packs the tiles of a step of one panel of b = w. The rows of w begin `stride` elements apart.
+template <class X>
+HWY_INLINE void pack_step(const AmxMatrix& b, const X* w, std::int64_t stride, std::int64_t panel, std::int64_t step) {
+  for (int t = 0; t < b.tiles(panel); ++t)
+    pack_tile(w, stride, step * tile_depth, (2 * panel + t) * tile_side, b.K(), b.N(), b.tile(panel, step, t));
+}
+
+// Transposes a tile of 16 x 16 elements of 32 bits. The rows of `tile` begin `row` elements apart, those of `to`
+// `to_row` elements.
+HWY_INLINE void transpose_tile(const std::uint32_t* tile, std::int64_t row, std::uint32_t* to, std::int64_t to_row) {
 #if HWY_TARGET == HWY_AVX3
   // First, each 4 x 4 elements are transposed in the lanes of 128 bits, then the 4 x 4 lanes.
   __m512i r[16], v[16];
   for (int i = 0; i < 16; i += 4) {
-    for (int j = i; j < i + 4; ++j) r[j] = _mm512_load_si512(tile + 16 * j);
+    for (int j = i; j < i + 4; ++j) r[j] = _mm512_loadu_si512(tile + j * row);
     const __m512i a = _mm512_unpacklo_epi32(r[i], r[i + 1]), b = _mm512_unpacklo_epi32(r[i + 2], r[i + 3]),
                   c = _mm512_unpackhi_epi32(r[i], r[i + 1]), d = _mm512_unpackhi_epi32(r[i + 2], r[i + 3]);
     v[i] = _mm512_unpacklo_epi64(a, b);
@@ -61,14 +69,13 @@ HWY_INLINE void transpose_tile(const std::uint32_t* tile, std::uint32_t* to, std
   for (int j = 0; j < 4; ++j) {
     const __m512i a = _mm512_shuffle_i32x4(v[j], v[4 + j], 0x44), b = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0x44),
                   c = _mm512_shuffle_i32x4(v[j], v[4 + j], 0xee), d = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0xee);
-    _mm512_storeu_si512(to + j * stride, _mm512_shuffle_i32x4(a, b, 0x88));
-    _mm512_storeu_si512(to + (4 + j) * stride, _mm512_shuffle_i32x4(a, b, 0xdd));
-    _mm512_storeu_si512(to + (8 + j) * stride, _mm512_shuffle_i32x4(c, d, 0x88));
-    _mm512_storeu_si512(to + (12 + j) * stride, _mm512_shuffle_i32x4(c, d, 0xdd));
+    _mm512_storeu_si512(to + j * to_row, _mm512_shuffle_i32x4(a, b, 0x88));
+    _mm512_storeu_si512(to + (4 + j) * to_row, _mm512_shuffle_i32x4(a, b, 0xdd));
+    _mm512_storeu_si512(to + (8 + j) * to_row, _mm512_shuffle_i32x4(c, d, 0x88));
+    _mm512_storeu_si512(to + (12 + j) * to_row, _mm512_shuffle_i32x4(c, d, 0xdd));
   }
 #else
-  transpose(reinterpret_cast<const float*>(tile), tile_side, tile_side, tile_side, reinterpret_cast<float*>(to),
-            stride);
+  transpose(reinterpret_cast<const float*>(tile), tile_side, tile_side, row, reinterpret_cast<float*>(to), to_row);
 #endif
 }
 
@@ -78,7 +85,7 @@ HWY_INLINE void pack_rows_of_transpose(const X* w, std::int64_t stride, std::int
                                        std::int64_t N, bfloat16* to, std::int64_t to_stride) {
   HWY_ALIGN std::uint32_t tile[tile_side * tile_depth / 2];
   pack_tile(w, stride, k, n, K, N, tile);
-  transpose_tile(tile, reinterpret_cast<std::uint32_t*>(to), to_stride / 2);
+  transpose_tile(tile, tile_side, pairs_of(to), to_stride / 2);
 }
 
 // A block of the result of a product: rows from `row` and columns from `column` on. Row r of the block begins at
@@ -136,52 +143,6 @@ HWY_INLINE void multiply_amx(const AmxMatrix& b, const TileRows& a, std::int64_t
                     .columns = b.tiles(panel)});
       finish(ProductBlock{u, side, row, here, column, std::min(side, b.N() - column)});
     }
-}
-
-// Computes a small product (tile-inl.h) with both operands rounded to bf16. `start` must be null, and the rows or the
-// columns of `a` must be contiguous. Nothing is prefetched.
-HWY_INLINE void multiply_amx(const AmxScope& amx, const Product& p) {
-  internal_check(!p.start && (p.a_column == 1 || p.a_row == 1),
-                 "expected contiguous rows or columns, got strides {}, {}", p.a_row, p.a_column);
-  const std::int64_t N = p.vectors * W, all_rows = round_up(p.rows, tile_side), depth = round_up(p.K, tile_depth),
-                     columns = round_up(N, tile_side);
-  const Scratch room((all_rows + columns) * depth / 2);
-  auto *const a = reinterpret_cast<bfloat16*>(room.data()), *const b = a + all_rows * depth;
-  if (p.a_column == 1)
-    for (std::int64_t r = 0; r < p.rows; ++r)
-      for (std::int64_t k = 0; k < depth; k += W)
-        store(load_before(p.a + r * p.a_row, k, p.K), a + r * depth + k, Whole{});
-  else
-    for (std::int64_t r = 0; r < all_rows; r += tile_side)
-      for (std::int64_t k = 0; k < depth; k += tile_depth)
-        pack_rows_of_transpose(p.a, p.a_column, k, r, p.K, p.rows, a + r * depth + k, depth);
-  constexpr std::int64_t tile = tile_side * tile_depth;
-  HWY_ALIGN float u[tile_side * 2 * tile_side * 2];
-  for (std::int64_t column = 0; column < columns; column += 2 * tile_side) {
-    const int tiles = columns - column > tile_side ? 2 : 1;
-    bfloat16* const panel = b + column * depth;
-    for (std::int64_t i = 0; i < depth / tile_depth * tiles; ++i)
-      pack_tile(p.b, p.b_row, i / tiles * tile_depth, column + i % tiles * tile_side, p.K, N,
-                reinterpret_cast<std::uint32_t*>(panel + i * tile));
-    for (std::int64_t row = 0; row < p.rows; row += 2 * tile_side) {
-      amx.multiply({.a = a + row * depth,
-                    .a_row = depth,
-                    .b = panel,
-                    .steps = depth / tile_depth,
-                    .start = nullptr,
-                    .start_row = 0,
-                    .c = u,
-                    .c_row = 2 * tile_side,
-                    .rows = p.rows - row > tile_side ? 2 : 1,
-                    .columns = tiles});
-      for (std::int64_t r = 0; r < std::min(2 * tile_side, p.rows - row); ++r)
-        for (std::int64_t j = 0; j < std::min(2 * tile_side, N - column); j += W) {
-          float* const c = p.c + (row + r) * p.c_row + column + j;
-          const V v = hn::LoadU(f32, u + r * 2 * tile_side + j);
-          hn::StoreU(p.accumulate ? hn::Add(hn::LoadU(f32, c), v) : v, f32, c);
-        }
-    }
-  }
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

@@ -59,10 +59,17 @@ class AmxScope {
   const AmxKernels& kernels_ = *amx_kernels();
 };
 
+// Two neighbouring elements of bf16 as one integer, the first element in the lower half.
+inline const std::uint32_t* pairs_of(const bfloat16* p) { return reinterpret_cast<const std::uint32_t*>(p); }
+inline std::uint32_t* pairs_of(bfloat16* p) { return reinterpret_cast<std::uint32_t*>(p); }
+
 // A matrix B [K, N] in bf16, packed into panels of 32 columns for products x B. Rows up to the next multiple of 32 and
 // columns up to the next multiple of 16 are 0. B = w^T for w [N, K] if `transposed`, else B = w [K, N].
 class AmxMatrix {
  public:
+  // The elements are not initialized. The caller packs them.
+  AmxMatrix(std::int64_t K, std::int64_t N)
+      : K_(K), N_(N), memory_(steps() * tile_depth * round_up(N, tile_side) / 2) {}
   AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed);
   AmxMatrix(std::int64_t K, std::int64_t N, const bfloat16* w);
 
@@ -75,6 +82,10 @@ class AmxMatrix {
   // The elements of a panel from a step on.
   bfloat16* panel(std::int64_t panel, std::int64_t step = 0) const {
     return elements() + (2 * panel * steps() + step * tiles(panel)) * tile_side * tile_depth;
+  }
+  // Tile `t` of a step of a panel, as pairs of elements.
+  std::uint32_t* tile(std::int64_t panel, std::int64_t step, int t) const {
+    return pairs_of(this->panel(panel, step) + t * tile_side * tile_depth);
   }
 
  private:

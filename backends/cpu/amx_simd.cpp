@@ -1,6 +1,5 @@
 // Packs matrices for AMX, and sums products over rows (amx.h).
 #include <algorithm>
-#include <type_traits>
 
 #include "backends/cpu/amx.h"
 #include "backends/cpu/parallel.h"
@@ -14,40 +13,31 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Packs a tile of the matrix w^T of w [N, K]: 32 rows from k on, 16 columns from n on.
-HWY_INLINE void pack_tile_of_transpose(const float* w, std::int64_t k, std::int64_t n, std::int64_t K, std::int64_t N,
-                                       std::uint32_t* tile) {
+// Packs a step of one panel of the matrix w^T, for w [N, K].
+HWY_INLINE void pack_step_of_transpose(const AmxMatrix& b, const float* w, std::int64_t panel, std::int64_t step) {
   HWY_ALIGN bfloat16 rows[tile_side * tile_depth];
-  std::fill_n(rows, tile_side * tile_depth, bfloat16(0.0f));
-  for (std::int64_t r = 0; r < std::min(tile_side, N - n); ++r)
-    for_lanes(std::min(tile_depth, K - k), [&](std::int64_t i, auto part) HWY_ATTR {
-      store(load(w + (n + r) * K + k + i, part), rows + r * tile_depth + i, part);
-    });
-  transpose_tile(reinterpret_cast<const std::uint32_t*>(rows), tile, tile_side);
-}
-
-// Packs the tiles of a step of one panel. w is f32 or bf16.
-template <class X>
-HWY_INLINE void pack_step(const AmxMatrix& b, const X* w, bool transposed, std::int64_t panel, std::int64_t step) {
-  auto* tile = reinterpret_cast<std::uint32_t*>(b.panel(panel, step));
-  for (int t = 0; t < b.tiles(panel); ++t, tile += tile_side * tile_depth / 2) {
-    const std::int64_t k = step * tile_depth, n = (2 * panel + t) * tile_side;
-    if constexpr (std::is_same_v<X, float>)
-      if (transposed) {
-        pack_tile_of_transpose(w, k, n, b.K(), b.N(), tile);
-        continue;
-      }
-    pack_tile(w, b.N(), k, n, b.K(), b.N(), tile);
+  const std::int64_t k = step * tile_depth;
+  for (int t = 0; t < b.tiles(panel); ++t) {
+    const std::int64_t n = (2 * panel + t) * tile_side;
+    std::fill_n(rows, tile_side * tile_depth, bfloat16(0.0f));
+    for (std::int64_t r = 0; r < std::min(tile_side, b.N() - n); ++r)
+      for_lanes(std::min(tile_depth, b.K() - k), [&](std::int64_t i, auto part) HWY_ATTR {
+        store(load(w + (n + r) * b.K() + k + i, part), rows + r * tile_depth + i, part);
+      });
+    transpose_tile(pairs_of(rows), tile_depth / 2, b.tile(panel, step, t), tile_side);
   }
 }
 
 // Packs the steps from `begin` to `end - 1` of all panels: step s of panel p has the number s * panels + p, so that the
 // rows of w are read in order.
 void AmxPackSteps(const AmxMatrix& b, const float* w, bool transposed, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, transposed, i % b.panels(), i / b.panels());
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t panel = i % b.panels(), step = i / b.panels();
+    transposed ? pack_step_of_transpose(b, w, panel, step) : pack_step(b, w, b.N(), panel, step);
+  }
 }
 void AmxPackHalfSteps(const AmxMatrix& b, const bfloat16* w, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, false, i % b.panels(), i / b.panels());
+  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, b.N(), i % b.panels(), i / b.panels());
 }
 
 // The number of steps whose products are added in registers, before the sums go to memory.
@@ -106,15 +96,13 @@ void pack_all(const AmxMatrix& b, F&& pack) {
 
 }  // namespace
 
-AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed)
-    : K_(K), N_(N), memory_(steps() * tile_depth * round_up(N, tile_side) / 2) {
+AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed) : AmxMatrix(K, N) {
   pack_all(*this, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AmxPackSteps)(*this, w, transposed, begin, end);
   });
 }
 
-AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const bfloat16* w)
-    : K_(K), N_(N), memory_(steps() * tile_depth * round_up(N, tile_side) / 2) {
+AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const bfloat16* w) : AmxMatrix(K, N) {
   pack_all(*this, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AmxPackHalfSteps)(*this, w, begin, end);
   });

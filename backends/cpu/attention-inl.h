@@ -8,10 +8,7 @@
 #endif
 
 #include <algorithm>
-#include <optional>
-#include <type_traits>
 
-#include "backends/cpu/amx-inl.h"
 #include "backends/cpu/attention.h"
 #include "backends/cpu/math-inl.h"
 #include "backends/cpu/parallel.h"
@@ -21,29 +18,28 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Sizes of the padded matrices. Queries are processed in blocks of at most `rows`, so that the scores of a block stay
-// in the first-level and second-level caches.
+// Sizes of the padded matrices. Rows and columns fill tiles of `tile_rows` and `tile_columns`. Queries are processed in
+// blocks of at most `rows`, so that the scores of a block stay in the first-level and second-level caches.
 struct Layout {
-  std::int64_t keys;  // columns of the scores: M rounded up to whole vectors
-  std::int64_t dims;  // columns of q, k, v, out: head_dim rounded up to whole vectors
-  std::int64_t rows;  // largest number of queries per block
-  // Columns of k^T and v^T: an odd number of cache lines, so that a column spreads over many cache sets.
-  std::int64_t columns;
-  std::int64_t groups;  // groups of eight keys
-  std::int64_t words;   // 64-bit words per row of key bits
+  std::int64_t keys;      // columns of the scores
+  std::int64_t dims;      // columns of out and of the gradients
+  std::int64_t rows;      // largest number of queries per block
+  std::int64_t all_rows;  // rows of the scores
+  std::int64_t all_keys;  // rows of the gradients of k and v
+  std::int64_t groups;    // groups of eight keys
+  std::int64_t words;     // 64-bit words per row of key bits
 
-  explicit Layout(const AttentionCall& call)
-      : keys(round_up(call.keys, W)),
-        dims(round_up(call.head_dim, W)),
-        columns(round_up(keys, 16)),
+  explicit Layout(const AttentionCall& call, std::int64_t tile_rows = 1, std::int64_t tile_columns = W)
+      : keys(round_up(call.keys, tile_columns)),
+        dims(round_up(call.head_dim, tile_columns)),
+        all_keys(round_up(call.keys, tile_rows)),
         groups((call.keys + 7) / 8),
         words((keys + 63) / 64) {
     const std::int64_t most = std::clamp<std::int64_t>(6144 / keys, 8, 128), blocks = (call.queries + most - 1) / most;
     rows = std::max<std::int64_t>(1, (call.queries + blocks - 1) / std::max<std::int64_t>(blocks, 1));
-    if (columns / 16 % 2 == 0) columns += 16;
+    if (blocks > 1) rows = round_up(rows, tile_rows);
+    all_rows = round_up(rows, tile_rows);
   }
-  std::int64_t key_vectors() const { return keys / W; }
-  std::int64_t dim_vectors() const { return dims / W; }
   std::int64_t mask_floats() const {
     return 2 * round_up(2 * (rows + 1) * (words + 1) + 16, 16) + 2 * round_up(rows * groups + 16, 16) +
            round_up(rows, 16) + round_up(groups / 4 + 16, 16);
@@ -88,32 +84,6 @@ HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, s
           dim * bytes};
 }
 
-// Rows in f32. padded() returns x itself if x is f32 and its rows fill whole vectors. Otherwise padded() returns a copy
-// of x, with each row padded with zeros to `dims` elements.
-struct Rows {
-  const float* data;
-  std::int64_t stride;
-};
-template <class T>
-HWY_INLINE Rows padded(const T* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy,
-                       std::int64_t dims) {
-  if constexpr (std::is_same_v<T, float>)
-    if (dim == dims) return {x, stride};
-  for (std::int64_t r = 0; r < rows; ++r)
-    for_lanes(dim, [&](std::int64_t i, auto part)
-                       HWY_ATTR { hn::StoreU(load(x + r * stride + i, part), f32, copy + r * dims + i); });
-  return {copy, dims};
-}
-
-// Returns the rows as f32. The rows need not fill whole vectors, so only bf16 rows are copied.
-HWY_INLINE Rows as_f32(const float* x, std::int64_t, std::int64_t, std::int64_t stride, float*, std::int64_t) {
-  return {x, stride};
-}
-HWY_INLINE Rows as_f32(const bfloat16* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy,
-                       std::int64_t dims) {
-  return padded(x, rows, dim, stride, copy, dims);
-}
-
 // Writes the rows of x to y without the padding.
 template <class T>
 HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y,
@@ -122,20 +92,6 @@ HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std:
     for_lanes(dim, [&](std::int64_t i, auto part)
                        HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
 }
-
-// The products of attention on arrays of type T: in f32, or for bf16 by AMX, if there is AMX, with the scores and the
-// probabilities rounded to bf16 as operands.
-template <class T>
-class Products {
- public:
-  Products() {
-    if (std::is_same_v<T, bfloat16> && amx_kernels()) amx_.emplace();
-  }
-  HWY_INLINE void operator()(const Product& p) const { amx_ ? multiply_amx(*amx_, p) : multiply(p); }
-
- private:
-  std::optional<AmxScope> amx_;
-};
 
 enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
 

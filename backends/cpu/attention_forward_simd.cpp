@@ -13,16 +13,20 @@
 #include <hwy/foreach_target.h>
 
 #include "backends/cpu/attention-inl.h"
+#include "backends/cpu/attention_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Turns the scores of a block's queries into weights that are not normalized yet, and applies attention dropout. `sums`
-// gets two values for each row: the largest q.k, and the sum of the exponentials relative to this q.k. `scales` gets
-// the factors that turn weights into probabilities. `parts` is memory for one vector per row. The code makes three
-// passes over the rows, because a single pass would wait at every row for the sums over lanes.
+// Turns the scores of a block's queries into weights that are not normalized yet, and applies attention dropout.
+// `weights` may be the scores themselves. `sums` gets two values for each row: the largest q.k, and the sum of the
+// exponentials relative to this q.k. `scales` gets the factors that turn weights into probabilities. `parts` is memory
+// for one vector per row. The code makes three passes over the rows, because a single pass would wait at every row for
+// the sums over lanes.
+template <class Weight>
 HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
-                             float* s, float* parts, float* sums, float* scales) {
+                             const float* s, Weight* weights, std::int64_t weights_row, float* parts, float* sums,
+                             float* scales) {
   const bool dropout = call.dropout.threshold != 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     V top = hn::Neg(hn::Inf(f32));
@@ -36,14 +40,14 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
     const V top = set(sums[2 * r]);
     V sum = zero();
     for (std::int64_t j = 0; j < keys; j += W) {
-      float* const at = s + r * keys + j;
       // The masked lanes become 0 after the exponential, because their exponentials might be denormal, which is slow.
       const V p = state == RowState::attends
-                      ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
+                      ? hn::IfThenElseZero(bits.kept(r, j),
+                                           exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + r * keys + j), top), c)))
                   : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
                                                : zero();
       sum = hn::Add(sum, p);
-      hn::Store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, f32, at);
+      store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, weights + r * weights_row + j, Whole{});
     }
     hn::Store(sum, f32, parts + r * W);
   }
@@ -57,57 +61,41 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
   }
 }
 
-template <class T>
+template <class Products>
 HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
                          float* sums, std::int64_t begin, std::int64_t end) {
-  const Layout l(call);
+  using T = typename Products::Element;
+  const Layout l(call, Products::tile_rows, Products::tile_columns);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
-  const std::int64_t q_floats = std::is_same_v<T, float> ? 0 : l.rows * l.dims;
-  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims + W + 1) + q_floats + l.mask_floats() +
-                        128);
+  const Scratch scratch(l.all_rows * (l.keys + l.dims) + l.rows * (W + 1) + l.mask_floats() + 128);
   Carver carver(scratch.data());
-  float *const kt = carver.take(hd * l.columns), *const copy = carver.take(M * l.dims),
-               *const s = carver.take(l.rows * l.keys), *const o = carver.take(l.rows * l.dims),
-               *const q_copy = carver.take(q_floats), *const parts = carver.take(l.rows * W),
-               *const scales = carver.take(l.rows);
+  float *const s = carver.take(l.all_rows * l.keys), *const o = carver.take(l.all_rows * l.dims),
+               *const parts = carver.take(l.rows * W), *const scales = carver.take(l.rows);
   KeyBits bits(call, l, carver);
-  const Products<T> products;
-  std::fill_n(kt, hd * l.columns, 0.0f);  // transpose() does not write the columns after the keys
+  typename Products::Tokens queries(l.rows, hd), keys(M, hd), values(M, hd);
+  const typename Products::RightTranspose keys_transposed(M, hd);
+  const typename Products::Right right_values(M, hd);
+  typename Products::Weights weights(l.rows, M, s);
+  const Products product;
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
     const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads,
                        next_h = next % call.heads;
-    const Rows keys = as_f32(row<T>(k, b, h, 0), M, hd, k.token, copy, l.dims);
-    transpose(keys.data, M, hd, keys.stride, kt, l.columns);
-    const Rows values = padded(row<T>(v, b, h, 0), M, hd, v.token, copy, l.dims);
+    keys.read(row<T>(k, b, h, 0), M, k.token);
+    values.read(row<T>(v, b, h, 0), M, v.token);
+    const auto& kt = keys_transposed.of(keys);
+    const auto& right_v = right_values.of(values);
     for (std::int64_t first = 0; first < N; first += l.rows) {
       const std::int64_t rows = std::min(l.rows, N - first);
       bits.draw(b, h, first, rows);
-      const Rows queries = as_f32(row<T>(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
-      products({.a = queries.data,
-                .a_row = queries.stride,
-                .a_column = 1,
-                .b = kt,
-                .b_row = l.columns,
-                .c = s,
-                .c_row = l.keys,
-                .rows = rows,
-                .K = hd,
-                .vectors = l.key_vectors(),
-                .ahead = {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
-      softmax_rows(call, bits, rows, l.keys, s, parts, sums + 2 * (i * N + first), scales);
-      products({.a = s,
-                .a_row = l.keys,
-                .a_column = 1,
-                .b = values.data,
-                .b_row = values.stride,
-                .c = o,
-                .c_row = l.dims,
-                .rows = rows,
-                .K = M,
-                .vectors = l.dim_vectors(),
-                .ahead = {ahead<T>(k, next_b, next_h, M, hd, first), ahead<T>(v, next_b, next_h, M, hd, first)}});
+      queries.read(row<T>(q, b, h, first), rows, q.token);
+      product(queries.left(), kt, s, l.keys,
+              {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)});
+      softmax_rows(call, bits, rows, l.keys, s, weights.rows(rows), weights.stride(), parts, sums + 2 * (i * N + first),
+                   scales);
+      product(weights.left(), right_v, o, l.dims,
+              {ahead<T>(k, next_b, next_h, M, hd, first), ahead<T>(v, next_b, next_h, M, hd, first)});
       for (std::int64_t r = 0; r < rows; ++r) {
         T* const to = row<T>(out, b, h, first + r);
         for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR {
@@ -121,7 +109,9 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
 // Computes the (sample, head) pairs from `begin` to `end - 1` of batch * heads.
 void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
                       float* sums, std::int64_t begin, std::int64_t end) {
-  (out.array.dtype() == DType::bf16 ? attend<bfloat16> : attend<float>)(call, q, k, v, out, sums, begin, end);
+  with_products(out.array.dtype(), [&](auto products) HWY_ATTR {
+    attend<typename decltype(products)::Type>(call, q, k, v, out, sums, begin, end);
+  });
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

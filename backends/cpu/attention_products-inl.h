@@ -1,0 +1,306 @@
+// The products c = a b of attention: in f32 (F32Products), or in bf16 by AMX (AmxProducts). The kernels of attention
+// are templates on one of these classes. Each class has the types of the operands:
+//
+//   Tokens           the rows of a head (q, k, v or dout), [tokens, head_dim]; left() is an operand a
+//   Right            tokens as an operand b
+//   RightTranspose   the transpose of tokens as an operand b
+//   Weights          a block of probabilities or of their derivatives, [queries, keys]; left() is an operand a
+//   LeftTranspose    the transpose of weights as an operand a
+//
+// The kernels write weights row by row. c has memory for whole tiles, of `tile_rows` rows and `tile_columns` columns.
+#if defined(PLUMB_CPU_ATTENTION_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_CPU_ATTENTION_PRODUCTS_INL
+#undef PLUMB_CPU_ATTENTION_PRODUCTS_INL
+#else
+#define PLUMB_CPU_ATTENTION_PRODUCTS_INL
+#endif
+
+#include <algorithm>
+#include <type_traits>
+
+#include "backends/cpu/amx-inl.h"
+#include "backends/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+template <class T>
+class F32Products {
+ public:
+  using Element = T;
+  using Weight = float;
+  static constexpr std::int64_t tile_rows = 1, tile_columns = W;
+
+  // Element (r, k) of a [rows, depth] is at data[r * row + k * column].
+  struct LeftOperand {
+    const float* data;
+    std::int64_t row, column, rows, depth;
+  };
+  struct RightOperand {
+    const float* data;
+    std::int64_t row, columns;
+  };
+
+  // f32 rows that fill whole vectors are used where they are. Other rows are copied and padded with zeros.
+  class Tokens {
+   public:
+    Tokens(std::int64_t most, std::int64_t dim)
+        : dim_(dim), columns_(round_up(dim, W)), copy_(in_place() ? 0 : most * columns_) {}
+    void read(const T* x, std::int64_t rows, std::int64_t stride) {
+      rows_ = rows;
+      if constexpr (std::is_same_v<T, float>)
+        if (in_place()) {
+          data_ = x;
+          stride_ = stride;
+          return;
+        }
+      data_ = copy_.data();
+      stride_ = columns_;
+      for (std::int64_t r = 0; r < rows; ++r)
+        for_lanes(dim_, [&](std::int64_t i, auto part) HWY_ATTR {
+          hn::StoreU(load(x + r * stride + i, part), f32, copy_.data() + r * columns_ + i);
+        });
+    }
+    LeftOperand left() const { return {data_, stride_, 1, rows_, dim_}; }
+    RightOperand right() const { return {data_, stride_, columns_}; }
+
+   private:
+    bool in_place() const { return std::is_same_v<T, float> && dim_ == columns_; }
+
+    std::int64_t dim_, columns_, rows_ = 0, stride_ = 0;
+    Scratch copy_;
+    const float* data_ = nullptr;
+  };
+
+  class Right {
+   public:
+    Right(std::int64_t, std::int64_t) {}
+    RightOperand of(const Tokens& x) const { return x.right(); }
+  };
+
+  class RightTranspose {
+   public:
+    RightTranspose(std::int64_t tokens, std::int64_t dim)
+        : columns_(round_up(tokens, W)), stride_(odd_lines(round_up(tokens, 16))), memory_(dim * stride_) {
+      std::fill_n(memory_.data(), dim * stride_, 0.0f);  // transpose() does not write the columns after the tokens
+    }
+    RightOperand of(const Tokens& x) const {
+      const LeftOperand a = x.left();
+      transpose(a.data, a.rows, a.depth, a.row, memory_.data(), stride_);
+      return {memory_.data(), stride_, columns_};
+    }
+
+   private:
+    // An odd number of cache lines, so that a column spreads over many cache sets.
+    static std::int64_t odd_lines(std::int64_t floats) { return floats / 16 % 2 == 0 ? floats + 16 : floats; }
+
+    std::int64_t columns_, stride_;
+    Scratch memory_;
+  };
+
+  // The weights take the place of the scores.
+  class Weights {
+   public:
+    Weights(std::int64_t, std::int64_t keys, float* scores) : data_(scores), keys_(keys), row_(round_up(keys, W)) {}
+    float* rows(std::int64_t rows) {
+      rows_ = rows;
+      return data_;
+    }
+    std::int64_t stride() const { return row_; }
+    LeftOperand left() const { return {data_, row_, 1, rows_, keys_}; }
+
+   private:
+    float* data_;
+    std::int64_t keys_, row_, rows_ = 0;
+  };
+
+  class LeftTranspose {
+   public:
+    LeftTranspose(std::int64_t, std::int64_t) {}
+    LeftOperand of(const Weights& x) const {
+      const LeftOperand a = x.left();
+      return {a.data, a.column, a.row, a.depth, a.rows};
+    }
+  };
+
+  // Computes c = a b. If `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart.
+  HWY_INLINE void operator()(const LeftOperand& a, const RightOperand& b, float* c, std::int64_t c_row,
+                             const Ahead (&ahead)[2], bool accumulate = false) const {
+    multiply({.a = a.data,
+              .a_row = a.row,
+              .a_column = a.column,
+              .b = b.data,
+              .b_row = b.row,
+              .c = c,
+              .c_row = c_row,
+              .rows = a.rows,
+              .K = a.depth,
+              .vectors = b.columns / W,
+              .accumulate = accumulate,
+              .ahead = {ahead[0], ahead[1]}});
+  }
+};
+
+class AmxProducts {
+ public:
+  using Element = bfloat16;
+  using Weight = bfloat16;
+  static constexpr std::int64_t tile_rows = tile_side, tile_columns = tile_side;
+
+  // Rows that begin `stride` elements apart and fill whole tiles.
+  struct LeftOperand {
+    const bfloat16* data;
+    std::int64_t stride, rows;
+  };
+
+ private:
+  // Rows that are padded with zeros to whole tiles: to a multiple of tile_depth in both directions, so that the rows
+  // are an operand and their transpose is another one. Who writes a row pads it to `stride` elements.
+  class PaddedRows {
+   public:
+    PaddedRows(std::int64_t most, std::int64_t columns)
+        : all_rows_(round_up(most, tile_depth)),
+          stride_(round_up(columns, tile_depth)),
+          zeros_from_(all_rows_),
+          memory_(all_rows_ * stride_ / 2) {}
+    // Returns memory for `rows` rows. The rows after them become 0.
+    bfloat16* rows(std::int64_t rows) {
+      if (rows < zeros_from_) std::fill_n(data() + rows * stride_, (zeros_from_ - rows) * stride_, bfloat16(0.0f));
+      rows_ = zeros_from_ = rows;
+      return data();
+    }
+    bfloat16* data() const { return reinterpret_cast<bfloat16*>(memory_.data()); }
+    std::int64_t stride() const { return stride_; }
+    std::int64_t all_rows() const { return all_rows_; }
+    LeftOperand left() const { return {data(), stride_, rows_}; }
+
+   private:
+    std::int64_t all_rows_, stride_, rows_ = 0, zeros_from_;
+    Scratch memory_;
+  };
+
+ public:
+  class Tokens : public PaddedRows {
+   public:
+    Tokens(std::int64_t most, std::int64_t dim) : PaddedRows(most, dim), dim_(dim) {}
+    void read(const bfloat16* x, std::int64_t tokens, std::int64_t token_stride) {
+      constexpr hn::ScalableTag<std::uint16_t> bits;
+      constexpr std::int64_t lanes = 2 * W;
+      bfloat16* const to = rows(tokens);
+      for (std::int64_t r = 0; r < tokens; ++r) {
+        const bfloat16* const from = x + r * token_stride;
+        bfloat16* const row = to + r * stride();
+        std::int64_t i = 0;
+        for (; i + lanes <= dim_; i += lanes) hn::StoreU(hn::LoadU(bits, bits_of(from + i)), bits, bits_of(row + i));
+        for (; i < dim_; ++i) row[i] = from[i];
+        for (; i < stride(); ++i) row[i] = bfloat16(0.0f);
+      }
+    }
+
+   private:
+    std::int64_t dim_;
+  };
+
+  class Right {
+   public:
+    Right(std::int64_t most, std::int64_t dim) : packed_(most, dim) {}
+    const AmxMatrix& of(const Tokens& x) const {
+      for (std::int64_t step = 0; step < packed_.steps(); ++step)
+        for (std::int64_t panel = 0; panel < packed_.panels(); ++panel)
+          pack_step(packed_, x.data(), x.stride(), panel, step);
+      return packed_;
+    }
+
+   private:
+    AmxMatrix packed_;
+  };
+
+  class RightTranspose {
+   public:
+    RightTranspose(std::int64_t most, std::int64_t dim) : packed_(dim, most) {}
+    const AmxMatrix& of(const Tokens& x) const {
+      for (std::int64_t panel = 0; panel < packed_.panels(); ++panel)
+        for (std::int64_t step = 0; step < packed_.steps(); ++step)
+          for (int t = 0; t < packed_.tiles(panel); ++t)
+            transpose_tile(pairs_of(x.data() + (2 * panel + t) * tile_side * x.stride() + step * tile_depth),
+                           x.stride() / 2, packed_.tile(panel, step, t), tile_side);
+      return packed_;
+    }
+
+   private:
+    AmxMatrix packed_;
+  };
+
+  class Weights : public PaddedRows {
+   public:
+    // The kernels write whole vectors of f32 up to the next multiple of tile_side.
+    Weights(std::int64_t most, std::int64_t keys, float*) : PaddedRows(most, keys) {
+      const std::int64_t written = round_up(keys, tile_side);
+      for (std::int64_t r = 0; r < all_rows(); ++r)
+        std::fill_n(data() + r * stride() + written, stride() - written, bfloat16(0.0f));
+    }
+  };
+
+  class LeftTranspose {
+   public:
+    LeftTranspose(std::int64_t most, std::int64_t keys)
+        : keys_(keys), stride_(round_up(most, tile_depth)), memory_(round_up(keys, tile_side) * stride_ / 2) {}
+    LeftOperand of(const Weights& x) const {
+      auto* const to = reinterpret_cast<bfloat16*>(memory_.data());
+      for (std::int64_t key = 0; key < keys_; key += tile_side)
+        for (std::int64_t r = 0; r < stride_; r += tile_depth)
+          pack_rows_of_transpose(x.data(), x.stride(), r, key, x.all_rows(), x.stride(), to + key * stride_ + r,
+                                 stride_);
+      return {to, stride_, keys_};
+    }
+
+   private:
+    std::int64_t keys_, stride_;
+    Scratch memory_;
+  };
+
+  // Computes c = a b. If `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart.
+  HWY_INLINE void operator()(const LeftOperand& a, const AmxMatrix& b, float* c, std::int64_t c_row,
+                             const Ahead (&ahead)[2], bool accumulate = false) const {
+    constexpr std::int64_t side = 2 * tile_side;
+    const std::int64_t blocks = (a.rows + side - 1) / side, all = b.panels() * blocks;
+    for (std::int64_t i = 0; i < all; ++i) {
+      const std::int64_t panel = i / blocks, row = i % blocks * side;
+      for (const Ahead& x : ahead) x.prefetch(x.count * i / all, x.count * (i + 1) / all);
+      float* const to = c + row * c_row + panel * side;
+      amx_.multiply({.a = a.data + row * a.stride,
+                     .a_row = a.stride,
+                     .b = b.panel(panel),
+                     .steps = b.steps(),
+                     .start = accumulate ? to : nullptr,
+                     .start_row = c_row,
+                     .c = to,
+                     .c_row = c_row,
+                     .rows = a.rows - row > tile_side ? 2 : 1,
+                     .columns = b.tiles(panel)});
+    }
+  }
+
+ private:
+  AmxScope amx_;
+};
+
+// Calls f with an object whose member type Type is the class of the products for heads of this dtype.
+template <class P>
+struct ProductsType {
+  using Type = P;
+};
+template <class F>
+HWY_INLINE void with_products(DType dtype, F&& f) {
+  if (dtype == DType::f32)
+    f(ProductsType<F32Products<float>>());
+  else if (amx_kernels())
+    f(ProductsType<AmxProducts>());
+  else
+    f(ProductsType<F32Products<bfloat16>>());
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
