@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "backends/cpu/amx.h"
@@ -44,11 +45,14 @@ HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::
     }
 }
 
-// Packs the tiles of a step of one panel of b = w. The rows of w begin `stride` elements apart.
+// Packs `rows` rows of b, a number of whole steps from `step` on (the last step of b may have fewer rows). The rows
+// begin at w, `stride` elements apart.
 template <class X>
-HWY_INLINE void pack_step(const AmxMatrix& b, const X* w, std::int64_t stride, std::int64_t panel, std::int64_t step) {
-  for (int t = 0; t < b.tiles(panel); ++t)
-    pack_tile(w, stride, step * tile_depth, (2 * panel + t) * tile_side, b.K(), b.N(), b.tile(panel, step, t));
+HWY_INLINE void pack_rows(const AmxMatrix& b, std::int64_t step, std::int64_t rows, const X* w, std::int64_t stride) {
+  for (std::int64_t r = 0; r < rows; r += tile_depth)
+    for (std::int64_t panel = 0; panel < b.panels(); ++panel)
+      for (int t = 0; t < b.tiles(panel); ++t)
+        pack_tile(w, stride, r, (2 * panel + t) * tile_side, rows, b.N(), b.tile(panel, step + r / tile_depth, t));
 }
 
 // Transposes a tile of 16 x 16 elements of 32 bits. The rows of `tile` begin `row` elements apart, those of `to`
@@ -100,22 +104,23 @@ struct ProductBlock {
 class TileRows {
  public:
   TileRows(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after)
-      : TileRows(a, rows, K, round_up(rows, tile_side), round_up(K, tile_depth), rows_after) {}
+      : all_rows_(round_up(rows, tile_side)),
+        stride_(round_up(K, tile_depth)),
+        copies_(stride_ != K || all_rows_ > rows + rows_after),
+        copy_(copies_ ? all_rows_ * stride_ / 2 : 0),
+        rows_(a) {
+    if (!copies_) return;
+    auto* const to = reinterpret_cast<bfloat16*>(copy_.data());
+    std::fill_n(to, all_rows_ * stride_, bfloat16(0.0f));
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a + r * K, K, to + r * stride_);
+    rows_ = to;
+  }
   const bfloat16* row(std::int64_t r) const { return rows_ + r * stride_; }
   std::int64_t stride() const { return stride_; }
 
  private:
-  TileRows(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t all_rows, std::int64_t stride,
-           std::int64_t rows_after)
-      : stride_(stride), copy_(stride == K && all_rows <= rows + rows_after ? 0 : all_rows * stride / 2), rows_(a) {
-    if (stride == K && all_rows <= rows + rows_after) return;
-    auto* const to = reinterpret_cast<bfloat16*>(copy_.data());
-    std::fill_n(to, all_rows * stride, bfloat16(0.0f));
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a + r * K, K, to + r * stride);
-    rows_ = to;
-  }
-
-  std::int64_t stride_;
+  std::int64_t all_rows_, stride_;
+  bool copies_;
   Scratch copy_;
   const bfloat16* rows_;
 };
@@ -143,6 +148,30 @@ HWY_INLINE void multiply_amx(const AmxMatrix& b, const TileRows& a, std::int64_t
                     .columns = b.tiles(panel)});
       finish(ProductBlock{u, side, row, here, column, std::min(side, b.N() - column)});
     }
+}
+
+// Computes c = a B for rows a [rows, steps of B * 32] that fill whole tiles. Also writes c up to whole tiles. If
+// `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart. The rows `ahead` are prefetched.
+HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxMatrix& b, const bfloat16* a, std::int64_t a_row,
+                             std::int64_t rows, float* c, std::int64_t c_row, bool accumulate = false,
+                             std::span<const Ahead> ahead = {}) {
+  constexpr std::int64_t side = 2 * tile_side;
+  const std::int64_t blocks = (rows + side - 1) / side, all = b.panels() * blocks;
+  for (std::int64_t i = 0; i < all; ++i) {
+    const std::int64_t panel = i / blocks, row = i % blocks * side;
+    for (const Ahead& x : ahead) x.prefetch(x.count * i / all, x.count * (i + 1) / all);
+    float* const to = c + row * c_row + panel * side;
+    amx.multiply({.a = a + row * a_row,
+                  .a_row = a_row,
+                  .b = b.panel(panel),
+                  .steps = b.steps(),
+                  .start = accumulate ? to : nullptr,
+                  .start_row = c_row,
+                  .c = to,
+                  .c_row = c_row,
+                  .rows = rows - row > tile_side ? 2 : 1,
+                  .columns = b.tiles(panel)});
+  }
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

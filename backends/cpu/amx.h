@@ -71,7 +71,6 @@ class AmxMatrix {
   AmxMatrix(std::int64_t K, std::int64_t N)
       : K_(K), N_(N), memory_(steps() * tile_depth * round_up(N, tile_side) / 2) {}
   AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed);
-  AmxMatrix(std::int64_t K, std::int64_t N, const bfloat16* w);
 
   std::int64_t K() const { return K_; }
   std::int64_t N() const { return N_; }
@@ -99,9 +98,7 @@ class AmxMatrix {
 // x and a panel of B fit into a first-level cache of 48 KiB.
 inline std::int64_t amx_rows(std::int64_t R) { return R >= 1024 ? 64 : 32; }
 
-// Computes y [m, n] = a^T b for a [k, m] and b [k, n], with sums in f32. The bits do not depend on the number of
-// threads.
-void amx_product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b,
-                           float* y);
+// Computes y [m, N] = a^T B for a [K, m], with sums in f32. The bits do not depend on the number of threads.
+void amx_product_over_rows(std::int64_t m, const bfloat16* a, const AmxMatrix& b, float* y);
 
 }  // namespace plumb::cpu

@@ -13,31 +13,28 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Packs a step of one panel of the matrix w^T, for w [N, K].
-HWY_INLINE void pack_step_of_transpose(const AmxMatrix& b, const float* w, std::int64_t panel, std::int64_t step) {
+// Packs the steps from `begin` to `end - 1` of all panels of the matrix w^T, for w [N, K]. Step s of panel p has the
+// number s * panels + p, so that the rows of w are read in order.
+void AmxPackTranspose(const AmxMatrix& b, const float* w, std::int64_t begin, std::int64_t end) {
   HWY_ALIGN bfloat16 rows[tile_side * tile_depth];
-  const std::int64_t k = step * tile_depth;
-  for (int t = 0; t < b.tiles(panel); ++t) {
-    const std::int64_t n = (2 * panel + t) * tile_side;
-    std::fill_n(rows, tile_side * tile_depth, bfloat16(0.0f));
-    for (std::int64_t r = 0; r < std::min(tile_side, b.N() - n); ++r)
-      for_lanes(std::min(tile_depth, b.K() - k), [&](std::int64_t i, auto part) HWY_ATTR {
-        store(load(w + (n + r) * b.K() + k + i, part), rows + r * tile_depth + i, part);
-      });
-    transpose_tile(pairs_of(rows), tile_depth / 2, b.tile(panel, step, t), tile_side);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t panel = i % b.panels(), step = i / b.panels(), k = step * tile_depth;
+    for (int t = 0; t < b.tiles(panel); ++t) {
+      const std::int64_t n = (2 * panel + t) * tile_side;
+      std::fill_n(rows, tile_side * tile_depth, bfloat16(0.0f));
+      for (std::int64_t r = 0; r < std::min(tile_side, b.N() - n); ++r)
+        for_lanes(std::min(tile_depth, b.K() - k), [&](std::int64_t j, auto part) HWY_ATTR {
+          store(load(w + (n + r) * b.K() + k + j, part), rows + r * tile_depth + j, part);
+        });
+      transpose_tile(pairs_of(rows), tile_depth / 2, b.tile(panel, step, t), tile_side);
+    }
   }
 }
 
-// Packs the steps from `begin` to `end - 1` of all panels: step s of panel p has the number s * panels + p, so that the
-// rows of w are read in order.
-void AmxPackSteps(const AmxMatrix& b, const float* w, bool transposed, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t panel = i % b.panels(), step = i / b.panels();
-    transposed ? pack_step_of_transpose(b, w, panel, step) : pack_step(b, w, b.N(), panel, step);
-  }
-}
-void AmxPackHalfSteps(const AmxMatrix& b, const bfloat16* w, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_step(b, w, b.N(), i % b.panels(), i / b.panels());
+// Packs the steps from `begin` to `end - 1` of the matrix w [K, N].
+void AmxPackRows(const AmxMatrix& b, const float* w, std::int64_t begin, std::int64_t end) {
+  const std::int64_t k = begin * tile_depth;
+  pack_rows(b, begin, std::min(b.K(), end * tile_depth) - k, w + k * b.N(), b.N());
 }
 
 // The number of steps whose products are added in registers, before the sums go to memory.
@@ -82,40 +79,30 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::cpu {
 
-HWY_EXPORT(AmxPackSteps);
-HWY_EXPORT(AmxPackHalfSteps);
+HWY_EXPORT(AmxPackTranspose);
+HWY_EXPORT(AmxPackRows);
 HWY_EXPORT(AmxTransposedProduct);
 
-namespace {
-
-// Calls pack(begin, end) for all steps of all panels, in blocks of about 4096 elements.
-template <class F>
-void pack_all(const AmxMatrix& b, F&& pack) {
-  parallel_for(b.panels() * b.steps(), 4, pack);
-}
-
-}  // namespace
-
 AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed) : AmxMatrix(K, N) {
-  pack_all(*this, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AmxPackSteps)(*this, w, transposed, begin, end);
-  });
+  constexpr std::int64_t grain = 4096 / (tile_depth * tile_side);
+  if (transposed)
+    parallel_for(panels() * steps(), grain, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(AmxPackTranspose)(*this, w, begin, end);
+    });
+  else
+    parallel_for(steps(), std::max<std::int64_t>(1, 2 * grain / std::max<std::int64_t>(1, panels())),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   HWY_DYNAMIC_DISPATCH(AmxPackRows)(*this, w, begin, end);
+                 });
 }
 
-AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const bfloat16* w) : AmxMatrix(K, N) {
-  pack_all(*this, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AmxPackHalfSteps)(*this, w, begin, end);
-  });
-}
-
-void amx_product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b,
-                           float* y) {
+void amx_product_over_rows(std::int64_t m, const bfloat16* a, const AmxMatrix& b, float* y) {
+  const std::int64_t n = b.N(), k = b.K();
   if (m == 0 || n == 0) return;
   if (k == 0) {
     std::fill_n(y, m * n, 0.0f);
     return;
   }
-  const AmxMatrix packed(k, n, b);
   // Whole tiles are computed. If y has none, they go through a copy.
   const bool whole = m % tile_side == 0 && n % tile_side == 0;
   const std::int64_t y_row = round_up(n, tile_side);
@@ -125,7 +112,7 @@ void amx_product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const
   parallel_for(
       m, rows,
       [&](std::int64_t first, std::int64_t last) {
-        HWY_DYNAMIC_DISPATCH(AmxTransposedProduct)(packed, a, m, first, last, to, y_row);
+        HWY_DYNAMIC_DISPATCH(AmxTransposedProduct)(b, a, m, first, last, to, y_row);
       },
       2 * m * n * k < small_product ? m + 1 : 2);
   if (whole) return;

@@ -205,9 +205,7 @@ class AmxProducts {
    public:
     Right(std::int64_t most, std::int64_t dim) : packed_(most, dim) {}
     const AmxMatrix& of(const Tokens& x) const {
-      for (std::int64_t step = 0; step < packed_.steps(); ++step)
-        for (std::int64_t panel = 0; panel < packed_.panels(); ++panel)
-          pack_step(packed_, x.data(), x.stride(), panel, step);
+      pack_rows(packed_, 0, x.all_rows(), x.data(), x.stride());
       return packed_;
     }
 
@@ -262,23 +260,7 @@ class AmxProducts {
   // Computes c = a b. If `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart.
   HWY_INLINE void operator()(const LeftOperand& a, const AmxMatrix& b, float* c, std::int64_t c_row,
                              const Ahead (&ahead)[2], bool accumulate = false) const {
-    constexpr std::int64_t side = 2 * tile_side;
-    const std::int64_t blocks = (a.rows + side - 1) / side, all = b.panels() * blocks;
-    for (std::int64_t i = 0; i < all; ++i) {
-      const std::int64_t panel = i / blocks, row = i % blocks * side;
-      for (const Ahead& x : ahead) x.prefetch(x.count * i / all, x.count * (i + 1) / all);
-      float* const to = c + row * c_row + panel * side;
-      amx_.multiply({.a = a.data + row * a.stride,
-                     .a_row = a.stride,
-                     .b = b.panel(panel),
-                     .steps = b.steps(),
-                     .start = accumulate ? to : nullptr,
-                     .start_row = c_row,
-                     .c = to,
-                     .c_row = c_row,
-                     .rows = a.rows - row > tile_side ? 2 : 1,
-                     .columns = b.tiles(panel)});
-    }
+    multiply_amx(amx_, b, a.data, a.stride, a.rows, c, c_row, accumulate, ahead);
   }
 
  private:

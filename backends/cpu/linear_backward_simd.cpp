@@ -74,8 +74,11 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
 // Computes c = du w for the block, in f32.
 HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, std::int64_t rows, float* c) {
   if (f.half && f.half->amx) {
-    const auto* const a = static_cast<const bfloat16*>(du.data);
-    return multiply_amx(*f.half->amx, TileRows(a, rows, f.b.K, 0), rows, nullptr, [&](const ProductBlock& b) HWY_ATTR {
+    const AmxMatrix& w = *f.half->amx;
+    const TileRows a(static_cast<const bfloat16*>(du.data), rows, f.b.K, 0);
+    if (rows % tile_side == 0 && w.N() % tile_side == 0)
+      return multiply_amx(AmxScope(), w, a.row(0), a.stride(), rows, c, w.N());
+    return multiply_amx(w, a, rows, nullptr, [&](const ProductBlock& b) HWY_ATTR {
       for (std::int64_t r = 0; r < b.rows; ++r)
         convert(b.u + r * b.stride, b.columns, c + (b.row + r) * f.b.N + b.column);
     });
@@ -109,16 +112,27 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
   });
 }
 
+// Packs the operand of dw for AMX. The number of rows of all blocks but the last is a multiple of tile_depth.
+HWY_INLINE void pack_operand(const LinearBackward& f, std::int64_t begin, std::int64_t rows, const Elements& operand) {
+  const std::int64_t K = f.b.N;
+  typed(operand, [&](const auto* x) HWY_ATTR { pack_rows(*f.packed_operand, begin / tile_depth, rows, x, K); });
+}
+
 // Computes the blocks from `first` to `last - 1`.
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
   const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows,
                      all = std::min(f.rows, last * f.block_rows) - first_row;
-  const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(f.dw && !f.operand.data ? all * K : 0);
+  const bool local_operand = !f.operand.data && (f.dw || f.packed_operand);
+  const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(!local_operand     ? 0
+                                                                        : f.packed_operand ? half_floats(all, K)
+                                                                                           : all * K);
   const auto room = [&](const Scratch& s) {
-    return f.b.rounded ? Elements(reinterpret_cast<const Rounded*>(s.data())) : Elements(s.data());
+    return f.packed_operand ? Elements(reinterpret_cast<const bfloat16*>(s.data()))
+           : f.b.rounded    ? Elements(reinterpret_cast<const Rounded*>(s.data()))
+                            : Elements(s.data());
   };
   const BlockOperands group{f.du.data ? f.du + first_row * N : room(du_room),
-                            f.dw && !f.operand.data ? room(operand_room) : f.operand + first_row * K};
+                            local_operand ? room(operand_room) : f.operand + first_row * K};
   for (std::int64_t block = first; block < last; ++block) {
     const std::int64_t begin = block * f.block_rows, end = std::min(f.rows, begin + f.block_rows);
     const BlockOperands o{group.du + (begin - first_row) * N, group.operand + (begin - first_row) * K};
@@ -127,6 +141,7 @@ void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int6
     if (o.operand.data && o.operand.data != (f.x + begin * K).data && !in_backward)
       operand_again(f, begin, end, o.operand);
     if (f.want_dx) gradient_of_x(f, block, begin, end - begin, o);
+    if (f.packed_operand) pack_operand(f, begin, end - begin, o.operand);
   }
   if (f.dw)
     multiply({.a = static_cast<const float*>(group.du.data),
@@ -206,12 +221,14 @@ struct WeightSums {
 // would take longer than adding the products.
 constexpr std::int64_t blocks_at_once = 2;
 
-// Computes dw [N, K] = du^T operand from whole arrays.
+// Computes dw [N, K] = du^T operand from all rows.
 void whole_weight_gradient(const LinearBackward& f, float* dw) {
   const std::int64_t N = f.b.K, K = f.b.N;
-  if (f.du.dtype == DType::bf16)
-    (amx_kernels() ? amx_product_over_rows : product_over_half_rows)(
-        N, K, f.rows, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
+  if (f.packed_operand)
+    amx_product_over_rows(N, static_cast<const bfloat16*>(f.du.data), *f.packed_operand, dw);
+  else if (f.du.dtype == DType::bf16)
+    product_over_half_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data),
+                           static_cast<const bfloat16*>(f.operand.data), dw);
   else
     product_over_rows(N, K, f.rows, static_cast<const float*>(f.du.data), static_cast<const float*>(f.operand.data),
                       dw);
@@ -273,12 +290,16 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
     return !rounded && a.dtype() == (half ? DType::bf16 : DType::f32);
   };
   const bool make_du = call.after == LinearCall::After::gelu || !usable(gradient);
-  const bool make_operand = want_dw && (normed || !usable(x));
+  const bool packs_operand = want_dw && half && amx_kernels();
+  const bool make_operand = want_dw && (normed || (!packs_operand && !usable(x)));
   const WeightSums sums(want_dw, half, N, K, blocks);
-  const Scratch du(sums.whole && make_du ? floats(R * N) : 0), operand(sums.whole && make_operand ? floats(R * K) : 0),
+  const bool whole_operand = sums.whole && make_operand && !packs_operand;
+  const Scratch du(sums.whole && make_du ? floats(R * N) : 0), operand(whole_operand ? floats(R * K) : 0),
       db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0),
       dw_sums(sums.whole ? 0 : sums.sums * N * K);
   const Elements nothing{Array()};
+  std::optional<AmxMatrix> packed_operand;
+  if (packs_operand) packed_operand.emplace(R, K);
   std::optional<HalfMatrix> half_matrix;
   if (want_dx && half) half_matrix.emplace(N, K, (gated ? scaled(w, gate) : w).data<float>(), false, rows);
   const Packed w_packed({N, K, w.data<float>(), false, in(gate), nullptr, bf16}, want_dx && !half);
@@ -300,8 +321,9 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
                          .rstd = in(kept.rstd),
                          .operand = !want_dw        ? nothing
                                     : !make_operand ? Elements(x)
-                                    : sums.whole    ? room(operand)
+                                    : whole_operand ? room(operand)
                                                     : nothing,
+                         .packed_operand = packed_operand ? &*packed_operand : nullptr,
                          .dw = sums.whole ? nullptr : dw_sums.data(),
                          .blocks_a_sum = sums.blocks_a_sum,
                          .dx = Elements(g.dx),

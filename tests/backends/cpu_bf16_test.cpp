@@ -192,19 +192,20 @@ TEST_CASE("products by AMX are exact for small integers on emulated registers") 
                                           {.dx = y[0], .dw = y[1], .db = y[2]});
                       });
     }
-  const auto value = [](const Array& a, std::int64_t i) { return static_cast<float>(a.data<bfloat16>()[i]); };
   for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
            {1, 1, 1}, {16, 16, 32}, {32, 32, 64}, {33, 17, 31}, {48, 80, 544}, {300, 40, 1100}}) {
     INFO(m << " x " << k << " x " << n);
-    const Array a = whole({k, m}), b = whole({k, n});
+    const Array a = whole({k, m}), b = whole({k, n}, DType::f32);
     const Out y = fresh({m, n});
-    cpu::amx_product_over_rows(m, n, k, a.data<bfloat16>(), b.data<bfloat16>(), y.mutable_data<float>());
+    cpu::amx_product_over_rows(m, a.data<bfloat16>(), cpu::AmxMatrix(k, n, b.data<float>(), false),
+                               y.mutable_data<float>());
     REQUIRE(end_untouched(y));
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         float sum = 0;
-        for (std::int64_t l = 0; l < k; ++l) sum += value(a, l * m + i) * value(b, l * n + j);
+        for (std::int64_t l = 0; l < k; ++l)
+          sum += static_cast<float>(a.data<bfloat16>()[l * m + i]) * b.data<float>()[l * n + j];
         wrong += y.data<float>()[i * n + j] != sum;
       }
     CHECK(wrong == 0);
