@@ -13,7 +13,6 @@
 
 #include "backends/cpu/amx.h"
 #include "backends/cpu/tile-inl.h"
-#include "core/error.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
@@ -48,7 +47,7 @@ HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::
 // Packs `rows` rows of b, a number of whole steps from `step` on (the last step of b may have fewer rows). The rows
 // begin at w, `stride` elements apart.
 template <class X>
-HWY_INLINE void pack_rows(const AmxMatrix& b, std::int64_t step, std::int64_t rows, const X* w, std::int64_t stride) {
+HWY_INLINE void pack_rows(AmxMatrix& b, std::int64_t step, std::int64_t rows, const X* w, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; r += tile_depth)
     for (std::int64_t panel = 0; panel < b.panels(); ++panel)
       for (int t = 0; t < b.tiles(panel); ++t)
@@ -83,7 +82,8 @@ HWY_INLINE void transpose_tile(const std::uint32_t* tile, std::int64_t row, std:
 #endif
 }
 
-// Writes the transpose of such a tile as rows of bf16: 16 rows of 32 elements, `to_stride` elements apart.
+// Packs a tile as pack_tile() does, and writes the transpose of the packed tile: 16 rows of 32 elements of bf16, which
+// begin `to_stride` elements apart.
 template <class X>
 HWY_INLINE void pack_rows_of_transpose(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
                                        std::int64_t N, bfloat16* to, std::int64_t to_stride) {
@@ -151,7 +151,8 @@ HWY_INLINE void multiply_amx(const AmxMatrix& b, const TileRows& a, std::int64_t
 }
 
 // Computes c = a B for rows a [rows, steps of B * 32] that fill whole tiles. Also writes c up to whole tiles. If
-// `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart. The rows `ahead` are prefetched.
+// `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart. The first `rows` rows of each of
+// `ahead` are prefetched.
 HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxMatrix& b, const bfloat16* a, std::int64_t a_row,
                              std::int64_t rows, float* c, std::int64_t c_row, bool accumulate = false,
                              std::span<const Ahead> ahead = {}) {
@@ -159,7 +160,7 @@ HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxMatrix& b, const bflo
   const std::int64_t blocks = (rows + side - 1) / side, all = b.panels() * blocks;
   for (std::int64_t i = 0; i < all; ++i) {
     const std::int64_t panel = i / blocks, row = i % blocks * side;
-    for (const Ahead& x : ahead) x.prefetch(x.count * i / all, x.count * (i + 1) / all);
+    for (const Ahead& x : ahead) x.prefetch(rows * i / all, rows * (i + 1) / all);
     float* const to = c + row * c_row + panel * side;
     amx.multiply({.a = a + row * a_row,
                   .a_row = a_row,

@@ -79,16 +79,15 @@ class AmxMatrix {
   // The number of tiles of a panel's width: 1 or 2.
   int tiles(std::int64_t panel) const { return N_ - 2 * tile_side * panel > tile_side ? 2 : 1; }
   // The elements of a panel from a step on.
-  bfloat16* panel(std::int64_t panel, std::int64_t step = 0) const {
-    return elements() + (2 * panel * steps() + step * tiles(panel)) * tile_side * tile_depth;
-  }
-  // Tile `t` of a step of a panel, as pairs of elements.
-  std::uint32_t* tile(std::int64_t panel, std::int64_t step, int t) const {
-    return pairs_of(this->panel(panel, step) + t * tile_side * tile_depth);
-  }
+  const bfloat16* panel(std::int64_t panel, std::int64_t step = 0) const { return elements(panel, step, 0); }
+  // Tile `t` of a step of a panel, as pairs of elements, to be packed.
+  std::uint32_t* tile(std::int64_t panel, std::int64_t step, int t) { return pairs_of(elements(panel, step, t)); }
 
  private:
-  bfloat16* elements() const { return reinterpret_cast<bfloat16*>(memory_.data()); }
+  bfloat16* elements(std::int64_t panel, std::int64_t step, int t) const {
+    return reinterpret_cast<bfloat16*>(memory_.data()) +
+           (2 * panel * steps() + step * tiles(panel) + t) * tile_side * tile_depth;
+  }
 
   std::int64_t K_, N_;
   Scratch memory_;
@@ -98,7 +97,8 @@ class AmxMatrix {
 // x and a panel of B fit into a first-level cache of 48 KiB.
 inline std::int64_t amx_rows(std::int64_t R) { return R >= 1024 ? 64 : 32; }
 
-// Computes y [m, N] = a^T B for a [K, m], with sums in f32. The bits do not depend on the number of threads.
+// Computes y [m, N] = a^T B for a [K, m], with sums in f32. m, K and N must not be 0. The bits do not depend on the
+// number of threads.
 void amx_product_over_rows(std::int64_t m, const bfloat16* a, const AmxMatrix& b, float* y);
 
 }  // namespace plumb::cpu

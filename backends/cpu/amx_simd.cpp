@@ -3,6 +3,7 @@
 
 #include "backends/cpu/amx.h"
 #include "backends/cpu/parallel.h"
+#include "core/error.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/amx_simd.cpp"
@@ -15,7 +16,7 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 // Packs the steps from `begin` to `end - 1` of all panels of the matrix w^T, for w [N, K]. Step s of panel p has the
 // number s * panels + p, so that the rows of w are read in order.
-void AmxPackTranspose(const AmxMatrix& b, const float* w, std::int64_t begin, std::int64_t end) {
+void AmxPackTranspose(AmxMatrix& b, const float* w, std::int64_t begin, std::int64_t end) {
   HWY_ALIGN bfloat16 rows[tile_side * tile_depth];
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t panel = i % b.panels(), step = i / b.panels(), k = step * tile_depth;
@@ -32,7 +33,7 @@ void AmxPackTranspose(const AmxMatrix& b, const float* w, std::int64_t begin, st
 }
 
 // Packs the steps from `begin` to `end - 1` of the matrix w [K, N].
-void AmxPackRows(const AmxMatrix& b, const float* w, std::int64_t begin, std::int64_t end) {
+void AmxPackRows(AmxMatrix& b, const float* w, std::int64_t begin, std::int64_t end) {
   const std::int64_t k = begin * tile_depth;
   pack_rows(b, begin, std::min(b.K(), end * tile_depth) - k, w + k * b.N(), b.N());
 }
@@ -84,13 +85,13 @@ HWY_EXPORT(AmxPackRows);
 HWY_EXPORT(AmxTransposedProduct);
 
 AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed) : AmxMatrix(K, N) {
-  constexpr std::int64_t grain = 4096 / (tile_depth * tile_side);
+  // A block of work packs about 4096 elements.
   if (transposed)
-    parallel_for(panels() * steps(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(panels() * steps(), 4096 / (2 * tile_side * tile_depth), [&](std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(AmxPackTranspose)(*this, w, begin, end);
     });
   else
-    parallel_for(steps(), std::max<std::int64_t>(1, 2 * grain / std::max<std::int64_t>(1, panels())),
+    parallel_for(steps(), std::max<std::int64_t>(1, 4096 / (tile_depth * std::max<std::int64_t>(1, N))),
                  [&](std::int64_t begin, std::int64_t end) {
                    HWY_DYNAMIC_DISPATCH(AmxPackRows)(*this, w, begin, end);
                  });
@@ -98,11 +99,7 @@ AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transp
 
 void amx_product_over_rows(std::int64_t m, const bfloat16* a, const AmxMatrix& b, float* y) {
   const std::int64_t n = b.N(), k = b.K();
-  if (m == 0 || n == 0) return;
-  if (k == 0) {
-    std::fill_n(y, m * n, 0.0f);
-    return;
-  }
+  internal_check(m > 0 && n > 0 && k > 0, "expected a product with elements, got {} x {} x {}", m, k, n);
   // Whole tiles are computed. If y has none, they go through a copy.
   const bool whole = m % tile_side == 0 && n % tile_side == 0;
   const std::int64_t y_row = round_up(n, tile_side);

@@ -89,9 +89,10 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
   float *const s = carver.take(block), *const d = carver.take(block), *const p = p_apart ? carver.take(block) : s;
   float *const dq_rows = carver.take(l.all_rows * l.dims), *const parts = carver.take(l.rows * W);
   KeyBits bits(call, l, carver);
-  typename Products::Tokens queries(l.rows, hd), gradients(l.rows, hd), keys(M, hd), values(M, hd);
-  const typename Products::Right right_queries(l.rows, hd), right_gradients(l.rows, hd), right_keys(M, hd);
-  const typename Products::RightTranspose keys_transposed(M, hd), values_transposed(M, hd);
+  typename Products::Tokens queries(l.rows, hd, TokenUse::right), gradients(l.rows, hd, TokenUse::right),
+      keys(M, hd, TokenUse::right), values(M, hd, TokenUse::left);
+  typename Products::Right right_queries(l.rows, hd), right_gradients(l.rows, hd), right_keys(M, hd);
+  typename Products::RightTranspose keys_transposed(M, hd), values_transposed(M, hd);
   typename Products::Weights weights(l.rows, M, s), ds(l.rows, M, d);
   const typename Products::LeftTranspose weights_transposed(l.rows, M), ds_transposed(l.rows, M);
   const Products product;
@@ -114,8 +115,8 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
               {ahead<T>(dq, b, h, N, hd, first), ahead<T>(k, next_b, next_h, M, hd, first)});
       product(gradients.left(), vt, d, l.keys,
               {ahead<T>(v, next_b, next_h, M, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)});
-      differentiate_rows(call, bits, rows, l.keys, sums + 2 * (i * N + first), s, d, p, parts, weights.rows(rows),
-                         ds.rows(rows), ds.stride());
+      differentiate_rows(call, bits, rows, l.keys, sums + 2 * (i * N + first), s, d, p, parts,
+                         weights.start_block(rows), ds.start_block(rows), ds.stride());
       product(ds.left(), right_k, dq_rows, l.dims, {ahead<T>(dout, next_b, next_h, N, hd, first), {}});
       unpad(dq_rows, l.dims, rows, hd, row<T>(dq, b, h, first), dq.token);
       product(ds_transposed.of(ds), right_queries.of(queries), dk_sum, l.dims,
@@ -136,7 +137,7 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                        const float* sums, const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv,
                        std::int64_t begin, std::int64_t end) {
   with_products(dout.array.dtype(), [&](auto products) HWY_ATTR {
-    differentiate<typename decltype(products)::Type>(call, dout, q, k, v, sums, dq, dk, dv, begin, end);
+    differentiate<typename decltype(products)::type>(call, dout, q, k, v, sums, dq, dk, dv, begin, end);
   });
 }
 

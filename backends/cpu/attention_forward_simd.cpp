@@ -1,5 +1,6 @@
 // The forward pass of attention. The code computes one (sample, head) pair at a time, in blocks of queries whose scores
-// stay in cache. K is transposed once, so that both products read along rows.
+// stay in cache. K is transposed once, so that both products read along rows. The products are in f32, or for bf16 by
+// AMX, if the processor has AMX (attention_products-inl.h).
 #include <cmath>
 #include <limits>
 
@@ -72,9 +73,10 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
   float *const s = carver.take(l.all_rows * l.keys), *const o = carver.take(l.all_rows * l.dims),
                *const parts = carver.take(l.rows * W), *const scales = carver.take(l.rows);
   KeyBits bits(call, l, carver);
-  typename Products::Tokens queries(l.rows, hd), keys(M, hd), values(M, hd);
-  const typename Products::RightTranspose keys_transposed(M, hd);
-  const typename Products::Right right_values(M, hd);
+  typename Products::Tokens queries(l.rows, hd, TokenUse::left), keys(M, hd, TokenUse::left),
+      values(M, hd, TokenUse::right);
+  typename Products::RightTranspose keys_transposed(M, hd);
+  typename Products::Right right_values(M, hd);
   typename Products::Weights weights(l.rows, M, s);
   const Products product;
 
@@ -92,8 +94,8 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
       queries.read(row<T>(q, b, h, first), rows, q.token);
       product(queries.left(), kt, s, l.keys,
               {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)});
-      softmax_rows(call, bits, rows, l.keys, s, weights.rows(rows), weights.stride(), parts, sums + 2 * (i * N + first),
-                   scales);
+      softmax_rows(call, bits, rows, l.keys, s, weights.start_block(rows), weights.stride(), parts,
+                   sums + 2 * (i * N + first), scales);
       product(weights.left(), right_v, o, l.dims,
               {ahead<T>(k, next_b, next_h, M, hd, first), ahead<T>(v, next_b, next_h, M, hd, first)});
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -110,7 +112,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
 void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
                       float* sums, std::int64_t begin, std::int64_t end) {
   with_products(out.array.dtype(), [&](auto products) HWY_ATTR {
-    attend<typename decltype(products)::Type>(call, q, k, v, out, sums, begin, end);
+    attend<typename decltype(products)::type>(call, q, k, v, out, sums, begin, end);
   });
 }
 

@@ -1,9 +1,12 @@
 // The products c = a b of attention: in f32 (F32Products), or in bf16 by AMX (AmxProducts). The kernels of attention
-// are templates on one of these classes. Each class has the types of the operands:
+// are templates on one of these classes. An object of such a class computes products by its operator(). Each class has
+// these types:
 //
+//   Element          the type of q, k, v, dout and the results
 //   Tokens           the rows of a head (q, k, v or dout), [tokens, head_dim]; left() is an operand a
 //   Right            tokens as an operand b
 //   RightTranspose   the transpose of tokens as an operand b
+//   Weight           the type of the elements of weights
 //   Weights          a block of probabilities or of their derivatives, [queries, keys]; left() is an operand a
 //   LeftTranspose    the transpose of weights as an operand a
 //
@@ -24,6 +27,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
+// How a product uses tokens: only as they are or transposed, or also as the operand b (Right).
+enum class TokenUse { left, right };
+
 template <class T>
 class F32Products {
  public:
@@ -41,15 +47,19 @@ class F32Products {
     std::int64_t row, columns;
   };
 
-  // f32 rows that fill whole vectors are used where they are. Other rows are copied and padded with zeros.
+  // The rows of an operand b must fill whole vectors. f32 rows are used where they are if they fill whole vectors, or
+  // if they are no operand b. Other rows are copied and padded with zeros.
   class Tokens {
    public:
-    Tokens(std::int64_t most, std::int64_t dim)
-        : dim_(dim), columns_(round_up(dim, W)), copy_(in_place() ? 0 : most * columns_) {}
+    Tokens(std::int64_t most, std::int64_t dim, TokenUse use)
+        : dim_(dim),
+          columns_(round_up(dim, W)),
+          in_place_(std::is_same_v<T, float> && (dim_ == columns_ || use == TokenUse::left)),
+          copy_(in_place_ ? 0 : most * columns_) {}
     void read(const T* x, std::int64_t rows, std::int64_t stride) {
       rows_ = rows;
       if constexpr (std::is_same_v<T, float>)
-        if (in_place()) {
+        if (in_place_) {
           data_ = x;
           stride_ = stride;
           return;
@@ -65,9 +75,8 @@ class F32Products {
     RightOperand right() const { return {data_, stride_, columns_}; }
 
    private:
-    bool in_place() const { return std::is_same_v<T, float> && dim_ == columns_; }
-
     std::int64_t dim_, columns_, rows_ = 0, stride_ = 0;
+    bool in_place_;
     Scratch copy_;
     const float* data_ = nullptr;
   };
@@ -102,7 +111,8 @@ class F32Products {
   class Weights {
    public:
     Weights(std::int64_t, std::int64_t keys, float* scores) : data_(scores), keys_(keys), row_(round_up(keys, W)) {}
-    float* rows(std::int64_t rows) {
+    // Returns memory for the weights of `rows` queries.
+    float* start_block(std::int64_t rows) {
       rows_ = rows;
       return data_;
     }
@@ -145,7 +155,8 @@ class AmxProducts {
  public:
   using Element = bfloat16;
   using Weight = bfloat16;
-  static constexpr std::int64_t tile_rows = tile_side, tile_columns = tile_side;
+  // A block of queries is also the inner extent of products. Therefore its size is a multiple of tile_depth.
+  static constexpr std::int64_t tile_rows = tile_depth, tile_columns = tile_side;
 
   // Rows that begin `stride` elements apart and fill whole tiles.
   struct LeftOperand {
@@ -154,8 +165,8 @@ class AmxProducts {
   };
 
  private:
-  // Rows that are padded with zeros to whole tiles: to a multiple of tile_depth in both directions, so that the rows
-  // are an operand and their transpose is another one. Who writes a row pads it to `stride` elements.
+  // Rows that are padded with zeros to a multiple of tile_depth in both directions. Therefore both the rows and their
+  // transpose consist of whole tiles. The writer of a row must fill the row with zeros up to `stride` elements.
   class PaddedRows {
    public:
     PaddedRows(std::int64_t most, std::int64_t columns)
@@ -163,8 +174,8 @@ class AmxProducts {
           stride_(round_up(columns, tile_depth)),
           zeros_from_(all_rows_),
           memory_(all_rows_ * stride_ / 2) {}
-    // Returns memory for `rows` rows. The rows after them become 0.
-    bfloat16* rows(std::int64_t rows) {
+    // Returns memory for `rows` rows, and sets the rows after them to 0.
+    bfloat16* start_block(std::int64_t rows) {
       if (rows < zeros_from_) std::fill_n(data() + rows * stride_, (zeros_from_ - rows) * stride_, bfloat16(0.0f));
       rows_ = zeros_from_ = rows;
       return data();
@@ -182,16 +193,17 @@ class AmxProducts {
  public:
   class Tokens : public PaddedRows {
    public:
-    Tokens(std::int64_t most, std::int64_t dim) : PaddedRows(most, dim), dim_(dim) {}
+    Tokens(std::int64_t most, std::int64_t dim, TokenUse) : PaddedRows(most, dim), dim_(dim) {}
     void read(const bfloat16* x, std::int64_t tokens, std::int64_t token_stride) {
       constexpr hn::ScalableTag<std::uint16_t> bits;
       constexpr std::int64_t lanes = 2 * W;
-      bfloat16* const to = rows(tokens);
+      bfloat16* const to = start_block(tokens);
       for (std::int64_t r = 0; r < tokens; ++r) {
         const bfloat16* const from = x + r * token_stride;
         bfloat16* const row = to + r * stride();
         std::int64_t i = 0;
         for (; i + lanes <= dim_; i += lanes) hn::StoreU(hn::LoadU(bits, bits_of(from + i)), bits, bits_of(row + i));
+        for (; i + W <= dim_; i += W) hn::StoreU(hn::LoadU(half_bits, bits_of(from + i)), half_bits, bits_of(row + i));
         for (; i < dim_; ++i) row[i] = from[i];
         for (; i < stride(); ++i) row[i] = bfloat16(0.0f);
       }
@@ -204,7 +216,7 @@ class AmxProducts {
   class Right {
    public:
     Right(std::int64_t most, std::int64_t dim) : packed_(most, dim) {}
-    const AmxMatrix& of(const Tokens& x) const {
+    const AmxMatrix& of(const Tokens& x) {
       pack_rows(packed_, 0, x.all_rows(), x.data(), x.stride());
       return packed_;
     }
@@ -216,7 +228,7 @@ class AmxProducts {
   class RightTranspose {
    public:
     RightTranspose(std::int64_t most, std::int64_t dim) : packed_(dim, most) {}
-    const AmxMatrix& of(const Tokens& x) const {
+    const AmxMatrix& of(const Tokens& x) {
       for (std::int64_t panel = 0; panel < packed_.panels(); ++panel)
         for (std::int64_t step = 0; step < packed_.steps(); ++step)
           for (int t = 0; t < packed_.tiles(panel); ++t)
@@ -231,7 +243,7 @@ class AmxProducts {
 
   class Weights : public PaddedRows {
    public:
-    // The kernels write whole vectors of f32 up to the next multiple of tile_side.
+    // The kernels write columns up to a multiple of tile_side. The constructor sets the other columns to 0.
     Weights(std::int64_t most, std::int64_t keys, float*) : PaddedRows(most, keys) {
       const std::int64_t written = round_up(keys, tile_side);
       for (std::int64_t r = 0; r < all_rows(); ++r)
@@ -267,19 +279,15 @@ class AmxProducts {
   AmxScope amx_;
 };
 
-// Calls f with an object whose member type Type is the class of the products for heads of this dtype.
-template <class P>
-struct ProductsType {
-  using Type = P;
-};
+// Calls f with the class of the products for heads of this dtype, as a std::type_identity.
 template <class F>
 HWY_INLINE void with_products(DType dtype, F&& f) {
   if (dtype == DType::f32)
-    f(ProductsType<F32Products<float>>());
+    f(std::type_identity<F32Products<float>>());
   else if (amx_kernels())
-    f(ProductsType<AmxProducts>());
+    f(std::type_identity<AmxProducts>());
   else
-    f(ProductsType<F32Products<bfloat16>>());
+    f(std::type_identity<F32Products<bfloat16>>());
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

@@ -10,8 +10,8 @@ namespace plumb::cpu {
 void choose_instruction_set();
 const char* instruction_set();  // returns the name of the instruction set, such as "AVX-512"
 
-// Whether kernels round to bf16 by the processor's instruction, which replaces denormal numbers by 0. True if AMX
-// multiplies bf16 matrices, the processor has the instruction, and the kernels use AVX-512.
+// Whether kernels round to bf16 by the processor's instruction, which replaces denormal numbers by 0. True if the
+// processor has AMX and this instruction, and the kernels use AVX-512.
 extern bool rounds_by_instruction;
 
 // The features of a processor that decide which instructions multiply bf16 matrices.

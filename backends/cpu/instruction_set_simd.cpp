@@ -77,10 +77,17 @@ Features allowed(Features f) {
   return f;
 }
 
-// Returns the features that this process may use.
+// Returns the features that the processor has and ONEDNN_MAX_CPU_ISA allows.
+const Features& allowed_features() {
+  static const Features f = allowed(of_processor());
+  return f;
+}
+
+// Returns the features that this process may use. The first call asks the system for AMX, which enlarges the frames of
+// signals. Therefore only bf16 calls this function.
 const Features& features() {
   static const Features usable = [] {
-    Features f = allowed(of_processor());
+    Features f = allowed_features();
     f.amx_refused = f.amx && !may_use_amx();
     f.amx = f.amx && !f.amx_refused;
     return f;
@@ -116,7 +123,8 @@ const AmxKernels* replaced_amx_kernels = nullptr;  // by set_amx_kernels()
 // Sets rounds_by_instruction.
 void choose_rounding() {
   const bool avx512 = (hwy::SupportedTargets() & HWY_TARGETS & HWY_AVX3) != 0;  // the kernels have this form
-  rounds_by_instruction = amx_kernels() && features().avx512_bf16 && avx512;
+  const Features& f = allowed_features();
+  rounds_by_instruction = (f.amx || replaced_amx_kernels) && f.avx512_bf16 && avx512;
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ struct LinearBackward {
   // [R, K]: the operand of dw, which is the recomputed layer norm, or x (rounded for bf16). If operand is null, the
   // values live only during a few blocks.
   Elements operand;
-  const AmxMatrix* packed_operand;  // the operand is written here instead, if AMX computes dw
+  AmxMatrix* packed_operand;  // if AMX computes dw, each block rounds its rows of `operand` and packs them here
   // [.., N, K]: each sum covers `blocks_a_sum` blocks. If dw is null, whole_weight_gradient() computes dw.
   float* dw;
   std::int64_t blocks_a_sum;

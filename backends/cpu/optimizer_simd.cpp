@@ -125,8 +125,8 @@ class Squares {
     a_ = hn::MulAdd(u, u, a_);
     b_ = hn::MulAdd(v, v, b_);
   }
-  // Adds the elements from i on, and returns the sum.
-  HWY_INLINE double rest(std::int64_t i) {
+  // Adds the elements from i on, and returns the sum of all squares.
+  HWY_INLINE double finish(std::int64_t i) {
     for (; i + step <= n_; i += step) add(i);
     double sum = hn::GetLane(hn::SumOfLanes(f64, hn::Add(a_, b_)));
     for (; i < n_; ++i) sum += static_cast<double>(x_[i]) * static_cast<double>(x_[i]);
@@ -150,8 +150,8 @@ void SumsOfSquares(const float* x, std::int64_t n, const float* y, std::int64_t 
     p.add(i);
     q.add(i);
   }
-  *of_x = p.rest(i);
-  *of_y = q.rest(i);
+  *of_x = p.finish(i);
+  *of_y = q.finish(i);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -282,6 +282,7 @@ void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
       [&](std::int64_t first, std::int64_t last) {
         const auto i = static_cast<std::size_t>(first);
         const auto elements = [&](const Run& run) { return arrays[run.i].data<float>() + run.begin; };
+        // If the number of runs is odd, the last block has an empty second run, whose sum is the extra element.
         const Run &x = runs[i], &y = last - first == 2 ? runs[i + 1] : Run{x.i, x.begin, x.begin};
         HWY_DYNAMIC_DISPATCH(SumsOfSquares)
         (elements(x), x.end - x.begin, elements(y), y.end - y.begin, &partial[i], &partial[i + 1]);

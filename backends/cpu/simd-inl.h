@@ -69,7 +69,7 @@ constexpr hn::RebindToUnsigned<F32> f32_bits{};
 HWY_INLINE V widen(hn::Vec<HalfBits> v) { return hn::BitCast(f32, hn::ShiftLeft<16>(hn::PromoteTo(f32_bits, v))); }
 HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
 #if HWY_TARGET == HWY_AVX3
-  if (rounds_by_instruction) {  // the kernels are not compiled for processors with this instruction only
+  if (rounds_by_instruction) {  // in assembly, because this form also runs on processors without the instruction
     hn::Vec<HalfBits> rounded;
     __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded.raw) : "v"(v.raw));
     return rounded;
@@ -83,9 +83,6 @@ HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
 }
 // Returns v rounded to bf16, as f32.
 HWY_INLINE V round_to_bf16(V v) {
-#if HWY_TARGET == HWY_AVX3
-  if (rounds_by_instruction) return widen(narrow(v));
-#endif
   const auto x = hn::BitCast(f32_bits, v), odd = hn::And(hn::ShiftRight<16>(x), hn::Set(f32_bits, 1));
   const auto rounded = hn::And(hn::Add(x, hn::Add(odd, hn::Set(f32_bits, 0x7fff))), hn::Set(f32_bits, 0xffff0000));
   const auto quiet = hn::And(hn::Or(x, hn::Set(f32_bits, 0x400000)), hn::Set(f32_bits, 0xffff0000));

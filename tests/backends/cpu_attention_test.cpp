@@ -1,5 +1,7 @@
 // Compares the attention of the cpu backend with the reference (compare.h). The tests cover odd sizes, masks, drops,
 // and every rule for empty rows.
+#include <optional>
+
 #include "backends/cpu/amx.h"
 #include "tests/backends/compare.h"
 #include "tests/support/emulated_amx.h"
@@ -161,15 +163,104 @@ TEST_CASE("cpu attention on packed heads in place") {
 TEST_CASE("cpu attention in bf16 by AMX on emulated registers") {
   const EmulatedAmx emulated;
   std::vector<AttentionCase> cases = attention_cases;
+  cases.push_back({1, 2, 130, 65, 48, 1, 0.1, 0.1});  // a block of 96 queries and one of 34
   for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
     for (const auto& [queries, keys] : {std::pair{33, 31}, {16, 64}, {1, 5}, {5, 1}})
       cases.push_back(
           {2, 2, queries, keys, 24, 0.5, 0.5, 0.2, empty, DropShape::plain, DropSharing::per_entry, {}, true});
   for (const AttentionCase& c : cases) {
-    const std::int64_t before = emulated.products();
     compare_separate(c, DType::bf16);
-    CHECK(emulated.products() > before);
     compare_packed(c, DType::bf16);
+  }
+}
+
+namespace {
+
+// The results of attention on separate q, k and v by the cpu backend.
+struct AttentionResults {
+  Array out, dq, dk, dv;
+};
+AttentionResults attention(const AttentionCall& call, const Array& q, const Array& k, const Array& v,
+                           const Array& dout) {
+  const auto like = [](const Array& a) { return fresh(a.shape(), a.dtype()); };
+  const Out out = like(q), dq = like(q), dk = like(k), dv = like(v), sums = fresh({q.dim(0), q.dim(1), q.dim(2), 2});
+  cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
+  cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq),
+                                   separate(dk), separate(dv));
+  for (const Out& y : {out, dq, dk, dv, sums}) CHECK(end_untouched(y));
+  return {out, dq, dk, dv};
+}
+
+}  // namespace
+
+TEST_CASE("each product of cpu attention in bf16 runs by AMX on emulated registers") {
+  const EmulatedAmx emulated;
+  const Shape shape{1, 1, 16, 32};
+  const auto any = [&] { return random(shape, -1, 1, DType::bf16); };
+  attention(call_of({1, 1, 16, 16, 32, 1, 0, 0}), any(), any(), any(), any());
+  // Forward: one product of two tiles for the scores, two for out. Backward: one each for the scores and for dout v^T,
+  // and two each for dq, dk and dv.
+  CHECK(emulated.products() == 3 + 8);
+}
+
+// If q = 0, each of 64 keys has probability 1/64, and sums of small integers are exact.
+TEST_CASE("cpu attention of equal scores is exact by AMX on emulated registers") {
+  const EmulatedAmx emulated;
+  const AttentionCase c{2, 1, 130, 64, 40, 1, 0, 0};
+  const Shape query{2, 1, 130, 40}, key{2, 1, 64, 40};
+  const auto whole = [](const Shape& shape, double most) {
+    const Out a = random(shape, -most, most, DType::bf16);
+    bfloat16* const p = a.mutable_data<bfloat16>();
+    std::transform(p, p + a.numel(), p, [](bfloat16 x) { return bfloat16(std::round(static_cast<float>(x))); });
+    return a;
+  };
+  const Array q = whole(query, 0), k = whole(key, 3), v = whole(key, 3), dout = whole(query, 3);
+  compare_results(describe(c), "exact", {as_bf16(query), as_bf16(key)}, [&](const Kernels& kernels, const Results& y) {
+    const Out sums = fresh({2, 1, 130, 2}), dq = fresh(query, DType::bf16), dk = fresh(key, DType::bf16);
+    kernels.attention_forward(call_of(c), separate(q), separate(k), separate(v), separate(y[0]), sums);
+    kernels.attention_backward(call_of(c), separate(dout), separate(q), separate(k), separate(v), sums, separate(dq),
+                               separate(dk), separate(y[1]));
+  });
+}
+
+// All heads of a thread use the same memory, and the last block of queries is smaller than the others.
+TEST_CASE("NaN in a sample or in a query of cpu attention reaches no other sample or query") {
+  constexpr std::int64_t N = 130, M = 65, dim = 48;
+  const Threads one_thread(1);
+  const auto nan_from = [](const Array& a, std::int64_t begin, std::int64_t end) {
+    const Out y = fresh(a.shape(), a.dtype());
+    std::memcpy(y.mutable_bytes(), a.bytes(), bytes_of(a));
+    std::memset(
+        static_cast<char*>(y.mutable_bytes()) + begin * a.dim(3) * static_cast<std::int64_t>(size_of(a.dtype())), 0xff,
+        static_cast<std::size_t>((end - begin) * a.dim(3)) * size_of(a.dtype()));
+    return Array(y);
+  };
+  const auto same_rows = [](const Array& a, const Array& b, std::int64_t begin, std::int64_t end) {
+    const std::size_t row = static_cast<std::size_t>(a.dim(3)) * size_of(a.dtype());
+    const auto at = [&](const Array& x) {
+      return static_cast<const char*>(x.bytes()) + static_cast<std::size_t>(begin) * row;
+    };
+    return std::memcmp(at(a), at(b), static_cast<std::size_t>(end - begin) * row) == 0;
+  };
+  const AttentionCall call = call_of({2, 1, N, M, dim, 1, 0, 0});
+  for (const auto& [type, by_amx] : {std::pair{DType::f32, false}, {DType::bf16, false}, {DType::bf16, true}}) {
+    INFO(name(type) << (by_amx ? " by AMX" : ""));
+    std::optional<EmulatedAmx> emulated;
+    if (by_amx) emulated.emplace();
+    const Array q = random({2, 1, N, dim}, -1, 1, type), k = random({2, 1, M, dim}, -1, 1, type),
+                v = random({2, 1, M, dim}, -1, 1, type), dout = random({2, 1, N, dim}, -1, 1, type);
+    const AttentionResults clean = attention(call, q, k, v, dout);
+    const AttentionResults sample =
+        attention(call, nan_from(q, 0, N), nan_from(k, 0, M), nan_from(v, 0, M), nan_from(dout, 0, N));
+    CHECK(same_rows(sample.out, clean.out, N, 2 * N));
+    CHECK(same_rows(sample.dq, clean.dq, N, 2 * N));
+    CHECK(same_rows(sample.dk, clean.dk, M, 2 * M));
+    CHECK(same_rows(sample.dv, clean.dv, M, 2 * M));
+    CHECK_FALSE(same_rows(sample.out, clean.out, 0, N));
+    const AttentionResults last_query = attention(call, nan_from(q, N - 1, N), k, v, nan_from(dout, N - 1, N));
+    CHECK(same_rows(last_query.out, clean.out, 0, N - 1));
+    CHECK(same_rows(last_query.dq, clean.dq, 0, N - 1));
+    CHECK_FALSE(same_rows(last_query.dk, clean.dk, 0, M));
   }
 }
 
@@ -217,8 +308,10 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
 TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") {
   const std::int64_t n = 9, width = 16;
   const Shape shape{1, 2, n, width};
-  const Array q = random(shape, -300, 300), k = random(shape, -300, 300), v = random(shape), dout = random(shape);
-  for (const double drop : {0.0, 0.3}) {
+  for (const auto& [type, drop] :
+       {std::pair{DType::f32, 0.0}, {DType::f32, 0.3}, {DType::bf16, 0.0}, {DType::bf16, 0.3}}) {
+    const Array q = random(shape, -300, 300, type), k = random(shape, -300, 300, type), v = random(shape, -1, 1, type),
+                dout = random(shape, -1, 1, type);
     AttentionCall call{};
     call.batch = 1;
     call.heads = 2;
@@ -226,10 +319,7 @@ TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") 
     call.head_dim = width;
     call.scale = 1;
     call.dropout = {drop_threshold(drop), 7};
-    const Out out = fresh(shape), sums = fresh({1, 2, n, 2}), dq = fresh(shape), dk = fresh(shape), dv = fresh(shape);
-    cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq),
-                                     separate(dk), separate(dv));
+    const auto [out, dq, dk, dv] = attention(call, q, k, v, dout);
     for (double x : to_vector(dq)) CHECK(x == 0);
     for (double x : to_vector(dk)) CHECK(x == 0);
     double most = 0;
@@ -239,7 +329,8 @@ TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") 
 }
 
 TEST_CASE("cpu attention without queries gives zero gradients for keys and values") {
-  for (const std::int64_t keys : {3, 2000}) {
+  for (const auto& [type, keys] :
+       {std::pair{DType::f32, 3}, {DType::f32, 2000}, {DType::bf16, 3}, {DType::bf16, 2000}}) {
     AttentionCall call{};
     call.batch = call.heads = 1;
     call.queries = 0;
@@ -247,11 +338,8 @@ TEST_CASE("cpu attention without queries gives zero gradients for keys and value
     call.head_dim = 5;
     call.scale = 1;
     const Shape query{1, 1, 0, 5}, key{1, 1, keys, 5};
-    const Array q = fresh(query), k = random(key), v = random(key), dout = fresh(query);
-    const Out out = fresh(query), sums = fresh({1, 1, 0, 2}), dq = fresh(query), dk = fresh(key), dv = fresh(key);
-    cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq),
-                                     separate(dk), separate(dv));
+    const Array q = fresh(query, type), k = random(key, -1, 1, type), v = random(key, -1, 1, type);
+    const auto [out, dq, dk, dv] = attention(call, q, k, v, q);
     for (const Array& d : {dk, dv})
       for (double x : to_vector(d)) CHECK(x == 0);
   }

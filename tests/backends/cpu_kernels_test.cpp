@@ -563,12 +563,15 @@ TEST_CASE("cpu optimizers") {
       k.sum_of_squares(many, sum);
       return item(sum);
     };
-    const double expected = squares(reference_kernels());
-    for (int threads : {1, 2, 3}) {
-      const Threads scope(threads);
-      CHECK(squares(cpu_kernels()) == Approx(expected).epsilon(1e-12));
+    for (int more = 0; more < 2; ++more, many.push_back(g2)) {  // an even and an odd number of arrays
+      const double expected = squares(reference_kernels()), found = squares(cpu_kernels());
+      CHECK(found == Approx(expected).epsilon(1e-12));
+      for (int threads : {1, 2, 3}) {
+        const Threads scope(threads);
+        CHECK(squares(cpu_kernels()) == found);
+      }
+      if (why_no_cuda().empty()) CHECK(squares(cuda_kernels_of_host_arrays()) == Approx(expected).epsilon(1e-12));
     }
-    if (why_no_cuda().empty()) CHECK(squares(cuda_kernels_of_host_arrays()) == Approx(expected).epsilon(1e-12));
   }
 }
 
