@@ -169,7 +169,9 @@ TEST_CASE("cpu attention in bf16 by AMX on emulated registers") {
       cases.push_back(
           {2, 2, queries, keys, 24, 0.5, 0.5, 0.2, empty, DropShape::plain, DropSharing::per_entry, {}, true});
   for (const AttentionCase& c : cases) {
+    const std::int64_t before = emulated.products();
     compare_separate(c, DType::bf16);
+    CHECK(emulated.products() > before);
     compare_packed(c, DType::bf16);
   }
 }
