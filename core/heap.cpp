@@ -11,7 +11,7 @@ namespace plumb {
 namespace {
 
 // The bytes of a region if a region of the usual size cannot be reserved.
-constexpr std::size_t tight = std::size_t{32} << 20;
+constexpr std::size_t small_region = std::size_t{32} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -85,7 +85,7 @@ std::size_t Heap::next_filled(std::size_t list) const {
 HeapBlock* Heap::add_region(std::size_t bytes) {
   std::byte* data = nullptr;
   std::size_t size = 0;
-  for (const std::size_t usual : {memory_.usual_region(), std::min(memory_.usual_region(), tight)}) {
+  for (const std::size_t usual : {memory_.usual_region(), std::min(memory_.usual_region(), small_region)}) {
     if (data) break;
     size = std::max(round_up(bytes, chunk), usual);
     data = memory_.reserve(size);

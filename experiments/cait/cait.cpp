@@ -37,7 +37,7 @@ enum class TalkingHeads {
 };
 constexpr auto names_of(TalkingHeads) { return std::array{"cait", "identity", "none"}; }
 
-struct Options {
+struct CaitSettings {
   nn::CaitPreset preset;  // the published constants; options do not change them
   std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, patch = 0;
   double mlp_ratio = 0, norm_eps = 0, init = 0, ema_decay = 0;
@@ -77,7 +77,7 @@ std::string option_of(std::string constant) {
   return "--" + constant;
 }
 
-void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
+void apply(CaitSettings& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   o.preset = preset;
   for (const auto& [name, field] : o.fields()) {
     const nn::Constant& constant = preset.at(name);
@@ -105,10 +105,10 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
               fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
 }
 
-bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
+bool is_layerscale(const CaitSettings& o) { return nn::method_text(o.gate).name == "layerscale"; }
 
 // Takes the sizes of the network from the file of --weights.
-void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
+void take_sizes(CaitSettings& o, lab::Cli& cli, bool init_is_of_gate) {
   const auto* there = std::get_if<nn::CaiTOptions>(&o.weights.card().options);
   lab::usage_check(there, "{} is a ViT; use build/release/bin/vit", o.weights.path());
   o.weights.decide(cli, "--dim", o.dim, there->dim);
@@ -128,10 +128,10 @@ void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
     o.weights.take_init(cli, o.init);
 }
 
-void supply(Options& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
+void supply(CaitSettings& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
 
 // Sets the constants that the published recipe computes from the size of the network and the length of the training.
-void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
+void derive(CaitSettings& o, lab::Cli& cli, lab::StudyOptions& run) {
   supply(o, cli);
   const bool init_is_of_gate = lab::take_init_of_gate(cli, o.gate, o.depth, o.init);
   if (o.weights.trains_on()) take_sizes(o, cli, init_is_of_gate), o.weights.take_images(cli, run);
@@ -153,7 +153,7 @@ void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
   }
 }
 
-std::string further_constants(Options& o) {
+std::string further_constants(CaitSettings& o) {
   std::string text = fmt::format(
       "Further constants of {}. --lr and --warmup are computed from lr_per_512, warmup_epochs and epochs.\n"
       "Betas, initial values and stage 2 are used as listed. --augment deit uses the constants of augmentation.\n"
@@ -179,7 +179,7 @@ std::string list_presets() {
   return text;
 }
 
-std::string preset_difference(const Options& o) {
+std::string preset_difference(const CaitSettings& o) {
   lab::usage_check(o.diff.size() == 2, "--preset-diff: expected two presets, got {}", o.diff.size());
   const auto found = nn::differences(nn::cait_preset(o.diff[0]), nn::cait_preset(o.diff[1]));
   std::string text = fmt::format("{:<18} {:<18} {}\n", "", o.diff[0], o.diff[1]);
@@ -189,7 +189,7 @@ std::string preset_difference(const Options& o) {
   return found.empty() ? fmt::format("{} and {} have the same constants\n", o.diff[0], o.diff[1]) : text;
 }
 
-void declare(Options& o, lab::Cli& cli) {
+void declare(CaitSettings& o, lab::Cli& cli) {
   constexpr double largest = lab::largest_size;
   cli.section("Model");
   cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest);
@@ -256,13 +256,13 @@ void declare(Options& o, lab::Cli& cli) {
   cli.example("--preset cait-timm-s24 --dim 48 --heads 2 --depth 12 --lr 1e-3 --seeds 0..2");
 }
 
-KeyGrid grid_of(const Options& o, const lab::ImageSet& images) {
+KeyGrid grid_of(const CaitSettings& o, const lab::ImageSet& images) {
   return {images.height / o.patch, images.height / o.patch};
 }
 
 // Describes DropKey for these images; "none" without DropKey. Throws UsageError if the shape of the DropKey mask does
 // not fit the images.
-std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
+std::string describe_drop_key(const CaitSettings& o, const lab::ImageSet& images) {
   const KeyGrid grid = grid_of(o, images);
   std::string text = o.drop.describe_key(grid.height * grid.width, grid);
   if (o.drop.drop_key > 0 && o.talking_heads != TalkingHeads::none && o.drop.drop_key_sharing != DropSharing::heads)
@@ -272,7 +272,7 @@ std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
   return text;
 }
 
-void check_for(const Options& o, const lab::ImageSet& images) {
+void check_for(const CaitSettings& o, const lab::ImageSet& images) {
   lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}; change one of them", o.dim,
                    o.heads);
   lab::usage_check(images.height % o.patch == 0, "--patch {} does not divide the image side {}; choose another patch",
@@ -280,7 +280,7 @@ void check_for(const Options& o, const lab::ImageSet& images) {
   describe_drop_key(o, images);
 }
 
-nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
+nn::CaiTOptions model_options(CaitSettings o, const lab::Trial& run) {
   const lab::ImageSet& images = run.data().train;
   nn::CaitPreset resolved = o.preset;
   for (const auto& [name, field] : o.fields())
@@ -300,7 +300,7 @@ nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
 }
 
 // The learning rate: a linear warm-up from lr_start to lr, then a cosine decay to lr_end.
-nn::LearningRate schedule(const Options& o, std::int64_t warmup, std::int64_t steps) {
+nn::LearningRate schedule(const CaitSettings& o, std::int64_t warmup, std::int64_t steps) {
   const double peak = o.lr, start = std::min(o.lr_start, peak), end = std::min(o.lr_end, peak);
   return nn::LearningRate([=, shape = nn::cosine(1, steps - warmup)](std::int64_t s) {
     if (s < warmup) return start + (peak - start) * static_cast<double>(s) / static_cast<double>(warmup);
@@ -321,7 +321,7 @@ lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   return {{"drop_ratio", ratio}, {"empty_rows", empty}};
 }
 
-void train(const Options& o, lab::Trial& run) {
+void train(const CaitSettings& o, lab::Trial& run) {
   nn::CaiT model(model_options(o, run));
   nn::audit_init(model, run.seed());
   if (o.weights.given()) o.weights.put_into(model, run, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
@@ -361,7 +361,7 @@ int plumb::lab::cait(int argc, const char* const* argv) {
                    "Trains a CaiT, as published or at another size, and names the source of each constant. With "
                    "--save-weights it saves the weights of each trial that does not diverge, under timm's names.",
                    {.network = false, .optimization = false});
-  Options o;
+  CaitSettings o;
   declare(o, study.cli());
   study.cli().action([&] {
     supply(o, study.cli());

@@ -48,7 +48,7 @@ lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
 }
 
 // The name of a point in charts: "none", "plain 0.3 decreasing", "block 0.3 tuned 0.1".
-std::string name_of(const lab::Point& p) {
+std::string rate_and_form(const lab::Point& p) {
   const double rate = p.get<double>("rate"), tune = p.get<double>("tune");
   if (rate == 0) return "none";
   const std::string schedule = p.get<std::string>("drop_key_schedule");
@@ -217,8 +217,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
         .caption =
             "Means over the seeds with 95 % t intervals, and the single seeds. tuned: the last share of the "
             "training, without dropping. Entropy: divided by the entropy of uniform attention.",
-        .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", name_of),
-                   lab::dots_of(r, "attention_entropy", "Entropy of attention", name_of)}};
+        .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", rate_and_form),
+                   lab::dots_of(r, "attention_entropy", "Entropy of attention", rate_and_form)}};
   });
   study.output(lab::masks_section);
   study.output(lab::attention_section);

@@ -19,8 +19,8 @@ using namespace plumb;
 
 namespace {
 
-constexpr int ticks = 2;         // number of ticks per octave
-constexpr int span = 7 * ticks;  // the map ends seven octaves above and below the first learning rate
+constexpr int rates_per_octave = 2;
+constexpr int span = 7 * rates_per_octave;  // the map ends seven octaves above and below the first learning rate
 // The order of the search for a learning rate that trains, if the first rate does not train. At the end of this order,
 // neighbouring rates are one octave apart.
 constexpr int looks[] = {4, -4, 8, -8, 2, -2, 6, -6};
@@ -75,7 +75,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --depths 12,48 --seeds 0..4 --jobs 2");
 
-  const auto rates = [&] { return lab::Octaves{first_lr, ticks}; };
+  const auto rates = [&] { return lab::Octaves{first_lr, rates_per_octave}; };
   study.search(lab::edge_search([&] {
     return lab::EdgeSearch{
         .axis = "lr",

@@ -16,7 +16,7 @@ using namespace plumb;
 
 namespace {
 
-struct Options {
+struct VitSettings {
   std::string gate = "pre";
   std::int64_t depth = 12;
   double init = 1e-4, mlp_ratio = 4;
@@ -30,7 +30,7 @@ struct Size {
 };
 constexpr Size sizes[] = {{"tiny", 192, 3}, {"small", 384, 6}, {"base", 768, 12}};
 
-void declare(Options& o, lab::Study& study) {
+void declare(VitSettings& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   cli.section("Model");
   cli.option("--gate", &o.gate, "Residual method").one_of_methods("gate", true);
@@ -64,7 +64,7 @@ void declare(Options& o, lab::Study& study) {
 
 // Takes the sizes and the residual method of the network from the file of --weights. If the method in the file is pre
 // and --gate is layerscale, the network gets LayerScale.
-void take_sizes(Options& o, lab::Study& study) {
+void take_sizes(VitSettings& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   lab::NetworkOptions& network = study.network();
   const auto* there = std::get_if<nn::ViTOptions>(&o.weights.card().options);
@@ -82,9 +82,9 @@ void take_sizes(Options& o, lab::Study& study) {
   o.weights.decide_gate(cli, o.gate, *there->gate);
 }
 
-bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
+bool is_layerscale(const VitSettings& o) { return nn::method_text(o.gate).name == "layerscale"; }
 
-nn::GateChoice gate_of(const Options& o) {
+nn::GateChoice gate_of(const VitSettings& o) {
   return is_layerscale(o) ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate);
 }
 
@@ -97,7 +97,7 @@ int plumb::lab::vit(int argc, const char* const* argv) {
                    "diverge, under timm's names.");
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
-  Options o;
+  VitSettings o;
   declare(o, study);
   const auto supply = [&] {
     const lab::Cli& cli = study.cli();

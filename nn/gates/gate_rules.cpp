@@ -73,7 +73,7 @@ double largest(const Tensor& x) {
 }
 
 // Returns the largest difference between corresponding elements, divided by the largest element of b.
-double difference(const Tensors& a, const Tensors& b) {
+double largest_difference(const Tensors& a, const Tensors& b) {
   double gap = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const std::vector<double> x = a[i].values(), y = b[i].values();
@@ -184,8 +184,8 @@ Found identity_at_init(const GateChoice& gate) {
   double changed = 0;
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
-    watch.push_back(
-        block->observe([&](const JunctionPass& j) { changed = worse(changed, difference({j.output}, {j.before.x})); }));
+    watch.push_back(block->observe(
+        [&](const JunctionPass& j) { changed = worse(changed, largest_difference({j.output}, {j.before.x})); }));
   (*stack)(stream());
   return {changed == 0, fmt::format("a block changes its input by {:.1e}", changed)};
 }
@@ -309,10 +309,10 @@ Outcome stochastic_depth(const GateChoice& gate) {
           return j.gate.combine_scaled(j.before.x.detach(), j.branch_value.detach(), full({2}, factor));
         };
         const Tensor none = with(0), once = with(1), twice = with(2);
-        proportion = worse(proportion, difference({twice - none}, {(once - none) * 2}));
-        proportion =
-            worse(proportion, difference({once}, {j.gate.combine(j.before.x.detach(), j.branch_value.detach())}));
-        kept = worse(kept, difference({none}, {j.before.x.detach()}));
+        proportion = worse(proportion, largest_difference({twice - none}, {(once - none) * 2}));
+        proportion = worse(proportion,
+                           largest_difference({once}, {j.gate.combine(j.before.x.detach(), j.branch_value.detach())}));
+        kept = worse(kept, largest_difference({none}, {j.before.x.detach()}));
       }));
     (*s.stack)(s.x);
   }
@@ -330,7 +330,7 @@ Outcome stochastic_depth(const GateChoice& gate) {
     return stack(stream());
   };
   const RandomScope random({.seed = 1, .step = 1});
-  const double leak = difference({all_dropped(2)}, {all_dropped(1)});
+  const double leak = largest_difference({all_dropped(2)}, {all_dropped(1)});
   if (!(proportion <= 1e-9))
     return {false, fmt::format("the term that the gate adds is not proportional to the factor of the sample (error "
                                "{:.1e}): override combine_scaled",
@@ -359,8 +359,8 @@ Outcome recomputed(const Shaken& s) {
   if (!same_bytes(again.back().array(), kept.back().array()))
     return {false, fmt::format("checkpointed blocks change the output by {:.1e}: the forward pass must not depend on "
                                "earlier passes",
-                               difference({again.back()}, {kept.back()}))};
-  return limited(difference(again, kept), 1e-12);
+                               largest_difference({again.back()}, {kept.back()}))};
+  return limited(largest_difference(again, kept), 1e-12);
 }
 
 Outcome checkpointed(const GateChoice& gate) {
@@ -517,8 +517,8 @@ Outcome other_junctions(const GateChoice& gate) {
 
 Outcome devices(const GateChoice& gate) {
   const Tensors expected = pass_of(gate, f64_reference);
-  const double f64_error = difference(pass_of(gate, f64_cpu), expected),
-               f32_error = difference(pass_of(gate, f32_cpu), expected);
+  const double f64_error = largest_difference(pass_of(gate, f64_cpu), expected),
+               f32_error = largest_difference(pass_of(gate, f32_cpu), expected);
   return {f64_error <= 1e-9 && f32_error <= 2e-4,
           fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
 }
@@ -540,7 +540,7 @@ Outcome save_and_load(const GateChoice& gate) {
   load_weights(*other, file);
   model->eval();
   other->eval();
-  const double gap = difference({(*other)(images())}, {(*model)(images())});
+  const double gap = largest_difference({(*other)(images())}, {(*model)(images())});
   return {gap == 0,
           gap == 0 ? "the same outputs"
                    : fmt::format("outputs differ by {:.1e}: does the gate have state that is not a parameter?", gap)};
@@ -568,15 +568,15 @@ Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps
       return (*s.stack)(s.x);
     };
     const Tensor outside = evaluated(0);  // outside training, the step of random_state() is 0
-    const double gap = difference({outside}, {y});
+    const double gap = largest_difference({outside}, {y});
     // Two fresh models that train with two seeds differ only by their random numbers.
-    const bool draws = !(gap <= 1e-6) && difference({trained(Shaken(gate), 2, step)}, {y}) != 0;
+    const bool draws = !(gap <= 1e-6) && largest_difference({trained(Shaken(gate), 2, step)}, {y}) != 0;
     if (!(gap <= 1e-6) && !draws)
       return {false, fmt::format("after step {}, evaluation differs from training by {:.1e}: a gate that changes "
                                  "with the step must read GateContext::training_step(), which evaluation keeps",
                                  step, gap)};
     // If a gate draws in training, only this comparison shows that evaluation reads the step of the scope.
-    if (const double moved = difference({evaluated(step)}, {outside}); moved != 0)
+    if (const double moved = largest_difference({evaluated(step)}, {outside}); moved != 0)
       return {false,
               fmt::format("after step {0}, evaluation in a RandomScope of step {0} differs from evaluation in one "
                           "of step 0 by {1:.1e}, but evaluation must not depend on the scope: a gate that changes "

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
 constexpr std::uint64_t longest_header = 100'000'000;  // the limit in the official library of the format
-constexpr const char* metadata_key = "__metadata__";
+constexpr const char* metadata_entry = "__metadata__";
 constexpr const char* from_torch =
     " (from torch.save? In Python: safetensors.torch.save_file(model.state_dict(), \"weights.safetensors\"))";
 
@@ -77,7 +77,7 @@ class Reader {
     TensorFile file;
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
-      if (name == metadata_key)
+      if (name == metadata_entry)
         file.metadata = metadata_of(value);
       else
         entries.push_back(entry_of(name, value));
@@ -136,10 +136,10 @@ class Reader {
   }
 
   std::map<std::string, std::string> metadata_of(const Json& value) const {
-    check(value.is_object(), "{}: expected strings by name under {}, got {}", path_, metadata_key, value.type_name());
+    check(value.is_object(), "{}: expected strings by name under {}, got {}", path_, metadata_entry, value.type_name());
     std::map<std::string, std::string> metadata;
     for (const auto& [name, text] : value.items()) {
-      check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_key, name,
+      check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_entry, name,
             text.type_name());
       metadata[name] = text.get<std::string>();
     }
@@ -228,15 +228,15 @@ TensorFile read_safetensors(const std::filesystem::path& path) { return Reader(p
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
   std::vector<std::pair<std::string, Array>> order;
   for (const auto& [name, t] : file.tensors) {
-    check(t.defined() && name != metadata_key, "{}: expected defined tensors under names other than {}, got \"{}\"{}",
-          path.string(), metadata_key, name, t.defined() ? "" : ", which is not defined");
+    check(t.defined() && name != metadata_entry, "{}: expected defined tensors under names other than {}, got \"{}\"{}",
+          path.string(), metadata_entry, name, t.defined() ? "" : ", which is not defined");
     order.emplace_back(name, t.array());
   }
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [](const auto& entry) { return size_of(entry.second.dtype()); });
 
   Json header = Json::object();
-  if (!file.metadata.empty()) header[metadata_key] = file.metadata;
+  if (!file.metadata.empty()) header[metadata_entry] = file.metadata;
   std::uint64_t end = 0;
   for (const auto& [name, a] : order) {
     const std::uint64_t begin = std::exchange(end, end + a.size_in_bytes());

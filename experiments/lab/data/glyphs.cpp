@@ -15,8 +15,8 @@
 namespace plumb::lab {
 namespace {
 
-constexpr int side = 32, channels = 3;
-constexpr std::uint64_t key = random_key(0x676c797068730001u, "data.glyphs");
+constexpr int side = 32, glyph_channels = 3;
+constexpr std::uint64_t glyph_key = random_key(0x676c797068730001u, "data.glyphs");
 
 // Both ends of a range of integers, which belong to the range.
 struct Range {
@@ -119,7 +119,7 @@ class Draws {
 
  private:
   Draw block(std::uint32_t index) const {
-    return philox({set_, static_cast<std::uint32_t>(Purpose::augmentation), image_, index}, key);
+    return philox({set_, static_cast<std::uint32_t>(Purpose::augmentation), image_, index}, glyph_key);
   }
 
   std::uint32_t set_, image_, block_ = 0;
@@ -127,7 +127,7 @@ class Draws {
   Draw words_{};
 };
 
-using Colour = std::array<int, channels>;
+using Colour = std::array<int, glyph_channels>;
 
 // A texture: colour + contrast * sin(position along the orientation). The colour is shifted towards the hue of the
 // class; the shift is smaller than the variation of the colours. The hues of the classes are spread evenly over the
@@ -144,7 +144,7 @@ struct Texture {
     across_y = frequency * sine(angle) / 1024;
     phase = d.between(0, 65535);
     const int strength = d.of(look.contrast), classes = look.classes();
-    for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t c = 0; c < glyph_channels; ++c) {
       colour[c] = d.between(darkest, lightest) +
                   look.tint * cosine(1024 * (3 * label + classes * static_cast<int>(c)) / (3 * classes)) / 1024;
       contrast[c] = strength * d.between(128, 256) / 256;
@@ -230,7 +230,8 @@ void paint(Draws& d, const Look& look, int label, std::uint8_t* image) {
       const Texture& texture = figure.covers(x, y) ? on_figure : ground;
       const int wave = texture.wave(x, y);
       Colour& colour = colours[static_cast<std::size_t>(y * side + x)];
-      for (std::size_t c = 0; c < channels; ++c) colour[c] = texture.colour[c] + texture.contrast[c] * wave / 1024;
+      for (std::size_t c = 0; c < glyph_channels; ++c)
+        colour[c] = texture.colour[c] + texture.contrast[c] * wave / 1024;
     }
   // The first stroke lies on top of the others.
   for (auto stroke = strokes.rbegin(); stroke != strokes.rend(); ++stroke) {
@@ -240,13 +241,13 @@ void paint(Draws& d, const Look& look, int label, std::uint8_t* image) {
         if (stroke->covers(x, y)) colours[static_cast<std::size_t>(y * side + x)] = stroke->colour;
   }
 
-  std::array<std::uint32_t, side * side * channels> noise;
+  std::array<std::uint32_t, side * side * glyph_channels> noise;
   d.fill(noise);
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x) {
       const int pixel = y * side + x, shade = (ramp_x * (2 * x - side + 1) + ramp_y * (2 * y - side + 1)) / 32;
-      for (int c = 0; c < channels; ++c) {
-        const std::uint32_t draw = noise[static_cast<std::size_t>(pixel * channels + c)];
+      for (int c = 0; c < glyph_channels; ++c) {
+        const std::uint32_t draw = noise[static_cast<std::size_t>(pixel * glyph_channels + c)];
         // The sum of the four bytes of a draw is nearly normal.
         const int four = static_cast<int>((draw & 255) + (draw >> 8 & 255) + (draw >> 16 & 255) + (draw >> 24)) - 510;
         const int value = colours[static_cast<std::size_t>(pixel)][static_cast<std::size_t>(c)] + shade;
@@ -261,7 +262,7 @@ void paint(Draws& d, const Look& look, int label, std::uint8_t* image) {
 ImageSet make_glyphs(GlyphSplit split, std::int64_t count, GlyphKind kind) {
   check(count >= 0 && count <= 0xFFFFFFFF, "[glyphs] expected 0 to 2^32 - 1 images, got {}", count);
   const Look& look = look_of(kind);
-  ImageSet set{channels, side, side, look.classes(), {}, {}};
+  ImageSet set{glyph_channels, side, side, look.classes(), {}, {}};
   set.pixels.resize(static_cast<std::size_t>(count * set.image_bytes()));
   set.labels.resize(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {

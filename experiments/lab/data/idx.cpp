@@ -9,7 +9,7 @@ namespace plumb::lab {
 namespace {
 
 constexpr std::int32_t classes = 10;
-constexpr std::int64_t side = 32;  // images are padded to this side
+constexpr std::int64_t padded_side = 32;  // images are padded to this side
 
 constexpr std::uint32_t big_endian(const std::uint8_t* b) {
   return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};
@@ -73,7 +73,7 @@ ImageSet read_idx(const std::string& images_path, const std::string& labels_path
     check(labels[i] < classes, "{}: expected labels in 0..{}, got {} for image {}", labels_path, classes - 1, labels[i],
           i);
   set.labels.assign(labels.begin(), labels.end());
-  return pad_to(std::move(set), side);
+  return pad_to(std::move(set), padded_side);
 }
 
 }  // namespace plumb::lab

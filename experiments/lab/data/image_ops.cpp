@@ -55,7 +55,7 @@ double cubic(double x) {
   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
-double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
+double triangle_filter(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
 // The input elements and weights of one output element of resize_line().
 struct Weights {
@@ -78,7 +78,7 @@ std::vector<Weights> weights_of(std::int64_t from, std::int64_t to, Interpolatio
     double sum = 0;
     for (std::int64_t x = first; x < last; ++x) {
       const double at = (static_cast<double>(x) - centre + 0.5) / width;
-      sum += w.emplace_back(bicubic ? cubic(at) : triangle(at));
+      sum += w.emplace_back(bicubic ? cubic(at) : triangle_filter(at));
     }
     Weights& weights = all.emplace_back(Weights{first, {}});
     for (const double v : w) {

@@ -13,16 +13,16 @@
 namespace plumb::lab {
 namespace {
 
-constexpr int side = 64, channels = 3;
+constexpr int picture_side = 64, picture_channels = 3;
 constexpr std::int64_t most_shapes = 4;
 constexpr int smallest = 10, largest = 28;  // width and height of a shape, in pixels
-enum Kind { circle, square, triangle };
+enum ShapeKind { circle, square, triangle };
 constexpr std::array<const char*, 3> kind_names{"circle", "square", "triangle"};
 
-using Colour = std::array<int, channels>;
+using Colour = std::array<int, picture_channels>;
 
 // Sine in integers: a full turn has 256 steps and the amplitude is 127.
-int sine(int angle) {
+int wave_sine(int angle) {
   static const std::array<int, 256> table = [] {
     std::array<int, 256> t{};
     for (std::size_t i = 0; i < t.size(); ++i)
@@ -36,7 +36,7 @@ int between(RandomStream& random, int low, int high) { return low + static_cast<
 
 // A shape in the square of `size` pixels at (x, y).
 struct Shape {
-  Kind kind;
+  ShapeKind kind;
   int x, y, size;
   Colour colour;
 
@@ -64,7 +64,7 @@ struct Extent {
   double area;
 };
 Extent extent_of(const Shape& shape) {
-  int x0 = side, y0 = side, x1 = -1, y1 = -1, count = 0;
+  int x0 = picture_side, y0 = picture_side, x1 = -1, y1 = -1, count = 0;
   for (int y = shape.y; y < shape.y + shape.size; ++y)
     for (int x = shape.x; x < shape.x + shape.size; ++x)
       if (shape.covers(x, y)) {
@@ -81,14 +81,14 @@ std::vector<Shape> draw_shapes(RandomStream& random, const Colour& ground) {
   std::vector<Shape> shapes;
   const std::int64_t wanted = 1 + random.below(most_shapes);
   for (int attempt = 0; std::ssize(shapes) < wanted && attempt < 10 * wanted; ++attempt) {
-    Shape s{.kind = static_cast<Kind>(random.below(3)),
+    Shape s{.kind = static_cast<ShapeKind>(random.below(3)),
             .x = 0,
             .y = 0,
             .size = between(random, smallest, largest),
             .colour = {}};
-    s.x = between(random, 0, side - s.size), s.y = between(random, 0, side - s.size);
+    s.x = between(random, 0, picture_side - s.size), s.y = between(random, 0, picture_side - s.size);
     int difference = 0;
-    for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t c = 0; c < picture_channels; ++c) {
       s.colour[c] = between(random, 20, 235);
       difference += std::abs(s.colour[c] - ground[c]);
     }
@@ -112,23 +112,23 @@ DetectionSet make_shapes(ShapeSplit split, std::int64_t count) {
     const int angle = between(random, 0, 255), wave = between(random, 5, 16), phase = between(random, 0, 255),
               contrast = between(random, 10, 60), noise = between(random, 4, 24);
     // The step of the phase for a pixel to the right and downwards, in 1/256 of a turn, times 127.
-    const int across = 256 * sine(angle + 64) / wave, down = 256 * sine(angle) / wave;
+    const int across = 256 * wave_sine(angle + 64) / wave, down = 256 * wave_sine(angle) / wave;
     const std::vector<Shape> shapes = draw_shapes(random, ground);
-    Pixels image{channels, side, side, {}};
-    image.bytes.resize(channels * side * side);
-    for (int y = 0; y < side; ++y)
-      for (int x = 0; x < side; ++x) {
+    Pixels image{picture_channels, picture_side, picture_side, {}};
+    image.bytes.resize(picture_channels * picture_side * picture_side);
+    for (int y = 0; y < picture_side; ++y)
+      for (int x = 0; x < picture_side; ++x) {
         const auto top = std::find_if(shapes.rbegin(), shapes.rend(), [&](const Shape& s) { return s.covers(x, y); });
-        const int ripple = contrast * sine(phase + (across * x + down * y) / 127) / 127;
+        const int ripple = contrast * wave_sine(phase + (across * x + down * y) / 127) / 127;
         const int grain = between(random, -noise, noise);
-        for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t c = 0; c < picture_channels; ++c) {
           const int level = top != shapes.rend() ? top->colour[c] + grain / 2 : ground[c] + ripple + grain;
-          image.bytes[c * side * side + static_cast<std::size_t>(y * side + x)] =
+          image.bytes[c * picture_side * picture_side + static_cast<std::size_t>(y * picture_side + x)] =
               static_cast<std::uint8_t>(std::clamp(level, 0, 255));
         }
       }
     const std::int64_t id = i + 1;
-    set.truth.images.push_back({id, fmt::format("{:06}.png", i), side, side});
+    set.truth.images.push_back({id, fmt::format("{:06}.png", i), picture_side, picture_side});
     for (const Shape& s : shapes) {
       const Extent extent = extent_of(s);
       set.truth.annotations.push_back({.id = std::ssize(set.truth.annotations) + 1,

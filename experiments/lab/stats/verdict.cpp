@@ -18,7 +18,6 @@ namespace plumb::lab {
 namespace {
 
 using Order = Difference::Order;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Lists names: "a", "a and b", "a, b and c". A list of more than six names ends with the number of the other names.
 std::string listed(const std::vector<std::string>& names) {

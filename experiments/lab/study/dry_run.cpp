@@ -24,7 +24,7 @@ struct Measured {
   std::int64_t parameters = 0;  // 0 if the body does not tell which model it trains
 };
 
-double depth_of(const Point& point) {
+double depth_or_one(const Point& point) {
   const AxisValue* depth = point.find("depth");
   const auto* whole = depth ? std::get_if<std::int64_t>(depth) : nullptr;
   return whole ? static_cast<double>(*whole) : 1;
@@ -40,7 +40,7 @@ Measured measure(const TrialEnvironment& environment, const Point& point, const 
   } catch (const TrialStopped&) {
   }
   check(run.record.status != Status::failed, "{}: {}", point.label(), run.record.reason);
-  return {point.label(), depth_of(point), std::isfinite(run.fastest_step) ? run.fastest_step : 0, run.parameters};
+  return {point.label(), depth_or_one(point), std::isfinite(run.fastest_step) ? run.fastest_step : 0, run.parameters};
 }
 
 }  // namespace
@@ -78,19 +78,19 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   // one job.
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
-  const auto shallow = std::ranges::min_element(trials, {}, depth_of);
+  const auto shallow = std::ranges::min_element(trials, {}, depth_or_one);
   auto deep = shallow;
   for (auto trial = trials.begin(); trial != trials.end(); ++trial)
-    if (depth_of(*trial) <= deepest_measured && depth_of(*trial) > depth_of(*deep)) deep = trial;
+    if (depth_or_one(*trial) <= deepest_measured && depth_or_one(*trial) > depth_or_one(*deep)) deep = trial;
   const Measured first = measure(environment, *shallow, body),
                  last = shallow == deep ? first : measure(environment, *deep, body);
   const auto at = [&](const Point& point, double one, double other) {
-    const double depth = depth_of(point);
+    const double depth = depth_or_one(point);
     if (last.depth == first.depth) return one * depth / first.depth;
     return std::max(one + (depth - first.depth) * (other - one) / (last.depth - first.depth), 0.0);
   };
   if (first.parameters > 0) {
-    const Point& deepest = *std::ranges::max_element(trials, {}, depth_of);
+    const Point& deepest = *std::ranges::max_element(trials, {}, depth_or_one);
     const auto most = static_cast<std::int64_t>(
         at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
     text += fmt::format(
