@@ -96,6 +96,10 @@ inline Out random(const Shape& shape, double low = -1, double high = 1, DType dt
   return a;
 }
 
+inline Array random16(const Shape& shape, double low = -1, double high = 1) {
+  return random(shape, low, high, DType::bf16);
+}
+
 inline Out integers(const Shape& shape, std::int64_t below) {
   static std::mt19937 generator(8);
   Out a(Array(shape, DType::i64, Device::cpu));

@@ -11,8 +11,6 @@ using namespace plumb::test;
 
 namespace {
 
-Array random16(const Shape& shape, double low = -1, double high = 1) { return random(shape, low, high, DType::bf16); }
-
 using Call = std::function<void(const Kernels&, const std::vector<Array>& in, const Results& out)>;
 
 void rounds_once(const char* name, const std::vector<Array>& inputs, const std::vector<Result>& wanted,

@@ -16,7 +16,7 @@ using namespace plumb::test;
 
 namespace {
 
-const Words small{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
+const Words small_study{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
 
 // Runs a study. If `logs`, each step writes a line before the result of the step is known.
 int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
@@ -52,7 +52,7 @@ TEST_CASE("a study on the device reports the same values as on the cpu") {
   const Words dropping{"--drop-key",  "0.2", "--drop-path",  "0.1", "--clip-norm",   "1",
                        "--ema-decay", "0.9", "--eval-every", "5",   "--save-weights"};
   for (const std::string device : {"cpu", "cuda"}) {
-    const Ended e = call(folder.path(), main, with(with(small, {device, "--device", device}), dropping));
+    const Ended e = call(folder.path(), main, with(with(small_study, {device, "--device", device}), dropping));
     INFO(e.err);
     REQUIRE(e.status == 0);
   }
@@ -73,8 +73,8 @@ TEST_CASE("divergence on the device is reported as on the cpu with the same step
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
   for (const std::string device : {"cpu", "cuda"}) {
     const Ended e = call(folder.path(), main,
-                         with(small, {device, "--device", device, "--lr", "1e19", "--optimizer", "sgd", "--warmup", "0",
-                                      "--loss-limit", "0"}));
+                         with(small_study, {device, "--device", device, "--lr", "1e19", "--optimizer", "sgd",
+                                            "--warmup", "0", "--loss-limit", "0"}));
     INFO(e.err);
     CHECK(e.status == 0);
     CHECK_THAT(e.err, contains("diverged at step"));
@@ -99,7 +99,7 @@ TEST_CASE("a trial whose loss stays above the limit ends on the device as on the
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
-  Words given(small.begin(), small.end() - 1);
+  Words given(small_study.begin(), small_study.end() - 1);
   given[5] = "40";  // this word is the value of --steps
   for (const char* const word :
        {"--lr", "0.3", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0.5", "--eval-every", "9", "--out"})
@@ -135,7 +135,7 @@ TEST_CASE("an interrupted study on the device resumes from its checkpoint and gi
       return nullptr;
     });
   };
-  Words given(small.begin(), small.end() - 1);
+  Words given(small_study.begin(), small_study.end() - 1);
   for (const char* const word : {"--device", "cuda", "--ema-decay", "0.9", "--drop-key", "0.2", "--out"})
     given.push_back(word);
   REQUIRE(call(folder.path(), main, with(given, {"whole"})).status == 0);

@@ -29,13 +29,13 @@ int signal_of(F&& f) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-struct Device {
+struct EmulatedDevice {
   cudaStream_t stream = nullptr, other = nullptr;
   cudaEvent_t event = nullptr;
   float *a = nullptr, *pinned = nullptr;
   const emulator::Schedule before = emulator::schedule();
 
-  explicit Device(emulator::Schedule schedule) {
+  explicit EmulatedDevice(emulator::Schedule schedule) {
     emulator::set_schedule(schedule);
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
@@ -47,7 +47,7 @@ struct Device {
     pinned = static_cast<float*>(p);
     for (int i = 0; i < 4; ++i) pinned[i] = 1;
   }
-  ~Device() {
+  ~EmulatedDevice() {
     cudaFree(a);
     cudaFreeHost(pinned);
     cudaEventDestroy(event);
@@ -69,7 +69,7 @@ using emulator::Schedule;
 
 TEST_CASE("the eager schedule runs work at submission and the lazy one when the host waits") {
   for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
-    Device d(schedule);
+    EmulatedDevice d(schedule);
     int ran = 0;
     emulator::submit(d.stream, [&] { ++ran; });
     CHECK(ran == (schedule == Schedule::eager));
@@ -83,7 +83,7 @@ TEST_CASE("the eager schedule runs work at submission and the lazy one when the 
 
 TEST_CASE("refilling pinned memory before its copy is done corrupts the copy") {
   for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
-    Device d(schedule);
+    EmulatedDevice d(schedule);
     cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
     d.pinned[0] = 2;
     CHECK(d.first() == (schedule == Schedule::eager ? 1 : 2));
@@ -91,7 +91,7 @@ TEST_CASE("refilling pinned memory before its copy is done corrupts the copy") {
 }
 
 TEST_CASE("a stream that waits for an event runs after it and a stream that does not wait runs too early") {
-  Device d(Schedule::lazy);
+  EmulatedDevice d(Schedule::lazy);
   int ran = 0, seen = -1;
   emulator::submit(d.stream, [&] { ran = 1; });
   cudaEventRecord(d.event, d.stream);
@@ -115,7 +115,7 @@ TEST_CASE("a stream that waits for an event runs after it and a stream that does
 }
 
 TEST_CASE("reading device memory from the host or accessing bytes after its end stops the process") {
-  Device d(Schedule::eager);
+  EmulatedDevice d(Schedule::eager);
   cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
   CHECK(signal_of([&] { std::printf("%f", static_cast<double>(*static_cast<volatile float*>(d.a))); }) != 0);
   CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 5 * sizeof(float), cudaMemcpyDeviceToHost, d.stream); }) ==
@@ -171,7 +171,7 @@ TEST_CASE("a barrier or shuffle that some threads do not reach stops the process
 }
 
 TEST_CASE("freed memory is released and freeing its address again is an error") {
-  Device d(Schedule::eager);
+  EmulatedDevice d(Schedule::eager);
   void* p = nullptr;
   const std::size_t before = emulator::allocated();
   CHECK(cudaMalloc(&p, 100) == cudaSuccess);

@@ -21,9 +21,11 @@ std::vector<std::string> hashed_files() {
   return files;
 }
 
-const std::string lab = "experiments/lab/";
+const std::string lab_folder = "experiments/lab/";
 
-bool is_pretrained_weights(const std::string& file) { return file.starts_with(lab + "study/pretrained_weights."); }
+bool is_pretrained_weights(const std::string& file) {
+  return file.starts_with(lab_folder + "study/pretrained_weights.");
+}
 
 }  // namespace
 
@@ -39,18 +41,18 @@ TEST_CASE("the code hash covers the files that decide the numbers of a trial, an
   }
   for (const std::string& file : files) {
     for (const char* room : {"cli/", "plot/", "report/", "stats/", "study/"})
-      if (file.starts_with(lab + room) && !is_pretrained_weights(file)) FAIL_CHECK(file);
+      if (file.starts_with(lab_folder + room) && !is_pretrained_weights(file)) FAIL_CHECK(file);
     if (file.ends_with(".css") || file.ends_with(".js")) FAIL_CHECK(file);
   }
 }
 
 TEST_CASE("the files that the code hash covers in experiments/lab use no verdicts and no reports") {
   for (const std::string& file : hashed_files()) {
-    if (!file.starts_with(lab) || is_pretrained_weights(file)) continue;
+    if (!file.starts_with(lab_folder) || is_pretrained_weights(file)) continue;
     std::ifstream in(fs::path(plumb::test::source_dir()) / file);
     REQUIRE(in.good());
     for (std::string line; std::getline(in, line);)
       for (const char* room : {"report/", "stats/", "study/"})
-        if (line.starts_with("#include \"" + lab + room)) FAIL_CHECK(file << ": " << line);
+        if (line.starts_with("#include \"" + lab_folder + room)) FAIL_CHECK(file << ": " << line);
   }
 }

@@ -6,10 +6,9 @@
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;
+using namespace plumb::test;
 
 namespace {
-
-constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 
 Tensor x_2_3() { return variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})); }
 
@@ -25,7 +24,7 @@ Tensor given_up() {
   return loss;
 }
 
-const char* const undefined =
+const char* const got_undefined =
     "expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)";
 
 }  // namespace
@@ -134,19 +133,19 @@ TEST_CASE("misuse: backward of a non-scalar or a constant or integers") {
 
 TEST_CASE("misuse: a loss is differentiated after its graph was given up") {
   const Tensor loss = given_up();
-  CHECK_REFUSED(backward(loss), std::string("[backward] ") + undefined);
-  CHECK_REFUSED(grad(loss, x_2_3()), std::string("[grad] ") + undefined);
+  CHECK_REFUSED(backward(loss), std::string("[backward] ") + got_undefined);
+  CHECK_REFUSED(grad(loss, x_2_3()), std::string("[grad] ") + got_undefined);
   Tensor again = given_up();
-  CHECK_REFUSED(backward(std::move(again)), std::string("[backward] ") + undefined);
+  CHECK_REFUSED(backward(std::move(again)), std::string("[backward] ") + got_undefined);
 }
 
 TEST_CASE("misuse: a loss is read after its graph was given up") {
   const Tensor loss = given_up();
-  CHECK_REFUSED(loss.values(), std::string("[values] ") + undefined);
-  CHECK_REFUSED(loss.item(), std::string("[item] ") + undefined);
-  CHECK_REFUSED(zeros_like(loss), std::string("[zeros_like] ") + undefined);
-  CHECK_REFUSED(ones_like(loss), std::string("[ones_like] ") + undefined);
-  CHECK_REFUSED(copy_into(loss.array(), zeros({}).array()), std::string("[copy] ") + undefined);
+  CHECK_REFUSED(loss.values(), std::string("[values] ") + got_undefined);
+  CHECK_REFUSED(loss.item(), std::string("[item] ") + got_undefined);
+  CHECK_REFUSED(zeros_like(loss), std::string("[zeros_like] ") + got_undefined);
+  CHECK_REFUSED(ones_like(loss), std::string("[ones_like] ") + got_undefined);
+  CHECK_REFUSED(copy_into(loss.array(), zeros({}).array()), std::string("[copy] ") + got_undefined);
   CHECK_REFUSED(loss.array().data<float>(),
                 "[array] expected an array to read with data<float>(), got an undefined one");
 }
@@ -155,7 +154,7 @@ TEST_CASE("misuse: an undefined tensor as an operand of any op names the op") {
   const Tensor x = x_2_3(), none = given_up(), row = ones({3}), index = integers({0}, {1});
   const auto refused = [](const char* op, const std::function<Tensor()>& f) {
     INFO(op);
-    CHECK_REFUSED(f(), fmt::format("[{}] {}", op, undefined));
+    CHECK_REFUSED(f(), fmt::format("[{}] {}", op, got_undefined));
   };
   refused("add", [&] { return x + none; });
   refused("add", [&] { return none + 1.0; });

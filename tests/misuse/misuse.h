@@ -6,10 +6,14 @@
 #include <functional>
 #include <string>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 namespace plumb::test {
+
+inline constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 
 // Returns the message of the error that `f` throws. If `f` throws nothing or the message blames Plumb, fails the check
 // and returns "".

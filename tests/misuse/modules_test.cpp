@@ -1,5 +1,4 @@
 // Mistakes with modules: initial values, registration, hooks, dropout.
-#include <limits>
 #include <memory>
 
 #include "autograd/node.h"
@@ -8,11 +7,9 @@
 #include "tests/support/temporary_folder.h"
 
 using namespace plumb;
+using namespace plumb::test;
 
 namespace {
-
-constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // Two linear layers, side by side, that are created without initialize().
 struct Two : nn::Layer {

@@ -5,10 +5,10 @@
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;
+using namespace plumb::test;
 
 namespace {
 
-const Defaults f64{DType::f64, Device::cpu}, on_reference{DType::f32, Device::reference};
 const Tensor matrix = ones({2, 3}), labels = integers({0, 1}, {2}), undefined;
 
 }  // namespace
@@ -333,7 +333,7 @@ TEST_CASE("misuse: mixed dtypes") {
   CHECK_REFUSED(where(matrix > 0, matrix, ones({2, 3}, f64)), "[where] expected operands of one dtype");
 }
 TEST_CASE("misuse: mixed devices") {
-  const Tensor there = ones({2, 3}, on_reference);
+  const Tensor there = ones({2, 3}, reference);
   CHECK_REFUSED(matrix + there, "[add] expected operands on one device, got [2, 3] on cpu and [2, 3] on reference");
   CHECK_REFUSED(matrix >= there, "[greater_equal] expected operands on one device");
   CHECK_REFUSED(stack({matrix, there}), "[stack] expected operands on one device");

@@ -1,5 +1,4 @@
 // Mistakes with optimizers: gradients of other variables, learning rates, state.
-#include <limits>
 #include <tuple>
 
 #include "autograd/node.h"
@@ -7,11 +6,9 @@
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;
+using namespace plumb::test;
 
 namespace {
-
-constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // A model with two parameters, w and gate. The loss is a linear function of both.
 struct Model : nn::Module {

@@ -51,7 +51,7 @@ double distance(const Gradients& a, const Gradients& b) {
   return std::sqrt(difference / norm);
 }
 
-bool same_bits(const Gradients& a, const Gradients& b) {
+bool same_gradients(const Gradients& a, const Gradients& b) {
   if (a.loss() != b.loss()) return false;
   return std::ranges::all_of(
       b.entries(), [&](const Gradients::Entry& e) { return a[e.node->name].values() == e.gradient.values(); });
@@ -120,7 +120,7 @@ TEST_CASE("observers and hooks change no bit of a model's gradients") {
           [](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
     }
     INFO(name(precision));
-    CHECK(same_bits(m.step(), alone));
+    CHECK(same_gradients(m.step(), alone));
   }
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("a checkpoint is computed again in the precision of its forward pass")
     return backward(loss);
   };
   m.vit.stack().checkpoint_blocks(true);
-  CHECK(same_bits(gradients(true), gradients(false)));
+  CHECK(same_gradients(gradients(true), gradients(false)));
 }
 
 TEST_CASE("checkpointed blocks in bf16 give the same bits as blocks without checkpoints") {
@@ -168,7 +168,7 @@ TEST_CASE("checkpointed blocks in bf16 give the same bits as blocks without chec
   Model m("layerscale");
   const Gradients plain = m.step();
   m.vit.stack().checkpoint_blocks(true);
-  CHECK(same_bits(m.step(), plain));
+  CHECK(same_gradients(m.step(), plain));
 }
 
 TEST_CASE("second derivatives exist in bf16 and are close to those of f32") {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "nn/nn.h"
+#include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -14,12 +15,6 @@ namespace {
 
 void set(const Tensor& parameter, const Tensor& value) {
   copy_into(reshape(value, parameter.shape()).array(), parameter.array());
-}
-
-// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term of a gradient.
-void shake(nn::Module& m, double scale = 0.5) {
-  for (const nn::Parameter& p : m.parameters())
-    set(p.value, p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale);
 }
 
 Tensor named(const nn::Module& m, const std::string& name) {
@@ -187,7 +182,7 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
 TEST_CASE("the bias of the first mix gets gradient 0 up to rounding") {
   const DefaultsScope f64(reference_f64);
   nn::CaiT model(tiny());
-  shake(model);
+  shake(model, 0.5);
   const Gradients g =
       backward(cross_entropy(model(random_normal({3, 2, 8, 8}, 1, "images")), integers({0, 3, 4}, {3})));
   for (const char* block : {"blocks.0", "blocks.1"}) {
@@ -201,7 +196,7 @@ TEST_CASE("class attention equals the attention of one query over class token an
   const DefaultsScope f64(reference_f64);
   const std::int64_t B = 2, T = 5, D = 8, H = 2, E = D / H;
   nn::ClassAttention attention({.dim = D, .heads = H});
-  shake(attention);
+  shake(attention, 0.5);
   const Tensor u = random_normal({B, 1 + T, D}, 4, "u");
   const auto project = [&](const char* name, const Tensor& x) {
     return linear(x, named(attention, fmt::format("{}.weight", name)), named(attention, fmt::format("{}.bias", name)));
@@ -221,7 +216,7 @@ TEST_CASE("class attention equals the attention of one query over class token an
 TEST_CASE("a block of stage 2 updates only the class token, which reads the patches through keys and values") {
   const DefaultsScope f64(reference_f64);
   nn::CaiT model(tiny());
-  shake(model);
+  shake(model, 0.5);
   const Tensor patches = variable(random_normal({3, 4, 8}, 2, "patches"));
   // Every block reads the patches that stage 1 returned.
   Tensor cls = broadcast_to(named(model, "cls_token"), {3, 1, 8});
@@ -250,8 +245,8 @@ TEST_CASE("CaiT's stage 1 drops heads in training only") {
   nn::CaiT plain(o);
   o.drop_head = {.rate = 0.6};
   nn::CaiT dropping(o);
-  shake(plain);
-  shake(dropping);
+  shake(plain, 0.5);
+  shake(dropping, 0.5);
   const RandomScope random({.seed = 3, .step = 2});
   CHECK(dropping(images).values() != plain(images).values());
   dropping.eval();

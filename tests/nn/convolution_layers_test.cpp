@@ -24,7 +24,7 @@ struct ResidualBranch : nn::Layer {  // the first layers of a convolutional netw
   Tensor forward(const Tensor& x) const override { return relu(norm(conv(x))); }
 };
 
-Tensor images(std::uint64_t seed) { return random_normal({4, 3, 8, 6}, seed, "images") * 2 + 1; }
+Tensor random_images(std::uint64_t seed) { return random_normal({4, 3, 8, 6}, seed, "images") * 2 + 1; }
 
 }  // namespace
 
@@ -52,7 +52,7 @@ TEST_CASE("Conv2d has strides and padding and starts from He's distribution or a
 
 TEST_CASE("BatchNorm2d moves its running statistics by a tenth and uses them in evaluation") {
   nn::BatchNorm2d norm(3);
-  const Tensor x = images(1);
+  const Tensor x = random_images(1);
   const BatchStatistics batch = batch_statistics(x);
   const Tensor y = norm(x);
   CHECK(relative_error(y, batch_norm2d(x, ones({3}), zeros({3}), 1e-5)) < 1e-6);
@@ -81,7 +81,7 @@ TEST_CASE("BatchNorm2d moves its running statistics by a tenth and uses them in 
 
 TEST_CASE("running statistics move once for a checkpointed forward pass") {
   ResidualBranch twice, once;
-  const Tensor x = variable(images(2));
+  const Tensor x = variable(random_images(2));
   static_cast<void>(backward(sum(checkpoint([&](const Tensors& in) { return twice(in[0]); }, {x}))));
   once(x);
   for (const char* name : {"running_mean", "running_var"})
@@ -97,7 +97,7 @@ TEST_CASE("a convolutional network trains and optimizers do not touch its runnin
   CHECK(trained == std::vector<std::string>{"conv.weight", "norm.weight", "norm.bias"});
   double first = 0, last = 0;
   for (int step = 0; step < 20; ++step) {
-    const Tensor difference = net(images(3)) - 1, loss = mean(difference * difference);
+    const Tensor difference = net(random_images(3)) - 1, loss = mean(difference * difference);
     last = loss.item();
     if (step == 0) first = last;
     optimizer.step(backward(loss));

@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-nn::DeepMlpOptions small(const std::string& method) {
+nn::DeepMlpOptions small_mlp(const std::string& method) {
   return {.inputs = 12, .width = 6, .depth = 3, .classes = 4, .method = method, .seed = 5};
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("each deep MLP computes its formula") {
   const Tensor x = random_normal({5, 3, 2, 2}, 0, "x");
   for (const std::string& method : nn::deep_mlp_methods()) {
     INFO(method);
-    nn::DeepMlp model(small(method));
+    nn::DeepMlp model(small_mlp(method));
     // An alpha of 0 would hide the layer that alpha multiplies.
     model.each_parameter([](const std::string& name, nn::Parameter& p) {
       if (name.ends_with("alpha") || name.starts_with("norm"))
@@ -79,9 +79,9 @@ TEST_CASE("ReZero's hidden layers start as the identity and their weights get no
 }
 
 TEST_CASE("the deep MLPs share their first and last layers and only layer_norm has a norm") {
-  const nn::DeepMlp rezero(small("rezero"));
+  const nn::DeepMlp rezero(small_mlp("rezero"));
   for (const std::string& method : nn::deep_mlp_methods()) {
-    const nn::DeepMlp model(small(method));
+    const nn::DeepMlp model(small_mlp(method));
     for (const char* name : {"first.weight", "first.bias", "last.weight", "last.bias"})
       CHECK(value_of(model, name).values() == value_of(rezero, name).values());
     const std::int64_t trunk = 12 * 6 + 6 + 6 * 4 + 4, layers = 3 * (6 * 6 + 6);
@@ -138,7 +138,7 @@ TEST_CASE("a deep MLP rejects wrong options and inputs") {
              contains("[deep_mlp] expected one of the methods vanilla, residual, layer_norm, rezero, got \"rezeno\""));
   CHECK_THAT(error_of([] { nn::DeepMlp model({.depth = 0}); }),
              contains("expected positive inputs, width, depth and classes, got 3072, 256, 0 and 10"));
-  const nn::DeepMlp model(small("vanilla"));
+  const nn::DeepMlp model(small_mlp("vanilla"));
   CHECK_THAT(error_of([&] {
                model(zeros({2, 3, 3}));
              }),

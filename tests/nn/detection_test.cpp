@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-Json golden(const std::string& name) {
+Json golden_json(const std::string& name) {
   return Json::parse(read_file(test::source_dir() + "/tests/golden/detection/" + name + ".json"));
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("an assignment has the least cost of all assignments") {
 }
 
 TEST_CASE("assignments equal those of SciPy") {
-  for (const Json& c : golden("assignments")) {
+  for (const Json& c : golden_json("assignments")) {
     const auto costs = c["costs"].get<std::vector<double>>();
     const nn::CostMatrix matrix{costs, c["rows"], c["columns"]};
     const auto pairs = nn::assign(matrix);
@@ -122,7 +122,7 @@ TEST_CASE("an assignment of nothing is empty and refuses costs that are not fini
 
 TEST_CASE("the generalised IoU and its gradients equal those of PyTorch") {
   const DefaultsScope f64(reference_f64);
-  const Json c = golden("boxes");
+  const Json c = golden_json("boxes");
   const auto values = [&](const char* name) { return c[name].get<std::vector<double>>(); };
   const std::int64_t n = std::ssize(values("giou"));
   const Tensor first = variable(tensor(values("first"), {n, 4})), second = variable(tensor(values("second"), {n, 4}));
@@ -170,7 +170,7 @@ TEST_CASE("the two forms of boxes convert into each other") {
 
 TEST_CASE("the loss of a set equals that of PyTorch") {
   const DefaultsScope f64(reference_f64);
-  for (const Json& c : golden("set_loss")) {
+  for (const Json& c : golden_json("set_loss")) {
     const std::int64_t L = c["layers"], B = c["images"], Q = c["queries"], C = c["classes"];
     const auto values = [&](const char* name) { return c[name].get<std::vector<double>>(); };
     const Tensor logits = variable(tensor(values("logits"), {L, B, Q, C + 1})),

@@ -23,7 +23,7 @@ struct Strict {
 };
 
 // Returns the weights after two steps, in a model whose products are large enough to be split over threads.
-std::vector<Array> trained(Precision products) {
+std::vector<Array> trained_weights(Precision products) {
   const PrecisionScope scope(products);
   nn::ViT model({.image = 32,
                  .patch = 8,
@@ -47,7 +47,7 @@ std::vector<Array> trained(Precision products) {
   return weights;
 }
 
-bool same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {
+bool same_arrays(const std::vector<Array>& a, const std::vector<Array>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (std::memcmp(a[i].bytes(), b[i].bytes(), static_cast<std::size_t>(a[i].numel()) * sizeof(float)) != 0)
       return false;
@@ -59,7 +59,7 @@ bool same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {
 TEST_CASE("a repeated step on the same number of threads gives the same bits") {
   for (Precision products : {Precision::f32, Precision::bf16}) {
     const Threads threads(2);
-    CHECK(same_bits(trained(products), trained(products)));
+    CHECK(same_arrays(trained_weights(products), trained_weights(products)));
   }
 }
 
@@ -69,9 +69,9 @@ TEST_CASE("strict determinism gives the same bits on any number of threads") {
     std::vector<Array> first;
     for (int n : {1, 2, 3, 5, 8}) {
       const Threads threads(n);
-      std::vector<Array> now = trained(products);
+      std::vector<Array> now = trained_weights(products);
       INFO(name(products) << " on " << n << " threads");
-      if (!first.empty()) CHECK(same_bits(first, now));
+      if (!first.empty()) CHECK(same_arrays(first, now));
       first = std::move(now);
     }
   }

@@ -10,6 +10,7 @@
 #include "nn/layers/sine_positions.h"
 #include "nn/models/detr.h"
 #include "nn/optim/optimizer.h"
+#include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"
@@ -19,7 +20,7 @@ using namespace plumb::test;
 
 namespace {
 
-nn::NamedTensors golden(const std::string& name) {
+nn::NamedTensors golden_tensors(const std::string& name) {
   return nn::read_safetensors(test::source_dir() + "/tests/golden/detection/" + name + ".safetensors").tensors;
 }
 
@@ -45,14 +46,8 @@ nn::NamedTensors part(const nn::NamedTensors& all, const std::string& prefix) {
   return some;
 }
 
-void shake(nn::Module& module) {
-  for (const nn::Parameter& p : module.parameters())
-    if (!nn::is_measured(p.role))
-      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 1, p.name)).array(), p.value.array());
-}
-
 // Images of 12 x 16 pixels; the second image has 7 columns and the rest is padding.
-Tensor images() { return random_normal({2, 2, 12, 16}, 0, "images"); }
+Tensor padded_images() { return random_normal({2, 2, 12, 16}, 0, "images"); }
 Tensor padding() { return less(broadcast_to(arange(16.0), {2, 12, 16}), reshape(tensor({16.0, 7.0}), {2, 1, 1})); }
 
 }  // namespace
@@ -74,7 +69,7 @@ TEST_CASE("self-attention adds positions to queries and keys only and ignores pa
   const DefaultsScope f64(reference_f64);
   nn::Stack stack({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::self_attention({.heads = 2})}});
   nn::initialize(stack, 1);
-  shake(stack);
+  shake_trained(stack);
   const Tensor x = random_normal({2, 5, 8}, 0, "x"), position = random_normal({5, 8}, 1, "position");
   const auto named = nn::weights(stack);
   const auto of = [&](const char* name) { return named.at(fmt::format("blocks.0.{}", name)); };
@@ -103,7 +98,7 @@ TEST_CASE("cross-attention reads the memory with its positions and ignores paddi
   const DefaultsScope f64(reference_f64);
   nn::CrossAttention cross({.dim = 8, .heads = 2});
   nn::initialize(cross, 1);
-  shake(cross);
+  shake_trained(cross);
   const Tensor x = random_normal({2, 3, 8}, 0, "x"), position = random_normal({3, 8}, 1, "position"),
                memory = random_normal({2, 5, 8}, 2, "memory"), places = random_normal({5, 8}, 3, "places");
   const auto named = nn::weights(cross);
@@ -132,7 +127,7 @@ TEST_CASE("a DETR with padded images has the predictions and gradients of PyTorc
   const DefaultsScope f64(reference_f64);
   for (const char* gate : {"post", "pre"}) {
     INFO(gate);
-    const nn::NamedTensors all = golden(fmt::format("detr_{}", gate));
+    const nn::NamedTensors all = golden_tensors(fmt::format("detr_{}", gate));
     nn::Detr model(small(gate));
     const nn::NamedTensors ours = nn::weights(model, nn::Detr::facebook_names());
     nn::assign(ours, part(all, "model."), "golden", {});  // strict: both sides have the same names and shapes
@@ -186,9 +181,9 @@ TEST_CASE("weights of a DETR survive a file under the names of facebookresearch/
 TEST_CASE("the loss of a DETR has right derivatives of first and second order") {
   const DefaultsScope f64(reference_f64);
   nn::Detr model(small("pre"));
-  shake(model);
+  shake_trained(model);
   const nn::Targets targets{{{0, {0.1, 0.1, 0.5, 0.4}}}, {{2, {0.2, 0.3, 0.4, 0.9}}, {1, {0, 0, 1, 1}}}};
-  const auto loss = [&] { return nn::set_loss(model.detect(images(), padding()), targets).total; };
+  const auto loss = [&] { return nn::set_loss(model.detect(padded_images(), padding()), targets).total; };
   Tensors some;
   for (const nn::Parameter& p : model.parameters())
     if (!p.frozen) some.push_back(p.value);
@@ -202,10 +197,10 @@ TEST_CASE("every method makes a DETR and padding does not change its predictions
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
     nn::Detr model(small(gate));
-    shake(model);
+    shake_trained(model);
     const nn::EvaluationScope evaluation(model);
     // The convolutions read the padding near the edge of an image. More columns of zeros there change nothing.
-    const Tensor kept = images() * reshape(cast(padding(), DType::f64), {2, 1, 12, 16});
+    const Tensor kept = padded_images() * reshape(cast(padding(), DType::f64), {2, 1, 12, 16});
     const Tensor image = slice(kept, 0, 1, 2), wider = concat({image, zeros({1, 2, 12, 4})}, 3);
     const Tensor keep = slice(padding(), 0, 1, 2), wider_keep = concat({keep, greater(zeros({1, 12, 4}), 0)}, 2);
     CHECK(relative_error(model.detect(wider, wider_keep).logits, model.detect(image, keep).logits) < 1e-10);
@@ -219,7 +214,7 @@ TEST_CASE("drops act in the attention that they name and only in training") {
   const auto found = [](nn::DetrOptions o, bool training) {
     nn::Detr model(o);
     model.train(training);
-    return model.detect(images()).logits.values();
+    return model.detect(padded_images()).logits.values();
   };
   const auto with = [&](nn::DetrDrops nn::DetrOptions::*where, const nn::DetrDrops& drops, bool training) {
     nn::DetrOptions o = small("post");
@@ -242,7 +237,7 @@ TEST_CASE("attention maps of a DETR have rows that sum to 1 over the kept keys")
   nn::Detr model(small("post"));
   model.eval();
   const nn::AttentionMaps maps(model);
-  (void)model.detect(images(), padding());
+  (void)model.detect(padded_images(), padding());
   std::vector<std::string> paths;
   for (const nn::AttentionMap& map : maps.all()) paths.push_back(map.path);
   CHECK(paths == std::vector<std::string>{"encoder.blocks.0.attn", "decoder.blocks.0.attn", "decoder.blocks.0.cross",
@@ -261,10 +256,10 @@ TEST_CASE("activation checkpoints change neither predictions nor gradients of a 
   nn::DetrOptions o = small("post");
   o.dropout = 0.1, o.cross_attention.drop_key.rate = 0.3;
   nn::Detr model(o);
-  shake(model);
+  shake_trained(model);
   const auto gradients = [&](bool again) {
     model.encoder().checkpoint_blocks(again), model.decoder().checkpoint_blocks(again);
-    const nn::Detections d = model.detect(images(), padding());
+    const nn::Detections d = model.detect(padded_images(), padding());
     return grad(sum(d.logits * d.logits) + sum(d.boxes), model.trainable());
   };
   const Tensors plain = gradients(false), repeated = gradients(true);
@@ -273,10 +268,10 @@ TEST_CASE("activation checkpoints change neither predictions nor gradients of a 
 
 TEST_CASE("a DETR refuses masks of other shapes and images of padding only") {
   nn::Detr model(small("post"));
-  CHECK_THAT(error_of([&] { (void)model.detect(images(), slice(padding(), 1, 0, 5)); }),
+  CHECK_THAT(error_of([&] { (void)model.detect(padded_images(), slice(padding(), 1, 0, 5)); }),
              contains("[detr] expected a u8 mask of the pixels [2, 12, 16]"));
   CHECK_THAT(error_of([&] {
-               (void)model.detect(images(), less(zeros({2, 12, 16}), 0));
+               (void)model.detect(padded_images(), less(zeros({2, 12, 16}), 0));
              }),
              contains("[detr] expected pixels in every image, got an image that is padding only"));
   CHECK_THAT(error_of([] { nn::Detr({.backbone = {}}); }), contains("at least one convolution in the backbone"));

@@ -19,12 +19,12 @@ namespace {
 
 const std::vector<DropShape> shapes{DropShape::plain, DropShape::block, DropShape::cross};
 const std::vector<DropSharing> sharings{DropSharing::per_entry, DropSharing::heads, DropSharing::column};
-constexpr std::int64_t steps = 4000;
+constexpr std::int64_t step_count = 4000;
 
 // Returns the statistics of one row in each of many steps.
 std::vector<nn::DropKeyStatistics> rows(const nn::DropKey& o, std::int64_t keys, KeyGrid grid) {
   std::vector<nn::DropKeyStatistics> all;
-  for (std::uint32_t step = 0; step < steps; ++step)
+  for (std::uint32_t step = 0; step < step_count; ++step)
     all.push_back(nn::drop_key_statistics(o, grid, 1, 1, 1, keys, 99, {.step = step}));
   return all;
 }
@@ -53,7 +53,7 @@ TEST_CASE("the expected drop ratio is the average over draws, within four standa
             sum += row.drop_ratio;
             squares += row.drop_ratio * row.drop_ratio;
           }
-          const double mean = sum / steps, error = std::sqrt((squares / steps - mean * mean) / steps);
+          const double mean = sum / step_count, error = std::sqrt((squares / step_count - mean * mean) / step_count);
           CHECK(std::abs(mean - nn::expected_drop_ratio(o, keys, grid)) < 4 * error);
         }
 }
@@ -79,13 +79,14 @@ TEST_CASE(
     const KeyMask drop = key_mask(o.rate, o.shape, o.window, o.sharing, grid, 31, 5);
     std::vector<double> count(31);
     std::vector<std::uint8_t> row(31);
-    for (std::uint32_t step = 0; step < steps; ++step) {
+    for (std::uint32_t step = 0; step < step_count; ++step) {
       drop_keys(drop, step, 0, 1, 0, 0, row);
       for (std::size_t j = 0; j < 31; ++j) count[j] += row[j];
     }
     const std::vector<double> expected = nn::key_drop_probabilities(o, 31, grid);
     for (std::size_t j = 0; j < 31; ++j)
-      CHECK(std::abs(count[j] / steps - expected[j]) <= 4.5 * std::sqrt(expected[j] * (1 - expected[j]) / steps));
+      CHECK(std::abs(count[j] / step_count - expected[j]) <=
+            4.5 * std::sqrt(expected[j] * (1 - expected[j]) / step_count));
   }
 }
 
@@ -123,9 +124,9 @@ TEST_CASE("the probability of an empty row is exact if possible, else an estimat
     CHECK((e.standard_error == 0) == (grid.height == 3));
     double empty = 0;
     for (const auto& row : rows(o, grid.cells(), grid)) empty += row.empty_rows;
-    const double p = empty / steps;
+    const double p = empty / step_count;
     CHECK(p > 0.05);
-    CHECK(std::abs(p - e.probability) < 4 * (std::sqrt(p * (1 - p) / steps) + e.standard_error));
+    CHECK(std::abs(p - e.probability) < 4 * (std::sqrt(p * (1 - p) / step_count) + e.standard_error));
     CHECK(e.standard_error < 0.002);
   }
   const nn::Estimate rare = nn::empty_row_probability({.rate = 0.05, .shape = DropShape::cross}, 64, {8, 8});

@@ -10,8 +10,8 @@ using namespace plumb::test;
 
 namespace {
 
-struct Model : nn::Module {
-  Model() : Module("Model") {}
+struct OneWeight : nn::Module {
+  OneWeight() : Module("Model") {}
   Tensor w = parameter("w", tensor({1, -2, 3}, {3}), Role::weight);
   void set(double a) {
     copy_into(array_from(std::vector<double>{a, 2 * a, -a}, {3}, w.dtype(), w.device()), w.array());
@@ -24,7 +24,7 @@ TEST_CASE("the average follows its equation, with and without warm-up of the dec
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const bool warm_up : {false, true}) {
       const DefaultsScope scope(where);
-      Model model;
+      OneWeight model;
       nn::Ema ema(model, {.decay = 0.3, .warm_up = warm_up});
       double average = 1;
       for (int t = 0; t < 6; ++t) {
@@ -40,7 +40,7 @@ TEST_CASE("the average follows its equation, with and without warm-up of the dec
 
 TEST_CASE("an EmaScope evaluates with the averages and puts the weights back") {
   const DefaultsScope scope(reference_f64);
-  Model model;
+  OneWeight model;
   nn::Ema ema(model, {.decay = 0.5});
   model.set(3);
   ema.update();
@@ -61,7 +61,7 @@ TEST_CASE("an EmaScope evaluates with the averages and puts the weights back") {
 
 TEST_CASE("a saved and loaded average continues bit for bit") {
   const DefaultsScope scope(cpu_f32);
-  Model one, two;
+  OneWeight one, two;
   nn::Ema a(one, {.decay = 0.9, .warm_up = true}), b(two, {.decay = 0.9, .warm_up = true});
   for (int t = 0; t < 3; ++t) {
     one.set(0.1 * t);

@@ -14,8 +14,8 @@ struct Middle : nn::Module {
   Middle() : Module("Middle") { child("inner", inner); }
   Part inner;
 };
-struct Model : nn::Module {
-  Model() : Module("Model") { child("first", first), child("second", second); }
+struct Nested : nn::Module {
+  Nested() : Module("Model") { child("first", first), child("second", second); }
   Middle first;
   Part second;
   std::vector<bool> modes() {
@@ -34,7 +34,7 @@ TEST_CASE("an evaluation scope restores the mode of every module") {
   // and its child have different modes.
   for (unsigned modes = 0; modes < 16; ++modes) {
     INFO(modes);
-    Model model;
+    Nested model;
     model.train(modes & 1), model.first.train(modes & 2), model.first.inner.train(modes & 4);
     model.second.train(modes & 8);
     const std::vector<bool> before = model.modes();
@@ -52,7 +52,7 @@ TEST_CASE("an evaluation scope restores the mode of every module") {
 }
 
 TEST_CASE("an evaluation scope of a part leaves the rest of the model in training mode") {
-  Model model;
+  Nested model;
   {
     const nn::EvaluationScope scope(model.first);
     CHECK(model.modes() == std::vector<bool>{true, false, false, true});
@@ -61,7 +61,7 @@ TEST_CASE("an evaluation scope of a part leaves the rest of the model in trainin
 }
 
 TEST_CASE("modes are restored if an exception leaves an evaluation scope") {
-  Model model;
+  Nested model;
   model.second.eval();
   CHECK_THAT(error_of([&] {
                const nn::EvaluationScope scope(model);

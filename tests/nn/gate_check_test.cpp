@@ -5,15 +5,13 @@
 #include "autograd/node.h"
 #include "nn/blocks/stack.h"
 #include "nn/gates/gate_check.h"
+#include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
 using namespace plumb::test;
 
 namespace {
-
-// The names are read before a test registers further methods.
-const std::vector<std::string> built_in_gates = nn::method_names();
 
 // A method that passes every rule, x + (1 + a) f(LN(x)). Each gate below is this method with one broken rule.
 struct Sound : nn::Gate {

@@ -4,6 +4,8 @@
 
 #include "autograd/node.h"
 #include "nn/nn.h"
+#include "tests/nn/shake.h"
+#include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -11,9 +13,6 @@ using namespace plumb;
 using namespace plumb::test;
 
 namespace {
-
-// The names are read before a test registers further methods.
-const std::vector<std::string> built_in_gates = nn::method_names();
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
@@ -59,11 +58,6 @@ void each_junction(nn::ViT& model, const Tensor& images, const std::function<voi
   CHECK(watch.size() == model.stack().blocks().size());
 }
 
-void shake(const nn::Module& module) {
-  for (const nn::Parameter& p : module.parameters())
-    copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * 0.2).array(), p.value.array());
-}
-
 }  // namespace
 
 TEST_CASE("a gate's added term is its junction minus the part of the stream that it keeps, for every method") {
@@ -73,7 +67,7 @@ TEST_CASE("a gate's added term is its junction minus the part of the stream that
   for (const std::string& name : built_in_gates) {
     INFO(name);
     nn::ViT model = make_vit(name);
-    shake(model);
+    shake(model, 0.2);
     int junctions = 0;
     each_junction(model, images, [&](const nn::JunctionPass& j) {
       ++junctions;
@@ -117,7 +111,7 @@ TEST_CASE("a gate that reads the stream reports its added term and its factors a
                  .depth = 2,
                  .heads = 3,
                  .gate = nn::Method{.build = nn::gate_per_branch<Highway>}});
-  shake(model);
+  shake(model, 0.2);
   each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::JunctionPass& j) {
     const auto& gate = dynamic_cast<const Highway&>(j.gate);
     const Tensor t = 1 / (1 + exp(-(linear(j.before.x, gate.w, gate.b))));

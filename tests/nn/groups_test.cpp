@@ -5,15 +5,13 @@
 
 #include "core/atomic_file.h"
 #include "nn/nn.h"
+#include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
 using namespace plumb::test;
 
 namespace {
-
-// The names are read before a test registers further methods.
-const std::vector<std::string> built_in = nn::method_names();
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));
@@ -59,8 +57,8 @@ TEST_CASE("the decaying parameters and the learning-rate and eps factors of ever
       "# For every method: the parameters of a ViT of three blocks, under its paper's recipe, that decay, and those "
       "whose rate or eps has a factor.\n"
       "# Written by tests/nn/groups_test.cpp, which says how to take over a change.\n";
-  REQUIRE(built_in.size() >= 31);
-  for (const std::string& gate : built_in) text += groups_of(gate);
+  REQUIRE(built_in_gates.size() >= 31);
+  for (const std::string& gate : built_in_gates) text += groups_of(gate);
   const std::filesystem::path golden = std::filesystem::path(test::source_dir()) / "tests/golden/groups.txt",
                               actual = std::filesystem::path(test::binary_dir()) / "groups.txt";
   const std::string expected = std::filesystem::exists(golden) ? read_file(golden) : "";

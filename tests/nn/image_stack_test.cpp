@@ -3,6 +3,7 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -20,18 +21,11 @@ nn::StackOptions residual_cnn(const nn::GateChoice& gate, std::int64_t depth = 2
           .final_norm = true};
 }
 
-Tensor images() { return random_normal({3, 6, 5, 4}, 0, "images"); }
+Tensor stream_images() { return random_normal({3, 6, 5, 4}, 0, "images"); }
 
 bool needs_tokens(const std::string& gate) {
   static const std::vector<std::string> methods{"dyt", "hyper_connections", "normformer", "value_residual"};
   return std::ranges::find(methods, gate) != methods.end();
-}
-
-// Moves every trained parameter away from its initial value.
-void shake(nn::Module& module) {
-  for (const nn::Parameter& p : module.parameters())
-    if (!nn::is_measured(p.role))
-      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 1, p.name)).array(), p.value.array());
 }
 
 }  // namespace
@@ -43,11 +37,11 @@ TEST_CASE("every method that has a form for images trains a residual convolution
     const DefaultsScope f64(reference_f64);
     nn::Stack stack(residual_cnn(gate, gate == "sub_ln" ? 2 : 1));  // sub_ln needs two branches
     nn::initialize(stack, 1);
-    shake(stack);
+    shake_trained(stack);
     for (const nn::Parameter& p : stack.parameters())  // keeps the ReLUs away from 0, where no derivative exists
       if (p.name.ends_with("conv1.bias")) copy_into(full(p.value.shape(), 30).array(), p.value.array());
     Tensors variables = stack.trainable();
-    const Tensor x = variable(images());
+    const Tensor x = variable(stream_images());
     variables.push_back(x);
     stack.eval();  // so that batch norm uses the same statistics in each pass
     CHECK_NOTHROW(check_gradients([&] { return stack(x); }, variables, {.elements = 1, .directions = 1}));
@@ -71,7 +65,7 @@ TEST_CASE("LayerScale on images multiplies each channel of the branch and equals
     const double limit = device == Device::cpu ? 1e-5 : 1e-12;
     nn::Stack stack(residual_cnn(nn::methods::layerscale(0.5), 1));
     nn::initialize(stack, 1);
-    shake(stack);
+    shake_trained(stack);
     const nn::Parameter gamma = [&] {
       for (const nn::Parameter& p : stack.parameters())
         if (p.name == "blocks.0.gate1.gamma") return p;
@@ -79,7 +73,7 @@ TEST_CASE("LayerScale on images multiplies each channel of the branch and equals
     }();
     CHECK(gamma.value.shape() == Shape{6});
     CHECK(gamma.decay_factor == 0);
-    const Tensor x = variable(images());
+    const Tensor x = variable(stream_images());
     Tensor composed, fused;
     const Handle watch = stack.blocks()[0]->observe([&](const nn::JunctionPass& j) {
       fused = j.joined;
@@ -129,7 +123,7 @@ TEST_CASE("an observer that runs the gate again does not move the statistics of 
       for (const auto& block : stack.blocks())
         watch.push_back(
             block->observe([](const nn::JunctionPass& j) { (void)j.gate.added(j.before.x, j.branch_value); }));
-    (void)stack(images());
+    (void)stack(stream_images());
     std::vector<std::vector<double>> values;
     for (const nn::Parameter& p : stack.parameters())
       if (p.role == nn::Role::statistic) values.push_back(p.value.values());

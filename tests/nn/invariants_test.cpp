@@ -14,16 +14,16 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::int64_t dim = 8;
+constexpr std::int64_t stream_dim = 8;
 
-Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
+Tensor stream() { return random_normal({2, 5, stream_dim}, 0, "stream"); }
 
 std::unique_ptr<nn::Stack> make_stack(const nn::GateChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
   auto stack = std::make_unique<nn::Stack>(
-      nn::StackOptions{.dim = dim,
+      nn::StackOptions{.dim = stream_dim,
                        .depth = depth,
                        .gate = gate,
-                       .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4 * dim}),
+                       .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4 * stream_dim}),
                        .final_norm = final_norm});
   nn::initialize(*stack, 0);
   return stack;
@@ -246,7 +246,7 @@ TEST_CASE("after the first batch, every channel of ActNorm's added term has mean
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
     watch.push_back(block->observe([&](const nn::JunctionPass& j) {
-      const Tensor rows = reshape(j.output - j.before.x, {10, dim});
+      const Tensor rows = reshape(j.output - j.before.x, {10, stream_dim});
       for (double m : mean(rows, {0}).values()) CHECK(std::abs(m) < 1e-9);
       for (double v : mean(rows * rows, {0}).values()) CHECK(v == Approx(1).epsilon(1e-6));
       ++seen;
@@ -261,7 +261,10 @@ TEST_CASE("calibrate changes nothing in a model without data-dependent values an
   nn::calibrate(*stack, stream());
   nn::audit_init(*stack, 0);
   const auto profiled = make_stack("admin_profile");
-  CHECK_THAT(error_of([&] { nn::calibrate(*profiled, random_normal({2, 5, dim + 1}, 0, "x")); }), contains("expected"));
+  CHECK_THAT(error_of([&] {
+               nn::calibrate(*profiled, random_normal({2, 5, stream_dim + 1}, 0, "x"));
+             }),
+             contains("expected"));
   CHECK(nn::calibrating() == nullptr);
   CHECK(profiled->training());
 }
@@ -299,7 +302,7 @@ TEST_CASE("methods scale the initial weights that their papers name") {
           if (q[i].name == "blocks.2.attn.qkv.weight" && scaled.name == q[i].name)
             for (int part = 0; part < 3; ++part) {
               const auto rms = [&](const Tensor& w) {
-                const Tensor rows = slice(w, 0, part * dim, (part + 1) * dim);
+                const Tensor rows = slice(w, 0, part * stream_dim, (part + 1) * stream_dim);
                 return std::sqrt(mean(rows * rows).item());
               };
               r.push_back(rms(scaled.value) / rms(q[i].value));
@@ -388,9 +391,9 @@ TEST_CASE("init_groups puts parameters of the same declaration into one group") 
 }
 
 TEST_CASE("the causal attention of a token does not depend on later tokens, in training and in evaluation") {
-  nn::Attention layer({.dim = dim, .heads = 2, .causal = true});
+  nn::Attention layer({.dim = stream_dim, .heads = 2, .causal = true});
   nn::initialize(layer, 0);
-  const Tensor x = stream(), changed = concat({slice(x, 1, 0, 3), random_normal({2, 2, dim}, 1, "other")}, 1);
+  const Tensor x = stream(), changed = concat({slice(x, 1, 0, 3), random_normal({2, 2, stream_dim}, 1, "other")}, 1);
   for (const bool training : {true, false}) {
     layer.train(training);
     CHECK(slice(layer(x), 1, 0, 3).values() == slice(layer(changed), 1, 0, 3).values());

@@ -3,6 +3,7 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -11,23 +12,17 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::int64_t dim = 8;
+constexpr std::int64_t stack_dim = 8;
 
 nn::StackOptions decoder(const nn::GateChoice& gate) {
-  return {.dim = dim,
+  return {.dim = stack_dim,
           .depth = 2,
           .gate = gate,
           .junctions = {nn::self_attention({.heads = 2}), nn::cross_attention({.heads = 2}), nn::mlp({.hidden = 12})},
           .final_norm = true};
 }
 
-void shake(nn::Module& module) {
-  for (const nn::Parameter& p : module.parameters())
-    if (!nn::is_measured(p.role))
-      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 1, p.name)).array(), p.value.array());
-}
-
-Tensor queries() { return random_normal({2, 3, dim}, 0, "queries"); }
+Tensor queries() { return random_normal({2, 3, stack_dim}, 0, "queries"); }
 
 }  // namespace
 
@@ -38,10 +33,10 @@ TEST_CASE("every method trains blocks of three junctions with a memory") {
     INFO(gate);
     nn::Stack stack(decoder(gate));
     nn::initialize(stack, 1);
-    shake(stack);
-    const Tensor x = variable(queries()), memory = variable(random_normal({2, 4, dim}, 1, "memory")),
-                 position = variable(random_normal({3, dim}, 2, "position")),
-                 of_memory = variable(random_normal({4, dim}, 2, "position of the memory"));
+    shake_trained(stack);
+    const Tensor x = variable(queries()), memory = variable(random_normal({2, 4, stack_dim}, 1, "memory")),
+                 position = variable(random_normal({3, stack_dim}, 2, "position")),
+                 of_memory = variable(random_normal({4, stack_dim}, 2, "position of the memory"));
     const nn::StackInputs inputs{.position = position, .memory = nn::Memory{.x = memory, .position = of_memory}};
     const auto output = [&] { return stack.close(stack.run(x, inputs)); };
     CHECK_NOTHROW(check_gradients(output, {x, memory, position, of_memory}, {.elements = 2, .directions = 1}));
@@ -76,7 +71,7 @@ TEST_CASE("parameters, places and factors follow the list of junctions") {
   CHECK(nn::deepnorm_alpha(6) == Approx(std::pow(6, 0.25)));
   nn::Stack deep(decoder("deepnorm"));
   const auto& gate = deep.junctions()[2]->gate();
-  CHECK(gate.combine(ones({1, 1, dim}), zeros({1, 1, dim})).values()[0] == Approx(std::pow(6, 0.25)));
+  CHECK(gate.combine(ones({1, 1, stack_dim}), zeros({1, 1, stack_dim})).values()[0] == Approx(std::pow(6, 0.25)));
 }
 
 TEST_CASE("a block names its branches and refuses other names, empty lists and a missing memory") {
@@ -88,18 +83,18 @@ TEST_CASE("a block names its branches and refuses other names, empty lists and a
              contains("[block] expected one of the branches attn, cross, mlp, got \"conv\""));
   CHECK_THAT(error_of([&] { (void)stack(queries()); }),
              contains("expected a second input (StackInputs::memory) for this branch"));
-  CHECK_THAT(error_of([] { nn::Stack({.dim = dim, .depth = 1, .junctions = {}}); }),
+  CHECK_THAT(error_of([] { nn::Stack({.dim = stack_dim, .depth = 1, .junctions = {}}); }),
              contains("[block] expected at least one junction, got none"));
   CHECK_THAT(error_of([] {
-               nn::Stack({.dim = dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4})}});
+               nn::Stack({.dim = stack_dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4})}});
              }),
              contains("got \"mlp\", which is taken"));
-  CHECK_NOTHROW(
-      nn::Stack({.dim = dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("mlp2")}}));
+  CHECK_NOTHROW(nn::Stack(
+      {.dim = stack_dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("mlp2")}}));
 }
 
 TEST_CASE("stochastic depth draws separately for each junction of a block") {
-  nn::Stack stack({.dim = dim,
+  nn::Stack stack({.dim = stack_dim,
                    .depth = 1,
                    .gate = "pre",
                    .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("second"),
@@ -113,7 +108,7 @@ TEST_CASE("stochastic depth draws separately for each junction of a block") {
     for (const double m : moved) samples.push_back(m > 0);
   });
   const RandomScope random({.seed = 3, .step = 1});
-  (void)stack(random_normal({64, 2, dim}, 0, "x"));
+  (void)stack(random_normal({64, 2, stack_dim}, 0, "x"));
   REQUIRE(kept.size() == 3);
   CHECK(kept[0] != kept[1]);
   CHECK(kept[1] != kept[2]);
@@ -125,18 +120,18 @@ TEST_CASE("every method accepts several branches of one kind in a block") {
   const RandomScope random({.seed = 1, .step = 0});
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
-    nn::Stack stack({.dim = dim,
+    nn::Stack stack({.dim = stack_dim,
                      .depth = 2,
                      .gate = gate,
                      .junctions = {nn::self_attention({.heads = 2}), nn::self_attention({.heads = 2}).named("attn2"),
                                    nn::mlp({.hidden = 12}), nn::mlp({.hidden = 12}).named("mlp2")}});
     nn::initialize(stack, 1);
-    shake(stack);
+    shake_trained(stack);
     const Tensor x = variable(queries());
     CHECK_NOTHROW(check_gradients([&] { return stack(x); }, {x}, {.elements = 2, .directions = 1}));
   }
   std::vector<std::string> names;
-  nn::Stack stack({.dim = dim,
+  nn::Stack stack({.dim = stack_dim,
                    .depth = 1,
                    .gate = "sub_ln",
                    .junctions = {nn::mlp({.hidden = 12}), nn::mlp({.hidden = 12}).named("mlp2")}});

@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "nn/nn.h"
+#include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -11,9 +12,6 @@ using namespace plumb;
 using namespace plumb::test;
 
 namespace {
-
-// The names are read before a test registers further methods.
-const std::vector<std::string> built_in_gates = nn::method_names();
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
   return {.image = 16,

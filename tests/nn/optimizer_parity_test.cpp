@@ -12,8 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-struct Model : nn::Module {
-  explicit Model(const nn::NamedTensors& t) : Module("Model") {
+struct WeightAndGate : nn::Module {
+  explicit WeightAndGate(const nn::NamedTensors& t) : Module("Model") {
     weight = parameter("weight", t.at("param.weight"), Role::weight);
     gamma = parameter("gamma", t.at("param.gamma"), Role::gate);
   }
@@ -56,7 +56,7 @@ TEST_CASE("optimizers agree with PyTorch in f64") {
     INFO(name);
     const nn::TensorFile file = nn::read_safetensors(cases() / ("optimizer_" + name + ".safetensors"));
     const auto settings = nlohmann::json::parse(file.metadata.at("case"));
-    const Model model(file.tensors);
+    const WeightAndGate model(file.tensors);
     const auto optimizer = optimizer_for(settings, model);
     for (int s = 0; s < settings["steps"].get<int>(); ++s) {
       const std::string step = fmt::format("step.{}.grad.", s);
@@ -73,7 +73,8 @@ TEST_CASE("gradient clipping agrees with PyTorch in f64") {
   const nn::TensorFile file = nn::read_safetensors(cases() / "clip_grad_norm.safetensors");
   const auto& t = file.tensors;
   const double max_norm = nlohmann::json::parse(file.metadata.at("case"))["max_norm"];
-  const Model model({{"param.weight", zeros_like(t.at("in.weight"))}, {"param.gamma", zeros_like(t.at("in.gamma"))}});
+  const WeightAndGate model(
+      {{"param.weight", zeros_like(t.at("in.weight"))}, {"param.gamma", zeros_like(t.at("in.gamma"))}});
   const Gradients g = model.gradients(t.at("in.weight"), t.at("in.gamma"));
   CHECK(g.norm() == Approx(t.at("out.norm").item()).epsilon(1e-12));
   nn::Sgd(model.parameters(), {.lr = 1, .clip_norm = max_norm}).step(g);

@@ -7,6 +7,8 @@
 #include <stdexcept>
 
 #include "nn/nn.h"
+#include "tests/nn/shake.h"
+#include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"
@@ -45,15 +47,6 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
 }
 
-// The names are read before a test registers further methods.
-const std::vector<std::string> built_in_gates = nn::method_names();
-
-// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term.
-void shake(nn::Module& model) {
-  for (const nn::Parameter& p : model.parameters())
-    copy_into((p.value.detach() + random_normal(p.value.shape(), 5, p.name) * 0.1).array(), p.value.array());
-}
-
 nn::TensorFile saved(const nn::Module& model) { return file_of(model, {}, nn::metadata_of(*nn::card_of(model))); }
 
 // Returns the logits of the model that a file describes, with the weights of the file.
@@ -71,7 +64,7 @@ std::vector<double> logits_of(const nn::TensorFile& file, const std::string& met
 template <class Model, class Options>
 std::vector<double> check_comes_back(const Options& options) {
   Model model(options);
-  shake(model);
+  shake(model, 0.1, 5);
   model.eval();
   const std::vector<double> before = logits(model, 16);
   CHECK(logits_of(saved(model)) == before);
@@ -329,7 +322,7 @@ TEST_CASE("a custom attention is made at the model's sizes and its exceptions do
   };
   nn::CaiT once(o), theirs(cait);
   made = true;
-  shake(theirs);
+  shake(theirs, 0.1, 5);
   CHECK_THAT(nn::json_of(*nn::card_of(once)), contains("\"talking_heads\":false"));
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
              contains("[metadata_of] ") && contains("made already"));
@@ -350,7 +343,7 @@ TEST_CASE("a gate that throws while weights are loaded leaves the model unchange
   nn::ViTOptions o = vit;
   o.gate = "pre";
   nn::ViT trained(o);
-  shake(trained);
+  shake(trained, 0.1, 5);
   nn::Method failing = nn::methods::pre();
   failing.build = nn::gate_per_branch<Failing>;
   o.gate = failing;
@@ -381,7 +374,7 @@ TEST_CASE("files of older versions load if the name of the method is enough and 
         nn::ViTOptions o = vit;
         o.gate = gate, o.depth = 4;
         nn::ViT model(o);
-        shake(model);
+        shake(model, 0.1, 5);
         return edited(saved(model), gate->text(), gate->name);
       };
   const auto described = [](const nn::TensorFile& file, const std::string& method = "") {
@@ -639,7 +632,7 @@ TEST_CASE(
     return values;
   };
   nn::ViT pre(of("pre")), post(of("post"));
-  shake(pre), shake(post);
+  shake(pre, 0.1, 5), shake(post, 0.1, 5);
   const nn::TensorFile timm = file_of(pre, nn::timm_vit()), own = saved(pre), of_post = saved(post);
   for (const nn::TensorFile& file : {timm, own})
     for (const char* gate : {"layerscale", "rezero_ln", "scalar_gate:init=0.1"}) {

@@ -16,12 +16,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(test::source_dir()) / "tests/golden/dtypes.safetensors";
+const fs::path golden_dtypes = fs::path(test::source_dir()) / "tests/golden/dtypes.safetensors";
 
 void write(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 // A file with this header and `data` zero bytes.
-std::string file_of(const std::string& header, std::size_t data) {
+std::string file_bytes(const std::string& header, std::size_t data) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
   std::memcpy(bytes.data(), &length, 8);
@@ -37,7 +37,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TEST_CASE("a file written by Python's safetensors is read in every dtype") {
-  const nn::TensorFile file = nn::read_safetensors(golden);
+  const nn::TensorFile file = nn::read_safetensors(golden_dtypes);
   const auto values = [&](const char* name) { return file.tensors.at(name).values(); };
   using Values = std::vector<double>;
   CHECK(file.tensors.size() == 8);
@@ -59,7 +59,7 @@ TEST_CASE("a file written by Python's safetensors is read in every dtype") {
   CHECK(file.tensors.at("scalar").item() == 4);
   CHECK(file.tensors.at("empty").shape() == Shape{0, 3});
   const DefaultsScope reference(reference_f64);
-  CHECK(nn::read_safetensors(golden).tensors.at("f32").device() == Device::reference);
+  CHECK(nn::read_safetensors(golden_dtypes).tensors.at("f32").device() == Device::reference);
 }
 
 TEST_CASE("bf16 is written as BF16 and read as f32") {
@@ -130,7 +130,7 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
     const std::string error = error_of([&] { nn::read_safetensors(folder / "bad"); });
     CHECK_THAT(error, contains((folder / "bad").string() + ": ") && contains(message));
   };
-  write(folder / "good", file_of("{" + w + "}  ", 24));
+  write(folder / "good", file_bytes("{" + w + "}  ", 24));
   CHECK(nn::read_safetensors(folder / "good").tensors.at("w").shape() == Shape{2, 3});
 
   refuses("", "at least 8 bytes, got 0");
@@ -143,39 +143,40 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
   refuses("version https://git-lfs.github.com/spec/v1\noid",
           "got a Git LFS pointer: download the file with git lfs pull");
   refuses(std::string("\x89PNG\r\n\x1a\n\0\0", 10), "got one of another kind");
-  refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: it is probably cut off");
-  refuses(file_of("", 0), "expected a header in JSON");
-  refuses(file_of("{" + w, 24), "expected a header in JSON");
-  refuses(file_of("[1]", 0), "expected a JSON object as header, got array");
-  refuses(file_of("{\"\xff\":1}", 0), "expected a header in JSON");
-  refuses(file_of("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" twice");
-  refuses(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "got \"a\" twice");
-  refuses(file_of(R"({"__metadata__":[]})", 0), "expected strings by name under __metadata__, got array");
-  refuses(file_of(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");
-  refuses(file_of(R"({"w":3})", 0), "expected dtype, shape and data_offsets for \"w\", got number");
-  refuses(file_of(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", 4), "for \"w\", got none");
-  refuses(file_of(entry("F8_E4M3", "[4]", "[0,4]"), 4),
+  refuses(file_bytes("{" + w + "}", 24).substr(0, 20),
+          "as the file says, got a file of 20 bytes: it is probably cut off");
+  refuses(file_bytes("", 0), "expected a header in JSON");
+  refuses(file_bytes("{" + w, 24), "expected a header in JSON");
+  refuses(file_bytes("[1]", 0), "expected a JSON object as header, got array");
+  refuses(file_bytes("{\"\xff\":1}", 0), "expected a header in JSON");
+  refuses(file_bytes("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" twice");
+  refuses(file_bytes(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "got \"a\" twice");
+  refuses(file_bytes(R"({"__metadata__":[]})", 0), "expected strings by name under __metadata__, got array");
+  refuses(file_bytes(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");
+  refuses(file_bytes(R"({"w":3})", 0), "expected dtype, shape and data_offsets for \"w\", got number");
+  refuses(file_bytes(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", 4), "for \"w\", got none");
+  refuses(file_bytes(entry("F8_E4M3", "[4]", "[0,4]"), 4),
           "expected dtype F64, F32, F16, BF16, I64 or U8 for \"w\", got F8_E4M3");
-  refuses(file_of(entry("F32", "[-1]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
-  refuses(file_of(entry("F32", "[1.5]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
-  refuses(file_of(entry("F32", "1", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
-  refuses(file_of(R"({"w":{"dtype":"F32","shape":[1]}})", 4), "as data_offsets of \"w\"");
-  refuses(file_of(entry("F32", "[1]", "[4]"), 4),
+  refuses(file_bytes(entry("F32", "[-1]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
+  refuses(file_bytes(entry("F32", "[1.5]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
+  refuses(file_bytes(entry("F32", "1", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
+  refuses(file_bytes(R"({"w":{"dtype":"F32","shape":[1]}})", 4), "as data_offsets of \"w\"");
+  refuses(file_bytes(entry("F32", "[1]", "[4]"), 4),
           "expected a begin and an end 4 bytes apart for \"w\" F32 [1], got [4]");
-  refuses(file_of(entry("F32", "[2]", "[0,4]"), 4), "8 bytes apart for \"w\" F32 [2], got [0, 4]");
-  refuses(file_of(entry("F32", "[1]", "[4,0]"), 4), "4 bytes apart");
-  refuses(file_of(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0),
+  refuses(file_bytes(entry("F32", "[2]", "[0,4]"), 4), "8 bytes apart for \"w\" F32 [2], got [0, 4]");
+  refuses(file_bytes(entry("F32", "[1]", "[4,0]"), 4), "4 bytes apart");
+  refuses(file_bytes(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0),
           "fewer than 2^59 elements for \"w\", got [4294967296, 4294967296]");
-  refuses(file_of(entry("U8", "[0,4294967296,4294967296]", "[0,0]"), 0), "fewer than 2^59 elements");
-  refuses(file_of(entry("U8", "[18446744073709551615]", "[0,18446744073709551615]"), 0), "fewer than 2^59 elements");
-  refuses(file_of(entry("F64", "[1,1,1,1,1,1,1,1,1]", "[0,8]"), 8), "expected at most 8 axes");
-  refuses(file_of("{" + w + "}", 23), "expected 24 bytes of tensors, got 23");
-  refuses(file_of("{" + w + "}", 25), "expected 24 bytes of tensors, got 25");
-  refuses(file_of("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[20,24]}})", 24),
+  refuses(file_bytes(entry("U8", "[0,4294967296,4294967296]", "[0,0]"), 0), "fewer than 2^59 elements");
+  refuses(file_bytes(entry("U8", "[18446744073709551615]", "[0,18446744073709551615]"), 0), "fewer than 2^59 elements");
+  refuses(file_bytes(entry("F64", "[1,1,1,1,1,1,1,1,1]", "[0,8]"), 8), "expected at most 8 axes");
+  refuses(file_bytes("{" + w + "}", 23), "expected 24 bytes of tensors, got 23");
+  refuses(file_bytes("{" + w + "}", 25), "expected 24 bytes of tensors, got 25");
+  refuses(file_bytes("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[20,24]}})", 24),
           "expected \"v\" to begin at byte 24");
-  refuses(file_of("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[28,32]}})", 32),
+  refuses(file_bytes("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[28,32]}})", 32),
           "expected \"v\" to begin at byte 24");
-  refuses(file_of(entry("F32", "[1]", "[4,8]"), 8),
+  refuses(file_bytes(entry("F32", "[1]", "[4,8]"), 8),
           "expected \"w\" to begin at byte 0, where the tensor before it ends, got 4");
 
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder / "no"); }),
@@ -186,7 +187,7 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
 
 TEST_CASE("a cut or damaged file leads to nothing worse than an error") {
   const TemporaryFolder folder;
-  const std::string good = read_file(golden);
+  const std::string good = read_file(golden_dtypes);
   const auto try_to_read = [&](const std::string& bytes) {
     write(folder / "a", bytes);
     try {

@@ -40,19 +40,19 @@ nn::ViT ramp_model(std::uint64_t seed) {
                   .seed = seed});
 }
 
-const Tensor& images() {
+const Tensor& grey_images() {
   static const Tensor x = random_normal({2, 1, 8, 8}, 0, "images");
   return x;
 }
 
 std::vector<double> trained(const nn::ViT& model, std::uint32_t step) {
   const RandomScope random({.seed = 1, .step = step});
-  return model(images()).values();
+  return model(grey_images()).values();
 }
 
 std::vector<double> evaluated(nn::ViT& model) {
   const nn::EvaluationScope scope(model);
-  return model(images()).values();
+  return model(grey_images()).values();
 }
 
 double counter(const nn::Module& model) {
@@ -76,7 +76,7 @@ TEST_CASE("evaluation uses the training step of the last training pass") {
     const RandomScope other({.seed = 1, .step = 3});  // an evaluation within another step, as in a training loop
     CHECK(evaluated(model) == at_7);
   }
-  CHECK_THAT(error_of([&] { (void)model(images()); }), contains("expected an open RandomScope"));
+  CHECK_THAT(error_of([&] { (void)model(grey_images()); }), contains("expected an open RandomScope"));
 }
 
 TEST_CASE("the training step is saved with the weights and is neither trained nor averaged") {
@@ -112,7 +112,7 @@ TEST_CASE("pretrained weights of a model without the training step start at step
   CHECK_THAT(error_of([&] { nn::load_pretrained(model, weights, "pre.safetensors"); }), contains("training_step"));
   CHECK_NOTHROW(nn::load_pretrained(model, weights, "pre.safetensors", {.new_gates = true}));
   CHECK(counter(model) == 0);
-  const std::vector<double> at_10 = trained(model, 10), of_plain = plain(images()).values();
+  const std::vector<double> at_10 = trained(model, 10), of_plain = plain(grey_images()).values();
   for (std::size_t i = 0; i < at_10.size(); ++i) CHECK(at_10[i] == Approx(of_plain[i]));
 }
 
@@ -149,10 +149,10 @@ TEST_CASE("a checkpointed block repeats the training step of its forward pass") 
     Tensor loss;
     {
       const RandomScope random({.seed = 1, .step = 6});
-      loss = sum(model(images()));
+      loss = sum(model(grey_images()));
     }
     const RandomScope later({.seed = 1, .step = 9});
-    (void)model(images());
+    (void)model(grey_images());
     return grad(loss, model.trainable());
   };
   const Tensors plain = gradients(false), repeated = gradients(true);

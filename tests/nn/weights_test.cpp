@@ -44,24 +44,24 @@ std::set<std::string> keys(const nn::NamedTensors& tensors) {
   return names;
 }
 
-const nn::ViTOptions vit{.image = 8,
-                         .patch = 4,
-                         .channels = 3,
-                         .classes = 5,
-                         .dim = 8,
-                         .depth = 2,
-                         .heads = 2,
-                         .gate = "layerscale",
-                         .pool = nn::Pool::token,
-                         .seed = 3};
+const nn::ViTOptions small_vit_options{.image = 8,
+                                       .patch = 4,
+                                       .channels = 3,
+                                       .classes = 5,
+                                       .dim = 8,
+                                       .depth = 2,
+                                       .heads = 2,
+                                       .gate = "layerscale",
+                                       .pool = nn::Pool::token,
+                                       .seed = 3};
 
 }  // namespace
 
 TEST_CASE("saved weights are read back bit for bit and loading counts as a change of saved values") {
   const TemporaryFolder folder;
-  const nn::ViT model(vit);
+  const nn::ViT model(small_vit_options);
   nn::save_weights(model, folder / "w");
-  nn::ViTOptions o = vit;
+  nn::ViTOptions o = small_vit_options;
   o.seed = 4;
   nn::ViT other(o);
   const std::uint32_t version = other.parameters()[0].value.array().version();
@@ -144,7 +144,7 @@ TEST_CASE("all differences between file and model are listed in one error and no
 
 TEST_CASE("timm's ViT has its names and shapes in both directions") {
   const TemporaryFolder folder;
-  const nn::ViT model(vit);
+  const nn::ViT model(small_vit_options);
   const nn::NamedTensors theirs = nn::weights(model, nn::timm_vit());
   std::set<std::string> expected{
       "cls_token",   "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias", "norm.weight", "norm.bias",
@@ -162,7 +162,7 @@ TEST_CASE("timm's ViT has its names and shapes in both directions") {
     CHECK(theirs.at(their_name).array().shares_buffer_with(ours.at(name).array()));
 
   nn::save_weights(model, folder / "w", nn::timm_vit());
-  nn::ViTOptions o = vit;
+  nn::ViTOptions o = small_vit_options;
   o.seed = 4;
   nn::ViT other(o);
   CHECK_THAT(error_of([&] { nn::load_weights(other, folder / "w"); }),

@@ -13,7 +13,8 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::int64_t B = 2, H = 3, N = 6, E = 5, M = 31;  // the M keys are a class token and a grid of 5 x 6
+// The keys are a class token and a grid of 5 x 6.
+constexpr std::int64_t batch = 2, heads = 3, query_count = 6, head_dim = 5, key_count = 31;
 constexpr KeyGrid grid{5, 6};
 const RandomState state{.seed = 11, .step = 3, .first_sample = 40};
 const Path path = std::make_shared<const std::string>("blocks.0.attn");
@@ -36,32 +37,35 @@ void each_form(F&& f) {
 struct Inputs {
   Tensor q, k, v;
 };
-Inputs inputs(Defaults where, std::int64_t keys = M) {
-  return {random_normal({B, H, N, E}, 1, "q", where), random_normal({B, H, keys, E}, 1, "k", where),
-          random_normal({B, H, keys, E}, 1, "v", where)};
+Inputs inputs(Defaults where, std::int64_t keys = key_count) {
+  return {random_normal({batch, heads, query_count, head_dim}, 1, "q", where),
+          random_normal({batch, heads, keys, head_dim}, 1, "k", where),
+          random_normal({batch, heads, keys, head_dim}, 1, "v", where)};
 }
 
 // Returns a v for which each output row is the row of probabilities.
 Tensor identity(std::int64_t keys, Defaults where) {
   std::vector<double> one(static_cast<std::size_t>(keys * keys));
   for (std::int64_t i = 0; i < keys; ++i) one[static_cast<std::size_t>(i * keys + i)] = 1;
-  return broadcast_to(tensor(one, {keys, keys}, where), {B, H, keys, keys});
+  return broadcast_to(tensor(one, {keys, keys}, where), {batch, heads, keys, keys});
 }
 
-// Returns P [B, H, N, keys]. q and k have as many columns as there are keys, so that v can be the identity.
+// Returns P [batch, heads, query_count, keys]. q and k have as many columns as there are keys, so that v can be the
+// identity.
 std::vector<double> probabilities(const AttentionOptions& o, Defaults where, std::int64_t keys) {
-  return attention(random_normal({B, H, N, keys}, 1, "q", where), random_normal({B, H, keys, keys}, 1, "k", where),
-                   identity(keys, where), o)
+  return attention(random_normal({batch, heads, query_count, keys}, 1, "q", where),
+                   random_normal({batch, heads, keys, keys}, 1, "k", where), identity(keys, where), o)
       .values();
 }
 
-// Returns the keys that the draws drop: [B, H, N, keys], 1 = dropped.
+// Returns the keys that the draws drop: [batch, heads, query_count, keys], 1 = dropped.
 std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
   const KeyMask drop =
       key_mask(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
   std::vector<std::uint8_t> all, row(static_cast<std::size_t>(keys));
-  for (std::int64_t i = 0; i < B * H * N; ++i) {
-    drop_keys(drop, state.step, state.first_sample + i / (H * N), H, i / N % H, i % N, row);
+  for (std::int64_t i = 0; i < batch * heads * query_count; ++i) {
+    drop_keys(drop, state.step, state.first_sample + i / (heads * query_count), heads, i / query_count % heads,
+              i % query_count, row);
     all.insert(all.end(), row.begin(), row.end());
   }
   return all;
@@ -81,17 +85,17 @@ TEST_CASE("attention with DropKey at rate 0 is plain attention bit for bit") {
 
 TEST_CASE("attention drops the keys of drop_keys, and its rows sum to 1 over the others") {
   each_form([](const AttentionOptions& o) {
-    const std::vector<std::uint8_t> dropped = drawn(o, M);
+    const std::vector<std::uint8_t> dropped = drawn(o, key_count);
     CHECK(std::ranges::count(dropped, 1) > 0);
     for (Defaults where : places) {
-      const std::vector<double> p = probabilities(o, where, M);
-      for (std::size_t row = 0; row < p.size(); row += M) {
-        if (std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; }))
+      const std::vector<double> p = probabilities(o, where, key_count);
+      for (std::size_t row = 0; row < p.size(); row += key_count) {
+        if (std::all_of(&dropped[row], &dropped[row] + key_count, [](auto d) { return d != 0; }))
           continue;  // an empty row keeps all its keys
         double sum = 0;
-        for (std::size_t j = 0; j < M; ++j) {
+        for (std::size_t j = 0; j < key_count; ++j) {
           if ((p[row + j] == 0) != (dropped[row + j] != 0))
-            FAIL_CHECK("key " << j << " of row " << row / M << ": p " << p[row + j]);
+            FAIL_CHECK("key " << j << " of row " << row / key_count << ": p " << p[row + j]);
           sum += p[row + j];
         }
         CHECK(sum == Approx(1).epsilon(1e-6));
@@ -124,19 +128,20 @@ TEST_CASE("plain DropKey in attention drops the same keys as in earlier versions
 
 TEST_CASE("DropKey is a dropout mask followed by renormalisation of the row: value and gradients") {
   each_form([](const AttentionOptions& o) {
-    const std::vector<std::uint8_t> dropped = drawn(o, M);
+    const std::vector<std::uint8_t> dropped = drawn(o, key_count);
     std::vector<double> kept(dropped.begin(), dropped.end());
-    for (std::size_t row = 0; row < kept.size(); row += M) {
-      const bool empty = std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; });
-      for (std::size_t j = 0; j < M; ++j) kept[row + j] = empty || !dropped[row + j];
+    for (std::size_t row = 0; row < kept.size(); row += key_count) {
+      const bool empty = std::all_of(&dropped[row], &dropped[row] + key_count, [](auto d) { return d != 0; });
+      for (std::size_t j = 0; j < key_count; ++j) kept[row + j] = empty || !dropped[row + j];
     }
-    const Tensor m = tensor(kept, {B, H, N, M}, reference_f64);
+    const Tensor m = tensor(kept, {batch, heads, query_count, key_count}, reference_f64);
     const Inputs x = inputs(reference_f64);
     const Tensors fused =
         value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
     const Tensors renormalised = value_and_gradients(
         [&](const Tensors& in) {
-          const Tensor p = m * softmax(matmul(in[0], in[1], false, true) * (1 / std::sqrt(static_cast<double>(E))));
+          const Tensor p =
+              m * softmax(matmul(in[0], in[1], false, true) * (1 / std::sqrt(static_cast<double>(head_dim))));
           return matmul(p / sum(p, {-1}, true), in[2]);
         },
         {x.q, x.k, x.v});
@@ -156,9 +161,9 @@ TEST_CASE("rows that lose every key follow the policy for empty rows with every 
       return std::all_of(&dropped[row * keys], &dropped[row * keys] + keys, [](auto d) { return d != 0; });
     };
     std::size_t empty_rows = 0;
-    for (std::size_t row = 0; row < B * H * N; ++row) empty_rows += is_empty(row);
+    for (std::size_t row = 0; row < batch * heads * query_count; ++row) empty_rows += is_empty(row);
     CHECK(empty_rows > 0);
-    CHECK(empty_rows < B * H * N);
+    CHECK(empty_rows < batch * heads * query_count);
     for (Defaults where : places) {
       const std::vector<double> plain = probabilities({}, where, keys);
       for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper}) {
@@ -175,9 +180,10 @@ TEST_CASE("rows that lose every key follow the policy for empty rows with every 
         const Tensors g =
             value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
         const std::vector<double> dq = g[1].values();
-        for (std::size_t row = 0; row < B * H * N; ++row)
+        for (std::size_t row = 0; row < batch * heads * query_count; ++row)
           if (is_empty(row)) {
-            const bool none = std::all_of(&dq[row * E], &dq[row * E] + E, [](double d) { return d == 0; });
+            const bool none =
+                std::all_of(&dq[row * head_dim], &dq[row * head_dim] + head_dim, [](double d) { return d == 0; });
             CHECK(none == (empty != EmptyRow::keep_all));
           }
       }
@@ -228,13 +234,13 @@ TEST_CASE("the composed form draws dropout masks eight keys at a time and only w
           attention_composed(x.q, x.k, x.v, call.scale, masks.keep, masks.multiplier).shape());
     if (rate == 0) continue;
     const std::vector<double> multiplier = masks.multiplier.values();
-    for (std::uint32_t row = 0; row < B * H * N; ++row)
-      for (std::uint32_t j = 0; j < M; ++j) {
-        const Draw draw =
-            attention_draw(key, state.step, Purpose::dropout, state.first_sample * H + row / N, row % N, j / 8);
+    for (std::uint32_t row = 0; row < batch * heads * query_count; ++row)
+      for (std::uint32_t j = 0; j < key_count; ++j) {
+        const Draw draw = attention_draw(key, state.step, Purpose::dropout,
+                                         state.first_sample * heads + row / query_count, row % query_count, j / 8);
         const double expected = draw16(draw, static_cast<int>(j % 8)) < 26214 ? 0 : 65536 / (65536 - 26214.0);
-        if (multiplier[row * M + j] != Approx(expected))
-          FAIL_CHECK("row " << row << " key " << j << ": " << multiplier[row * M + j]);
+        if (multiplier[row * key_count + j] != Approx(expected))
+          FAIL_CHECK("row " << row << " key " << j << ": " << multiplier[row * key_count + j]);
       }
   }
 }

@@ -14,32 +14,32 @@ namespace {
 
 using Values = std::vector<double>;
 
-const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}), labels = integers({3, 1, 2});
+const Tensor matrix = tensor({{1, 2, 3}, {4, 5, 6}}), labels = integers({3, 1, 2});
 
 }  // namespace
 
 TEST_CASE("x[i] and select take one index of tensors of any dtype, and count negative indices from the end") {
-  CHECK(x[1].shape() == Shape{3});
-  CHECK(x[1].values() == Values{4, 5, 6});
-  CHECK(x[-2].values() == Values{1, 2, 3});
-  CHECK(x[1][-1].item() == 6);
-  CHECK(x[1][-1].shape() == Shape{});
-  CHECK(select(x, -1, 0).values() == Values{1, 4});
+  CHECK(matrix[1].shape() == Shape{3});
+  CHECK(matrix[1].values() == Values{4, 5, 6});
+  CHECK(matrix[-2].values() == Values{1, 2, 3});
+  CHECK(matrix[1][-1].item() == 6);
+  CHECK(matrix[1][-1].shape() == Shape{});
+  CHECK(select(matrix, -1, 0).values() == Values{1, 4});
   CHECK(labels[-1].item() == 2);
-  CHECK((x > 2)[0].values() == Values{0, 0, 1});
+  CHECK((matrix > 2)[0].values() == Values{0, 0, 1});
 }
 
 TEST_CASE("squeeze, unsqueeze and flatten share the buffer") {
-  const Tensor y = reshape(x, {1, 2, 1, 3});
+  const Tensor y = reshape(matrix, {1, 2, 1, 3});
   CHECK(squeeze(y).shape() == Shape{2, 3});
   CHECK(squeeze(y, -2).shape() == Shape{1, 2, 3});
   CHECK(squeeze(y, {0, 2}).shape() == Shape{2, 3});
   CHECK(squeeze(y, {}).shape() == y.shape());
-  CHECK(squeeze(y).array().shares_buffer_with(x.array()));
+  CHECK(squeeze(y).array().shares_buffer_with(matrix.array()));
   CHECK(squeeze(ones({1})).shape() == Shape{});
-  CHECK(unsqueeze(x, 0).shape() == Shape{1, 2, 3});
-  CHECK(unsqueeze(x, -1).shape() == Shape{2, 3, 1});
-  CHECK(unsqueeze(x, 1).shape() == Shape{2, 1, 3});
+  CHECK(unsqueeze(matrix, 0).shape() == Shape{1, 2, 3});
+  CHECK(unsqueeze(matrix, -1).shape() == Shape{2, 3, 1});
+  CHECK(unsqueeze(matrix, 1).shape() == Shape{2, 1, 3});
   CHECK(unsqueeze(full({}, 1), 0).shape() == Shape{1});
   CHECK(flatten(y).shape() == Shape{6});
   CHECK(flatten(y, 1).shape() == Shape{1, 6});
@@ -58,50 +58,50 @@ TEST_CASE("split and unbind give all parts in order") {
   CHECK(split(row, 7).size() == 1);
   CHECK(split(row, 100).size() == 1);
   CHECK(split(integers({}, {0}), 2).empty());
-  const Tensors by_sizes = split(x, {1, 0, 2}, -1);
+  const Tensors by_sizes = split(matrix, {1, 0, 2}, -1);
   REQUIRE(by_sizes.size() == 3);
   CHECK(by_sizes[0].values() == Values{1, 4});
   CHECK(by_sizes[1].shape() == Shape{2, 0});
   CHECK(by_sizes[2].values() == Values{2, 3, 5, 6});
-  const Tensors columns = unbind(x, -1);
+  const Tensors columns = unbind(matrix, -1);
   REQUIRE(columns.size() == 3);
   CHECK(columns[1].values() == Values{2, 5});
-  CHECK(stack(columns, -1).values() == x.values());
+  CHECK(stack(columns, -1).values() == matrix.values());
   CHECK(unbind(zeros({0, 3})).empty());
 }
 
 TEST_CASE("pad surrounds a tensor with a number") {
-  CHECK(pad(x, {{1, 0}, {0, 1}}, 9).values() == Values{9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9});
-  CHECK(pad(x, {{0, 0}, {1, 0}}).values() == Values{0, 1, 2, 3, 0, 4, 5, 6});
+  CHECK(pad(matrix, {{1, 0}, {0, 1}}, 9).values() == Values{9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9});
+  CHECK(pad(matrix, {{0, 0}, {1, 0}}).values() == Values{0, 1, 2, 3, 0, 4, 5, 6});
   CHECK(pad(labels, {{1, 1}}, -1).values() == Values{-1, 3, 1, 2, -1});
   CHECK(pad(zeros({0}), {{1, 1}}, 2).values() == Values{2, 2});
-  CHECK(pad(x, {{0, 0}, {0, 0}}).array().shares_buffer_with(x.array()));
+  CHECK(pad(matrix, {{0, 0}, {0, 0}}).array().shares_buffer_with(matrix.array()));
   CHECK(pad(full({}, 3), {}).item() == 3);
 }
 
 TEST_CASE("repeat repeats a tensor and repeat_interleave its elements") {
   CHECK(repeat(labels, {2}).values() == Values{3, 1, 2, 3, 1, 2});
-  CHECK(repeat(x, {2, 1}).values() == Values{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
-  CHECK(repeat(x, {1, 2}).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+  CHECK(repeat(matrix, {2, 1}).values() == Values{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
+  CHECK(repeat(matrix, {1, 2}).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
   CHECK(repeat(labels, {2, 2}).shape() == Shape{2, 6});
-  CHECK(repeat(x, {0, 2}).shape() == Shape{0, 6});
+  CHECK(repeat(matrix, {0, 2}).shape() == Shape{0, 6});
   CHECK(repeat(full({}, 3), {2}).values() == Values{3, 3});
   CHECK(repeat_interleave(labels, 2, 0).values() == Values{3, 3, 1, 1, 2, 2});
-  CHECK(repeat_interleave(x, 2, 0).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
-  CHECK(repeat_interleave(x, 0, -1).shape() == Shape{2, 0});
+  CHECK(repeat_interleave(matrix, 2, 0).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+  CHECK(repeat_interleave(matrix, 0, -1).shape() == Shape{2, 0});
 }
 
 TEST_CASE("flip and roll reorder along an axis, around the end") {
-  CHECK(flip(x).values() == Values{6, 5, 4, 3, 2, 1});
-  CHECK(flip(x, -1).values() == Values{3, 2, 1, 6, 5, 4});
-  CHECK(flip(x, {0}).values() == Values{4, 5, 6, 1, 2, 3});
+  CHECK(flip(matrix).values() == Values{6, 5, 4, 3, 2, 1});
+  CHECK(flip(matrix, -1).values() == Values{3, 2, 1, 6, 5, 4});
+  CHECK(flip(matrix, {0}).values() == Values{4, 5, 6, 1, 2, 3});
   CHECK(flip(labels).values() == Values{2, 1, 3});
   CHECK(flip(zeros({0, 2})).shape() == Shape{0, 2});
   CHECK(roll(labels, 1, 0).values() == Values{2, 3, 1});
   CHECK(roll(labels, -1, 0).values() == Values{1, 2, 3});
   CHECK(roll(labels, 7, -1).values() == Values{2, 3, 1});
   CHECK(roll(labels, 0, 0).values() == labels.values());
-  CHECK(roll(x, -1, 1).values() == Values{2, 3, 1, 5, 6, 4});
+  CHECK(roll(matrix, -1, 1).values() == Values{2, 3, 1, 5, 6, 4});
   CHECK(roll(zeros({0}), 3, 0).shape() == Shape{0});
 }
 
@@ -120,46 +120,45 @@ TEST_CASE("diag makes a matrix from a vector and a vector from a matrix") {
   CHECK(diag(tensor({1, 2})).values() == Values{1, 0, 0, 2});
   CHECK(diag(tensor({1, 2}), 1).values() == Values{0, 1, 0, 0, 0, 2, 0, 0, 0});
   CHECK(diag(tensor({1, 2}), -1).values() == Values{0, 0, 0, 1, 0, 0, 0, 2, 0});
-  CHECK(diag(x).values() == Values{1, 5});
-  CHECK(diag(x, 1).values() == Values{2, 6});
-  CHECK(diag(x, 2).values() == Values{3});
-  CHECK(diag(x, -1).values() == Values{4});
-  CHECK(diag(x, 3).shape() == Shape{0});
-  CHECK(diag(x, -5).shape() == Shape{0});
+  CHECK(diag(matrix).values() == Values{1, 5});
+  CHECK(diag(matrix, 1).values() == Values{2, 6});
+  CHECK(diag(matrix, 2).values() == Values{3});
+  CHECK(diag(matrix, -1).values() == Values{4});
+  CHECK(diag(matrix, 3).shape() == Shape{0});
+  CHECK(diag(matrix, -5).shape() == Shape{0});
   CHECK(diag(tensor({{1, std::nan("")}, {INFINITY, 2}})).values() == Values{1, 2});
-  CHECK(trace(x).item() == 6);
+  CHECK(trace(matrix).item() == 6);
 }
 
 TEST_CASE("clone has a separate buffer") {
-  const Tensor copy = clone(x);
-  CHECK_FALSE(copy.array().shares_buffer_with(x.array()));
-  CHECK(copy.values() == x.values());
+  const Tensor copy = clone(matrix);
+  CHECK_FALSE(copy.array().shares_buffer_with(matrix.array()));
+  CHECK(copy.values() == matrix.values());
   CHECK(clone(labels).values() == labels.values());
-  CHECK(clone(x > 2).dtype() == DType::u8);
+  CHECK(clone(matrix > 2).dtype() == DType::u8);
 }
 
 TEST_CASE("index_select and embedding: the axes of the index replace the axis") {
   const Tensor index = integers({{2, 0}, {2, 2}});
-  CHECK(index_select(x, 1, index).shape() == Shape{2, 2, 2});
-  CHECK(index_select(x, 1, index).values() == Values{3, 1, 3, 3, 6, 4, 6, 6});
-  CHECK(index_select(x, -2, integers({1})).values() == Values{4, 5, 6});
-  CHECK(index_select(x, 0, integers({}, {0})).shape() == Shape{0, 3});
-  CHECK(index_select(x, 1, integers({}, {0})).shape() == Shape{2, 0});
+  CHECK(index_select(matrix, 1, index).shape() == Shape{2, 2, 2});
+  CHECK(index_select(matrix, 1, index).values() == Values{3, 1, 3, 3, 6, 4, 6, 6});
+  CHECK(index_select(matrix, -2, integers({1})).values() == Values{4, 5, 6});
+  CHECK(index_select(matrix, 0, integers({}, {0})).shape() == Shape{0, 3});
+  CHECK(index_select(matrix, 1, integers({}, {0})).shape() == Shape{2, 0});
   CHECK(index_select(labels, 0, integers({1, 1})).values() == Values{1, 1});
-  CHECK(index_select(x, 1, integers(1)).values() == Values{2, 5});
+  CHECK(index_select(matrix, 1, integers(1)).values() == Values{2, 5});
   CHECK(embedding(index, tensor({{1, 2}, {3, 4}, {5, 6}})).shape() == Shape{2, 2, 2});
 }
 
 TEST_CASE("take_along_axis and scatter_add use an index for each element, and repeated indices add up") {
-  CHECK(take_along_axis(x, integers({{2, 0, 2, 1}, {0, 0, 1, 2}}), 1).values() == Values{3, 1, 3, 2, 4, 4, 5, 6});
-  CHECK(take_along_axis(x, integers({{1, 0, 1}}), 0).values() == Values{4, 2, 6});
+  CHECK(take_along_axis(matrix, integers({{2, 0, 2, 1}, {0, 0, 1, 2}}), 1).values() == Values{3, 1, 3, 2, 4, 4, 5, 6});
+  CHECK(take_along_axis(matrix, integers({{1, 0, 1}}), 0).values() == Values{4, 2, 6});
   CHECK(take_along_axis(labels, integers({2, 2}), -1).values() == Values{2, 2});
-  CHECK(take_along_axis(x, integers({}, {2, 0}), 1).shape() == Shape{2, 0});
-  CHECK(
-      scatter_add(x, 1, integers({{2, 2, 2, 0}, {0, 1, 0, 1}}), tensor({{1, 10, 100, 1000}, {1, 2, 3, 4}})).values() ==
-      Values{1001, 2, 114, 8, 11, 6});
-  CHECK(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).values() == x.values());
-  CHECK_FALSE(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).array().shares_buffer_with(x.array()));
+  CHECK(take_along_axis(matrix, integers({}, {2, 0}), 1).shape() == Shape{2, 0});
+  CHECK(scatter_add(matrix, 1, integers({{2, 2, 2, 0}, {0, 1, 0, 1}}), tensor({{1, 10, 100, 1000}, {1, 2, 3, 4}}))
+            .values() == Values{1001, 2, 114, 8, 11, 6});
+  CHECK(scatter_add(matrix, 0, integers({}, {0, 3}), zeros({0, 3})).values() == matrix.values());
+  CHECK_FALSE(scatter_add(matrix, 0, integers({}, {0, 3}), zeros({0, 3})).array().shares_buffer_with(matrix.array()));
 }
 
 TEST_CASE("gradients that meet at one index have the same bits every time on any number of threads") {

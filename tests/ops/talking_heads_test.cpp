@@ -9,10 +9,10 @@ using namespace plumb::test;
 
 namespace {
 
-struct Inputs {
+struct TalkingInputs {
   Tensor q, k, v, weight, bias;  // with this weight and bias, mixing changes nothing
 
-  Inputs(std::int64_t B, std::int64_t H, std::int64_t N, std::int64_t M, std::int64_t E, Defaults where)
+  TalkingInputs(std::int64_t B, std::int64_t H, std::int64_t N, std::int64_t M, std::int64_t E, Defaults where)
       : q(variable(random_normal({B, H, N, E}, 1, "q", where))),
         k(variable(random_normal({B, H, M, E}, 1, "k", where))),
         v(variable(random_normal({B, H, M, E}, 1, "v", where))),
@@ -37,7 +37,7 @@ TEST_CASE("talking heads with identity mixing equal attention under every policy
   const RandomScope random({.seed = 5, .step = 9, .first_sample = 3});
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper}) {
-      const Inputs in(2, 3, 5, 9, 4, where);
+      const TalkingInputs in(2, 3, 5, 9, 4, where);
       const Tensor mask = keep_mask(5, 9, where.device);
       for (const AttentionOptions& o :
            {AttentionOptions{}, AttentionOptions{.scale = 0.3}, AttentionOptions{.drop_key = 0.8, .empty = empty},
@@ -57,7 +57,7 @@ TEST_CASE("talking heads with identity mixing equal attention under every policy
 }
 
 TEST_CASE("the bias before the softmax cancels and the bias after it adds to every key") {
-  const Inputs in(2, 3, 5, 7, 4, reference_f64);
+  const TalkingInputs in(2, 3, 5, 7, 4, reference_f64);
   const Tensor pre = variable(random_normal({3, 3}, 1, "pre", reference_f64)),
                post = variable(random_normal({3, 3}, 1, "post", reference_f64)),
                pre_bias = variable(random_normal({3}, 1, "pre_bias", reference_f64)),
@@ -81,7 +81,7 @@ TEST_CASE("the bias before the softmax cancels and the bias after it adds to eve
 
 TEST_CASE("talking heads drop keys after the first mixing and probabilities after the second") {
   const RandomScope random({.seed = 5, .step = 9});
-  const Inputs in(2, 3, 5, 9, 4, reference_f64);
+  const TalkingInputs in(2, 3, 5, 9, 4, reference_f64);
   const Tensor nothing = zeros({3, 3}, reference_f64), one = ones({3}, reference_f64);
   // Scores that are mixed to 0 are like scores of 0 in attention(): only the mask decides the probabilities.
   const AttentionOptions drop_key{.drop_key = 0.5};
@@ -106,7 +106,7 @@ TEST_CASE("talking heads of no samples give no samples and gradients of zero, li
       for (const AttentionOptions& o :
            {AttentionOptions{}, AttentionOptions{.drop_key = 0.5, .empty = empty},
             AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
-        const Inputs in(0, 3, 5, 9, 4, where);
+        const TalkingInputs in(0, 3, 5, 9, 4, where);
         const Tensor weight = variable(in.weight);
         CHECK(attention(in.q, in.k, in.v, o).shape() == Shape{0, 3, 5, 4});
         const Tensor y = attention_talking(in.q, in.k, in.v, weight, in.bias, in.weight, in.bias, o);
@@ -119,7 +119,7 @@ TEST_CASE("talking heads of no samples give no samples and gradients of zero, li
 
 TEST_CASE("talking heads keep no masks for the backward pass") {
   const RandomScope random({.seed = 5, .step = 9});
-  const Inputs in(4, 2, 32, 32, 4, cpu_f32);
+  const TalkingInputs in(4, 2, 32, 32, 4, cpu_f32);
   const auto held = [&](const AttentionOptions& o) {
     const std::size_t before = memory_stats().in_use;
     const Tensor y = attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, o);
@@ -139,7 +139,7 @@ TEST_CASE("mix_heads is the weighted sum over heads") {
 }
 
 TEST_CASE("error messages of talking heads name the expected shapes") {
-  const Inputs in(1, 2, 3, 3, 4, cpu_f32);
+  const TalkingInputs in(1, 2, 3, 3, 4, cpu_f32);
   CHECK_THAT(error_of([&] {
                mix_heads(in.q, zeros({3, 3}), in.bias);
              }),

@@ -14,8 +14,6 @@ namespace {
 
 using Values = std::vector<double>;
 
-const Defaults everywhere[] = {reference_f64, reference_f32, cpu_f32};
-
 Tensor row(const Values& values, Defaults where = defaults()) {
   return tensor(values, {static_cast<std::int64_t>(values.size())}, where);
 }

@@ -160,7 +160,7 @@ AttentionOptions options(EmptyRow empty, Loss loss, const Tensor& x, std::int64_
 }
 
 // The probabilities [N, M] of queries of zeros: equal for all keys that a query sees.
-Tensor probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t queries = N) {
+Tensor equal_probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t queries = N) {
   std::vector<double> p(static_cast<std::size_t>(queries * M));
   for (std::int64_t n = 0; n < queries; ++n) {
     const bool none = is_empty(loss, n, queries);
@@ -177,9 +177,9 @@ ZeroCase attention_case(EmptyRow empty, Loss loss) {
           [=](const Tensors& in, double, Input i) {
             return attention(given(in[0], i), given(in[1], i), given(in[2], i), options(empty, loss, in[0]));
           },
-          [=](const Tensors& in, double) { return matmul(probabilities(empty, loss, in[0]), in[2]); },
+          [=](const Tensors& in, double) { return matmul(equal_probabilities(empty, loss, in[0]), in[2]); },
           [=](const Tensors& in, double, const Tensor& dy) {
-            const Tensor p = probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
+            const Tensor p = equal_probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
             // Except with keep_all, no gradient flows through the scores of queries without keys.
             std::vector<double> flows(N, 1);
             for (std::int64_t n = 0; n < N; ++n)
@@ -203,23 +203,23 @@ ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
           },
           [=](const Tensors& in, double, const Tensor& dy) {  // q and k are 0, so the gradient flows only to v
             const Tensor none = like(in[0], {B, M, H * E}, 0);
-            return concat({none, none, matmul(probabilities(empty, loss, in[0], M), dy, true)}, -1);
+            return concat({none, none, matmul(equal_probabilities(empty, loss, in[0], M), dy, true)}, -1);
           }};
 }
 
 // Heads are mixed. The zeros of q stay zeros, because the bias before the softmax shifts whole rows.
 ZeroCase attention_talking_case(EmptyRow empty, Loss loss) {
-  return {
-      fmt::format("attention_talking {} {}", name(loss), name(empty)),
-      {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}, {H, H}, {H}, {H, H}, {H}},
-      [=](const Tensors& in, double, Input i) {
-        return attention_talking(given(in[0], i), given(in[1], i), given(in[2], i), in[3], in[4], in[5], in[6],
-                                 options(empty, loss, in[0]));
-      },
-      [=](const Tensors& in, double) {
-        return matmul(mix_heads(broadcast_to(probabilities(empty, loss, in[0]), {B, H, N, M}), in[5], in[6]), in[2]);
-      },
-      {}};
+  return {fmt::format("attention_talking {} {}", name(loss), name(empty)),
+          {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}, {H, H}, {H}, {H, H}, {H}},
+          [=](const Tensors& in, double, Input i) {
+            return attention_talking(given(in[0], i), given(in[1], i), given(in[2], i), in[3], in[4], in[5], in[6],
+                                     options(empty, loss, in[0]));
+          },
+          [=](const Tensors& in, double) {
+            return matmul(mix_heads(broadcast_to(equal_probabilities(empty, loss, in[0]), {B, H, N, M}), in[5], in[6]),
+                          in[2]);
+          },
+          {}};
 }
 
 const std::vector<ZeroCase>& zero_cases() {

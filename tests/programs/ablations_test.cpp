@@ -15,12 +15,12 @@ using namespace plumb::test;
 
 namespace {
 
-const std::string tiny = " --batch 4 --dim 8 --no-progress --out a ";
+const std::string tiny_options = " --batch 4 --dim 8 --no-progress --out a ";
 // Options of networks whose loss falls below chance in 40 steps.
-const std::string small = " --batch 32 --dim 16 --no-progress --out a ";
+const std::string small_options = " --batch 32 --dim 16 --no-progress --out a ";
 
 Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const std::string& arguments,
-                  const std::string& size = tiny) {
+                  const std::string& size = tiny_options) {
   const Finished f = run(folder.path(), program(name) + size + arguments);
   INFO(f.err);
   CHECK(f.status == 0);
@@ -187,11 +187,11 @@ TEST_CASE("fixup_scalars: each piece is a different network") {
 TEST_CASE("depth_limit: the search doubles the depth up to --most or goes shallower and resumes to the same table") {
   const TemporaryFolder folder;
   const std::string arguments = "--gates pre --steps 40 --seeds 0 --most 10 ";
-  const Finished all = run_tiny(folder, "depth_limit", arguments + "--first 4 --trained-at 0.95", small);
+  const Finished all = run_tiny(folder, "depth_limit", arguments + "--first 4 --trained-at 0.95", small_options);
   CHECK_THAT(all.out, contains("Largest depth at which most seeds train") &&
                           contains("10 or more (10 was the deepest tried)") && contains("4 (1/1), 8 (1/1), 10 (1/1)"));
   const Finished again =
-      run(folder.path(), program("depth_limit") + small + arguments + "--first 4 --trained-at 0.95 --resume");
+      run(folder.path(), program("depth_limit") + small_options + arguments + "--first 4 --trained-at 0.95 --resume");
   CHECK(again.status == 0);
   CHECK_THAT(again.out, contains("4 (1/1), 8 (1/1), 10 (1/1)"));
   CHECK_THAT(slurp(folder / "a/results.md"), contains("| pre lr 0.003 | 10 or more (10 was the deepest tried) |"));
@@ -208,7 +208,7 @@ TEST_CASE("depth_limit: the search doubles the depth up to --most or goes shallo
 TEST_CASE("stability_map: the table has both edges and one number per method") {
   const TemporaryFolder folder;
   const Finished f =
-      run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
+      run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small_options);
   CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
   // The width in the table must follow from the trials. On each side of the first learning rate, the edge lies half way
   // between the last rate that trains and the first rate that does not train.

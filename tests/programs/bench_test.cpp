@@ -8,11 +8,11 @@ using namespace plumb::test;
 
 namespace {
 
-const std::string step =
+const std::string bench_step =
     program("bench_step") + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 2 --classes 3 --steps 2 --warmup 1 ";
 
 // The JSON object in the last line of a program's output.
-nlohmann::json last_line(const std::string& text) {
+nlohmann::json last_json(const std::string& text) {
   REQUIRE(text.ends_with('\n'));
   const std::size_t before = text.rfind('\n', text.size() - 2);
   return nlohmann::json::parse(text.substr(before == std::string::npos ? 0 : before + 1));
@@ -24,10 +24,10 @@ TEST_CASE("bench_step prints the same fields as the peer scripts and trains the 
   const TemporaryFolder folder;
   // Numbers counted by peer_torch.py.
   for (const auto& [gate, parameters] : {std::pair{"none", 7987}, {"layerscale", 8019}}) {
-    const Finished f = run(folder.path(), step + "--seed 1 --dropkey 0.1 --gate " + gate);
+    const Finished f = run(folder.path(), bench_step + "--seed 1 --dropkey 0.1 --gate " + gate);
     INFO(f.err << f.out);
     REQUIRE(f.status == 0);
-    const nlohmann::json result = last_line(f.out);
+    const nlohmann::json result = last_json(f.out);
     for (const char* key :
          {"depth",        "dim",          "heads", "batch",      "image",      "patch",   "classes", "threads",
           "steps",        "warmup",       "seed",  "gate",       "dropkey",    "dtype",   "min_s",   "median_s",
@@ -42,9 +42,9 @@ TEST_CASE("bench_step prints the same fields as the peer scripts and trains the 
     CHECK(result["gflops_per_s"].get<double>() == Approx(flops / median * 1e-9));
     const double loss = result["loss"];
     CHECK((0 < loss && loss < 3));
-    CHECK(last_line(run(folder.path(), step + "--seed 1 --dropkey 0.1 --threads 1 --gate " + gate).out)["loss"] ==
+    CHECK(last_json(run(folder.path(), bench_step + "--seed 1 --dropkey 0.1 --threads 1 --gate " + gate).out)["loss"] ==
           loss);
-    CHECK(last_line(run(folder.path(), step + "--seed 2 --dropkey 0.1 --gate " + gate).out)["loss"] != loss);
+    CHECK(last_json(run(folder.path(), bench_step + "--seed 2 --dropkey 0.1 --gate " + gate).out)["loss"] != loss);
   }
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("bench_detr prints the same fields as the peer script and trains the s
   const Finished f = run(folder.path(), small);
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
-  const nlohmann::json result = last_line(f.out);
+  const nlohmann::json result = last_json(f.out);
   for (const char* key :
        {"dim",          "heads",   "encoder",    "decoder",    "hidden",  "queries", "image", "classes",
         "batch",        "objects", "threads",    "steps",      "warmup",  "seed",    "min_s", "median_s",
@@ -64,8 +64,8 @@ TEST_CASE("bench_detr prints the same fields as the peer script and trains the s
     CHECK(result.contains(key));
   CHECK(result["parameters"] == 26925);  // counted by peer_detr.py
   CHECK((0 < result["loss"] && result["loss"] < 30));
-  CHECK(last_line(run(folder.path(), small + "--threads 1").out)["loss"] == result["loss"]);
-  CHECK(last_line(run(folder.path(), small + "--seed 2").out)["loss"] != result["loss"]);
+  CHECK(last_json(run(folder.path(), small + "--threads 1").out)["loss"] == result["loss"]);
+  CHECK(last_json(run(folder.path(), small + "--seed 2").out)["loss"] != result["loss"]);
   CHECK(run(folder.path(), program("bench_detr") + " --heads 3").status == 2);
 }
 

@@ -10,7 +10,7 @@ using namespace plumb::test;
 namespace {
 
 const std::string cait = program("cait"),
-                  small = cait + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 4 --no-progress ";
+                  small_cait = cait + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 4 --no-progress ";
 
 std::string line_with(const std::string& text, const std::string& part) {
   std::istringstream lines(text);
@@ -29,7 +29,7 @@ double l2(const Tensor& t) {
 
 TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each time") {
   const TemporaryFolder folder;
-  const Finished first = run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out a");
+  const Finished first = run(folder.path(), small_cait + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out a");
   INFO(first.err);
   REQUIRE(first.status == 0);
   CHECK_THAT(first.err, !contains("DropKey"));
@@ -39,14 +39,16 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
   CHECK(settings["dim"] == 8);
   CHECK(settings["drop_path"] == 0.1);  // the value comes from the preset
   CHECK(settings["init"] == 0.1);       // the value follows from the given depth
-  REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out b --threads 1 --checkpoint")
-              .status == 0);
+  REQUIRE(
+      run(folder.path(), small_cait + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out b --threads 1 --checkpoint")
+          .status == 0);
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == slurp(folder.path() / "b/metrics.jsonl"));
   for (const char* other :
        {"--gate rezero", "--talking-heads identity", "--talking-heads none", "--drop-key 0.5", "--label-smoothing 0",
         "--attn-drop 0.5", "--drop-head 0.5", "--drop-path 0", "--drop-path-schedule linear --drop-path 0.9"}) {
     INFO(other);
-    REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --overwrite --out c " + other).status == 0);
+    REQUIRE(run(folder.path(), small_cait + "--steps 4 --preset cait-paper-s24 --overwrite --out c " + other).status ==
+            0);
     CHECK(slurp(folder.path() / "c/metrics.jsonl") !=
           slurp(folder.path() / "a/metrics.jsonl").substr(0, slurp(folder.path() / "c/metrics.jsonl").size()));
   }
@@ -54,8 +56,9 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
 
 TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), small + "--lr 1e-3 --lr-start 1e-4 --lr-end 2e-4 --warmup 2 --steps 6 --out a").status ==
-          0);
+  REQUIRE(
+      run(folder.path(), small_cait + "--lr 1e-3 --lr-start 1e-4 --lr-end 2e-4 --warmup 2 --steps 6 --out a").status ==
+      0);
   std::vector<double> rates;
   std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);)
@@ -93,7 +96,7 @@ TEST_CASE("cait describes its DropKey and logs its statistics every tenth step")
       }
     CHECK(logged == std::vector<std::size_t>{0, 10, 0, 10});
   }
-  const Finished wrong = run(folder.path(), small + "--drop-key 0.3 --drop-key-shape block --out b");
+  const Finished wrong = run(folder.path(), small_cait + "--drop-key 0.3 --drop-key-shape block --out b");
   CHECK(wrong.status == 2);
   CHECK_THAT(wrong.err, contains("expected an odd window that fits into the grid of 2 x 2 patches, got 3"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "b"));
@@ -101,7 +104,7 @@ TEST_CASE("cait describes its DropKey and logs its statistics every tenth step")
 
 TEST_CASE("a CaiT that diverges is finished and counted and saves no weights") {
   const TemporaryFolder folder;
-  const std::string command = small + "--lr 1e30 --warmup 0 --steps 6 --seeds 0..1 --save-weights --out a";
+  const std::string command = small_cait + "--lr 1e30 --warmup 0 --steps 6 --seeds 0..1 --save-weights --out a";
   const Finished f = run(folder.path(), command);
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
@@ -122,7 +125,8 @@ TEST_CASE("a CaiT that diverges is finished and counted and saves no weights") {
 
 TEST_CASE("cait saves its weights under timm's names and evaluates their average") {
   const TemporaryFolder folder;
-  const std::string command = small + "--steps 4 --lr 1e-2 --warmup 0 --seeds 3 --save-weights --overwrite --out a";
+  const std::string command =
+      small_cait + "--steps 4 --lr 1e-2 --warmup 0 --seeds 3 --save-weights --overwrite --out a";
   const auto weights = [&](const std::string& options) {
     const Finished f = run(folder.path(), command + options);
     INFO(f.err);

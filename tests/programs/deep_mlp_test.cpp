@@ -9,7 +9,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::string small = program("deep_mlp") + " --depths 3 --width 8 --batch 4 --steps 5 --no-progress ";
+const std::string small_mlp = program("deep_mlp") + " --depths 3 --width 8 --batch 4 --steps 5 --no-progress ";
 
 // The rows of results.csv, without the column of times.
 std::vector<std::map<std::string, std::string>> results_in(const std::filesystem::path& folder) {
@@ -22,7 +22,7 @@ std::vector<std::map<std::string, std::string>> results_in(const std::filesystem
 
 TEST_CASE("deep_mlp trains each method and prints a row for each and gives the same losses each time") {
   const TemporaryFolder folder;
-  const Finished first = run(folder.path(), small + "--seeds 0..1 --out a");
+  const Finished first = run(folder.path(), small_mlp + "--seeds 0..1 --out a");
   INFO(first.err);
   REQUIRE(first.status == 0);
   for (const char* word : {"vanilla", "residual", "layer_norm", "rezero", "train_loss", "epoch_1", "jacobian_start",
@@ -47,7 +47,7 @@ TEST_CASE("deep_mlp trains each method and prints a row for each and gives the s
   CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 8 * 5);
   CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("<th>method</th>") && contains("jacobian_end"));
 
-  REQUIRE(run(folder.path(), small + "--seeds 0..1 --out b --threads 1 --jobs 2").status == 0);
+  REQUIRE(run(folder.path(), small_mlp + "--seeds 0..1 --out b --threads 1 --jobs 2").status == 0);
   CHECK(results_in(folder / "b") == rows);
   CHECK(slurp(folder.path() / "b/metrics.jsonl") == metrics);
 }
@@ -73,7 +73,7 @@ TEST_CASE("deep_mlp: an epoch has as many batches as the data set and every epoc
 
 TEST_CASE("deep_mlp resumes only the missing trials") {
   const TemporaryFolder folder;
-  const std::string command = small + "--methods vanilla,rezero --seeds 0 --out a ";
+  const std::string command = small_mlp + "--methods vanilla,rezero --seeds 0 --out a ";
   REQUIRE(run(folder.path(), command).status == 0);
   const std::string csv = slurp(folder.path() / "a/results.csv"), ledger = slurp(folder.path() / "a/ledger.jsonl");
   CHECK(run(folder.path(), command).status == 2);
@@ -89,7 +89,7 @@ TEST_CASE("deep_mlp resumes only the missing trials") {
 
 TEST_CASE("deep_mlp: divergence is a result and --json prints JSON") {
   const TemporaryFolder folder;
-  const Finished f = run(folder.path(), small + "--methods vanilla,rezero --seeds 0 --lr 1e30 --json --out a");
+  const Finished f = run(folder.path(), small_mlp + "--methods vanilla,rezero --seeds 0 --lr 1e30 --json --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   CHECK_THAT(f.err, contains("diverged at step"));
@@ -101,7 +101,8 @@ TEST_CASE("deep_mlp: divergence is a result and --json prints JSON") {
     CHECK_FALSE(row.contains("epoch_1"));
     CHECK(row["jacobian_start"].is_number());
   }
-  CHECK_THAT(run(folder.path(), small + "--methods vanilla --seeds 0..1 --lr 1e30").out, contains("2 of 2 diverged"));
+  CHECK_THAT(run(folder.path(), small_mlp + "--methods vanilla --seeds 0..1 --lr 1e30").out,
+             contains("2 of 2 diverged"));
 }
 
 TEST_CASE("deep_mlp refuses errors on its command line") {

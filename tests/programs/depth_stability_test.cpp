@@ -10,13 +10,14 @@
 #include "nn/gates/gate.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
+#include "tests/support/text.h"
 
 using namespace plumb;
 using namespace plumb::test;
 
 namespace {
 
-const std::string small = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress ";
+const std::string small_study = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress ";
 
 // results.csv without its last two columns, which have times. The other columns depend only on settings, code and data.
 std::string deterministic(const std::string& csv) {
@@ -29,8 +30,6 @@ std::string deterministic(const std::string& csv) {
   return text;
 }
 
-int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
-
 // The number of lines before the first empty line.
 int runs_of(const std::string& dry_run) { return lines_of(dry_run.substr(0, dry_run.find("\n\n") + 1)); }
 
@@ -41,7 +40,7 @@ bool one_error_line(const Finished& f) { return f.err.starts_with("error: ") && 
 
 TEST_CASE("a study writes its folder and prints its table with the same bytes each time") {
   const TemporaryFolder folder;
-  const Finished first = run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out a");
+  const Finished first = run(folder.path(), small_study + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out a");
   INFO(first.err);
   REQUIRE(first.status == 0);
   CHECK_THAT(first.out, contains("layerscale") && contains("report: a/report.html"));
@@ -56,8 +55,9 @@ TEST_CASE("a study writes its folder and prints its table with the same bytes ea
   const auto info = nlohmann::json::parse(slurp(folder.path() / "a/run.json"));
   CHECK(info["settings"]["depths"] == std::vector<int>{1, 2});
 
-  REQUIRE(run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out b --threads 1").status ==
-          0);
+  REQUIRE(
+      run(folder.path(), small_study + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out b --threads 1").status ==
+      0);
   CHECK(deterministic(slurp(folder.path() / "b/results.csv")) == deterministic(csv));
   for (const char* file : {"metrics.jsonl", "layers.csv"})
     CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
@@ -66,7 +66,7 @@ TEST_CASE("a study writes its folder and prints its table with the same bytes ea
 TEST_CASE("figures are written with the report and event files with --tensorboard") {
   const TemporaryFolder folder;
   const Finished f =
-      run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
+      run(folder.path(), small_study + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   for (const char* figure : {"overview", "ranking-depth-1", "ranking-depth-2", "loss-depth-1", "val-accuracy",
@@ -78,14 +78,14 @@ TEST_CASE("figures are written with the report and event files with --tensorboar
   CHECK_THAT(slurp(folder / "a/figures/overview.csv"), contains("\nlayerscale,2,"));
   CHECK_THAT(slurp(folder / "a/tensorboard/layerscale-depth-2-lr-0.003-seed-1/events.out.tfevents.0.plumb"),
              contains("final/val_accuracy"));
-  REQUIRE(run(folder.path(), small + "--gates pre --depths 1 --out a --overwrite").status == 0);
+  REQUIRE(run(folder.path(), small_study + "--gates pre --depths 1 --out a --overwrite").status == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "a/tensorboard"));
   CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // there is only one depth and one method
 }
 
 TEST_CASE("a folder with results is refused or resumed or overwritten") {
   const TemporaryFolder folder;
-  const std::string command = small + "--gates pre,rezero --depths 1 --out a ";
+  const std::string command = small_study + "--gates pre,rezero --depths 1 --out a ";
   REQUIRE(run(folder.path(), command).status == 0);
   const std::string csv = slurp(folder.path() / "a/results.csv"), metrics = slurp(folder.path() / "a/metrics.jsonl");
 
@@ -113,7 +113,7 @@ TEST_CASE("a folder with results is refused or resumed or overwritten") {
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
 
   CHECK(run(folder.path(), command + "--overwrite").status == 0);
-  CHECK(run(folder.path(), "mkdir e && " + small + "--gates pre --depths 1 --resume --out e").status == 0);
+  CHECK(run(folder.path(), "mkdir e && " + small_study + "--gates pre --depths 1 --resume --out e").status == 0);
 }
 
 TEST_CASE("Ctrl-C ends a sweep with status 130 and keeps finished trials and the sweep can be resumed") {
@@ -147,7 +147,7 @@ TEST_CASE("kill -9 at random moments: the resumed sweep has the results of an un
 }
 
 TEST_CASE("Ctrl-C at random moments: the resumed sweep has the results of an undisturbed one") {
-  const std::string times = "50";
+  const std::string times = "20";
   const Finished f =
       run(std::filesystem::temp_directory_path(),
           test::source_dir() + "/tools/kill_sweep.sh " + times + " --signal INT --bin " + test::binary_dir() + "/bin");
@@ -172,7 +172,7 @@ TEST_CASE("a full disk costs the checkpoint but not the trial") {
 
 TEST_CASE("merged shards of separate processes equal one process and folders that differ are refused") {
   const TemporaryFolder folder;
-  const std::string command = small + "--gates pre,layerscale,rezero --depths 1,2 ", merge = program("merge");
+  const std::string command = small_study + "--gates pre,layerscale,rezero --depths 1,2 ", merge = program("merge");
   REQUIRE(run(folder.path(), command + "--out whole").status == 0);
   REQUIRE(run(folder.path(),
               command + "--shard 1/2 --out s1 & " + command + "--shard 2/2 --jobs 2 --out s2 & wait %1 && wait %2")
@@ -222,7 +222,7 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
     CHECK(one_error_line(f));
     return f.err;
   };
-  REQUIRE(run(folder.path(), small + "--gates pre --depths 1 --weight-decay 0.1 --out other").status == 0);
+  REQUIRE(run(folder.path(), small_study + "--gates pre --depths 1 --weight-decay 0.1 --out other").status == 0);
   REQUIRE(run(folder.path(),
               program("deep_mlp") + " --depths 2 --width 8 --batch 4 --steps 2 --seeds 0 --no-progress --out mlp")
               .status == 0);
@@ -277,7 +277,7 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
 
 TEST_CASE("report writes tables and pages again from the ledger and tables for documents") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), small + "--gates pre,layerscale --depths 1 --seeds 0..1 --out a").status == 0);
+  REQUIRE(run(folder.path(), small_study + "--gates pre,layerscale --depths 1 --seeds 0..1 --out a").status == 0);
   std::map<std::string, std::string> files;
   for (const std::string file : {"results.csv", "metrics.jsonl", "layers.csv", "report.html", "results.md"}) {
     files[file] = slurp(folder / ("a/" + file));
@@ -378,7 +378,7 @@ TEST_CASE("an error at run time ends with status 1 and one line and no files") {
   for (const char* file : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
     std::ofstream(folder.path() / "data/fashion-mnist" / file) << "x";
   const auto failed = [&](const std::string& flags) {
-    const Finished f = run(folder.path(), small + "--gates pre --depths 1 --out a " + flags);
+    const Finished f = run(folder.path(), small_study + "--gates pre --depths 1 --out a " + flags);
     INFO(f.err);
     CHECK(f.status == 1);
     CHECK(one_error_line(f));
@@ -393,10 +393,11 @@ TEST_CASE("an error at run time ends with status 1 and one line and no files") {
   CHECK_THAT(failed("--data fashion-mnist --data-dir data"), contains("train-images-idx3-ubyte"));
   if (const std::string why = why_no_cuda(); !why.empty())
     CHECK_THAT(failed("--device cuda"), contains("--device cuda: " + why));
-  const Finished full = run(folder.path(), small + "--gates pre --depths 1 --json --out b > /dev/full");
+  const Finished full = run(folder.path(), small_study + "--gates pre --depths 1 --json --out b > /dev/full");
   CHECK(full.status == 1);
   CHECK_THAT(full.err, contains("error: "));
-  const Finished disk = run(folder.path(), "ulimit -f 8; trap '' XFSZ; " + small + "--gates pre --depths 1 --out c");
+  const Finished disk =
+      run(folder.path(), "ulimit -f 8; trap '' XFSZ; " + small_study + "--gates pre --depths 1 --out c");
   CHECK(disk.status == 1);
   CHECK_THAT(disk.err, contains("error: ") && contains("c/"));
 }
@@ -514,7 +515,7 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
 TEST_CASE("the option --control changes the report without new trials") {
   const TemporaryFolder folder;
   const std::string command =
-      small + "--gates pre,post,layerscale --depths 1,2 --at-lr 1e-3,3e-3 --seeds 0..3 --pool mean ";
+      small_study + "--gates pre,post,layerscale --depths 1,2 --at-lr 1e-3,3e-3 --seeds 0..3 --pool mean ";
   REQUIRE(run(folder.path(), command + "--out a").status == 0);
   CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2 and lr 0.003,") && contains("<h2>Against pre</h2>"));
   const std::string csv = slurp(folder / "a/comparisons.csv");
@@ -526,12 +527,12 @@ TEST_CASE("the option --control changes the report without new trials") {
   REQUIRE(f.status == 0);
   CHECK_THAT(slurp(folder / "a/report.html"), contains("<h2>Against post</h2>"));
   CHECK(slurp(folder / "a/ledger.jsonl") == ledger);
-  CHECK_THAT(run(folder.path(), small + "--control prr").err, contains("did you mean 'pre'?"));
+  CHECK_THAT(run(folder.path(), small_study + "--control prr").err, contains("did you mean 'pre'?"));
 }
 
 TEST_CASE("shards of methods at their own learning rates merge only with folders of the same rule") {
   const TemporaryFolder folder;
-  const std::string command = small + "--gates pre,layerscale --depths 1 ", merge = program("merge") + " ";
+  const std::string command = small_study + "--gates pre,layerscale --depths 1 ", merge = program("merge") + " ";
   for (const std::string more :
        {"--seeds 0..3 --out whole", "--seeds 0..3 --shard 1/2 --out s1", "--seeds 0..3 --shard 2/2 --out s2",
         "--seeds 1..4 --shard 2/2 --out later", "--seeds 0..3 --at-lr 3e-3 --shard 2/2 --out at"})
@@ -552,7 +553,7 @@ TEST_CASE("every kind of dropping and dtype and device and init runs and --json 
   const std::string dropping =
       "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear "
       "--recipe paper --warmup 2 ";
-  const Finished f = run(folder.path(), small + dropping + "--gates all --depths 2 --json --out a");
+  const Finished f = run(folder.path(), small_study + dropping + "--gates all --depths 2 --json --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   const auto json = nlohmann::json::parse(f.out);
@@ -576,7 +577,7 @@ TEST_CASE("DropKey's expected share is printed before the training for every for
       const std::string name = shape + "_" + sharing;
       const Finished f =
           run(folder.path(),
-              small + "--drop-key 0.4 --drop-key-shape " + shape + " --drop-key-sharing " + sharing +
+              small_study + "--drop-key 0.4 --drop-key-shape " + shape + " --drop-key-sharing " + sharing +
                   " --empty-rows zero --drop-head 0.3 --drop-path 0.2 --drop-path-form original --gates layerscale "
                   "--depths 1 --out " +
                   name);
@@ -603,11 +604,11 @@ TEST_CASE("DropKey's expected share is printed before the training for every for
     }
   const Finished wide =
       run(folder.path(),
-          small + "--drop-key 0.4 --drop-key-shape block --drop-key-window 7 --gates pre --depths 1 --out wide");
+          small_study + "--drop-key 0.4 --drop-key-shape block --drop-key-window 7 --gates pre --depths 1 --out wide");
   CHECK(wide.status == 2);
   CHECK_THAT(wide.err, contains("window"));
   CHECK_FALSE(std::filesystem::exists(folder / "wide"));
-  CHECK(run(folder.path(), small + "--drop-key-shape square --gates pre").status == 2);
+  CHECK(run(folder.path(), small_study + "--drop-key-shape square --gates pre").status == 2);
 }
 
 TEST_CASE("every optimizer and schedule trains and is named in the report") {
@@ -694,7 +695,7 @@ TEST_CASE("real data sets train") {
   if (!std::filesystem::exists(data / "fashion-mnist"))
     PLUMB_SKIP("no data sets in " + data.string() + "; set PLUMB_TEST_DATA");
   const TemporaryFolder folder;
-  const Finished fashion = run(folder.path(), small + "--data fashion-mnist --data-dir '" + data.string() +
+  const Finished fashion = run(folder.path(), small_study + "--data fashion-mnist --data-dir '" + data.string() +
                                                   "' --gates layerscale --depths 1 --out a");
   INFO(fashion.err);
   CHECK(fashion.status == 0);
@@ -703,7 +704,7 @@ TEST_CASE("real data sets train") {
                                   folder.path() / "cifar-100-binary/train.bin.gz");
   std::filesystem::create_symlink(data / "cifar-100/test.bin.gz", folder.path() / "cifar-100-binary/test.bin.gz");
   const Finished cifar =
-      run(folder.path(), small + "--data cifar-100 --data-dir . --gates layerscale --depths 1 --out b");
+      run(folder.path(), small_study + "--data cifar-100 --data-dir . --gates layerscale --depths 1 --out b");
   INFO(cifar.err);
   CHECK(cifar.status == 0);
 }

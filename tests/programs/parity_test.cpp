@@ -25,8 +25,6 @@ std::string last_line(const std::string& text) {
   return text.substr(begin + 1, end - begin);
 }
 
-void write(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
-
 }  // namespace
 
 TEST_CASE("parity with PyTorch on the cases in the repository") {

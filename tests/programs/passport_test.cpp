@@ -3,22 +3,21 @@
 #include "nn/gates/gate.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
+#include "tests/support/text.h"
 
 using namespace plumb;
 using namespace plumb::test;
 
 namespace {
 
-const std::string small = program("passport") + " --dim 8 --patch 16 --batch 4 --probes 2 --no-progress ";
-
-int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+const std::string small_passport = program("passport") + " --dim 8 --patch 16 --batch 4 --probes 2 --no-progress ";
 
 }  // namespace
 
 TEST_CASE("passport program: every method at init gives no warning and the same bytes each time") {
   const TemporaryFolder folder;
   const int gates = static_cast<int>(nn::method_names().size());
-  const Finished first = run(folder.path(), small + "--gates all --depths 1,3 --out a");
+  const Finished first = run(folder.path(), small_passport + "--gates all --depths 1,3 --out a");
   INFO(first.err << first.out);
   REQUIRE(first.status == 0);
   CHECK_THAT(first.out, contains("layernorm_scaling") && contains("report: a/report.html"));
@@ -35,7 +34,7 @@ TEST_CASE("passport program: every method at init gives no warning and the same 
   CHECK_THAT(report, contains("<svg") && contains("follows the growth law of its method"));
   CHECK_THAT(report, contains("Each of the"));
 
-  const Finished json = run(folder.path(), small + "--gates all --depths 1,3 --out b --threads 1 --json");
+  const Finished json = run(folder.path(), small_passport + "--gates all --depths 1,3 --out b --threads 1 --json");
   REQUIRE(json.status == 0);
   for (const char* file : {"metrics.jsonl", "passport.csv"})
     CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
@@ -52,7 +51,7 @@ TEST_CASE("passport program: every method at init gives no warning and the same 
 TEST_CASE("passport program: it trains and measures passports during training") {
   const TemporaryFolder folder;
   const Finished f =
-      run(folder.path(), small + "--gates pre,layerscale --depths 2 --seeds 0..1 --steps 6 --every 2 --out a");
+      run(folder.path(), small_passport + "--gates pre,layerscale --depths 2 --seeds 0..1 --steps 6 --every 2 --out a");
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
   CHECK_THAT(f.out, contains("At init") && contains("At the last passport"));
@@ -74,7 +73,7 @@ TEST_CASE("passport program: it trains and measures passports during training") 
 
 TEST_CASE("passport program: a folder is refused or resumed or overwritten") {
   const TemporaryFolder folder;
-  const std::string command = small + "--gates pre,rezero --depths 1 --steps 2 --out a ";
+  const std::string command = small_passport + "--gates pre,rezero --depths 1 --steps 2 --out a ";
   REQUIRE(run(folder.path(), command).status == 0);
   const std::string metrics = slurp(folder.path() / "a/metrics.jsonl"), csv = slurp(folder.path() / "a/passport.csv");
   const std::string report = slurp(folder.path() / "a/report.html");

@@ -4,6 +4,7 @@
 
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/report.h"
+#include "tests/lab/report/render.h"
 #include "tests/lab/stats/trial_result.h"
 #include "tests/support/browser.h"
 #include "tests/support/catch.h"
@@ -65,12 +66,6 @@ constexpr const char* overflow = R"js(
   return {sideways: root.scrollWidth - root.clientWidth, out: out, paper: window.getComputedStyle(document.body).backgroundColor,
           charts: document.querySelectorAll('svg').length, tall: root.scrollHeight};
 )js";
-
-// Renders the report of a study, with the conditions of the trials.
-Report render(ReportInput input) {
-  input.conditions = conditions(input.trials, input.judging);
-  return render_report(input);
-}
 
 }  // namespace
 

@@ -9,12 +9,6 @@
 using namespace plumb::test;
 namespace fs = std::filesystem;
 
-namespace {
-
-void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-}  // namespace
-
 TEST_CASE("report writes the tables of a kept ledger with their provenance and the note of the ledger") {
   const TemporaryFolder folder;
   const Finished made = run(folder.path(), program("norm_placement") +

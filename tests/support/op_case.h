@@ -25,6 +25,7 @@ inline constexpr Defaults reference_f64{DType::f64, Device::reference};
 inline constexpr Defaults reference_f32{DType::f32, Device::reference};
 inline constexpr Defaults cpu_f32{DType::f32, Device::cpu};
 inline constexpr Defaults cuda_f32{DType::f32, Device::cuda};
+inline constexpr Defaults everywhere[]{reference_f64, reference_f32, cpu_f32};  // without cuda
 
 // The inputs of a case. The numbers are the same for every dtype and device.
 Tensors inputs_of(const OpCase& c, Defaults where);

@@ -14,7 +14,6 @@
 
 using namespace plumb;
 using namespace plumb::lab;
-using Json = nlohmann::ordered_json;
 using test::contains;
 using test::TemporaryFolder;
 
@@ -29,7 +28,7 @@ using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
 // The program "study" with its options.
-struct Study : StudyOptions {
+struct StudyProgram : StudyOptions {
   Names gates{"post", "layerscale"};
   Integers depths{6, 48};
   Numbers lrs{1e-3};
@@ -39,7 +38,7 @@ struct Study : StudyOptions {
   Cli cli{"study", "Studies."};
   std::string printed;
 
-  Study() {
+  StudyProgram() {
     cli.section("Axes");
     cli.option("--gates", &gates, "Residual gates").one_of("gate", {"post", "pre", "rezero", "layerscale"});
     cli.option("--depths", &depths, "Residual blocks").at_least(1);
@@ -74,7 +73,7 @@ struct Study : StudyOptions {
 
 // The message of the UsageError that these arguments cause.
 std::string usage_error(const Names& arguments) {
-  Study study;
+  StudyProgram study;
   try {
     study.parse(arguments);
   } catch (const UsageError& e) {
@@ -96,7 +95,7 @@ std::string config_error(const std::string& content) {
 }  // namespace
 
 TEST_CASE("Without arguments every option has its default", "[experiments]") {
-  Study s;
+  StudyProgram s;
   CHECK(s.parse({}) == Action::run);
   CHECK(s.seeds == Integers{0});
   CHECK((s.steps == 200 && s.warmup == 0 && s.batch == 64));
@@ -105,7 +104,7 @@ TEST_CASE("Without arguments every option has its default", "[experiments]") {
 }
 
 TEST_CASE("A value follows its option after a space or an equals sign", "[experiments]") {
-  Study s;
+  StudyProgram s;
   CHECK(s.parse({"--depths=6,24", "--lrs", "1e-3,.5", "--seeds", "0..2,7", "--drop-key=0.25", "--init", "-0.5",
                  "--threads=3", "--data-dir", "a=b", "--shared", "--no-progress"}) == Action::run);
   CHECK(s.depths == Integers{6, 24});
@@ -119,14 +118,14 @@ TEST_CASE("A value follows its option after a space or an equals sign", "[experi
 }
 
 TEST_CASE("A range of integers includes both ends", "[experiments]") {
-  Study s;
+  StudyProgram s;
   const std::string last = std::to_string(std::numeric_limits<std::int64_t>::max());
   s.parse({"--seeds", "3..3,5..6," + last + ".." + last});
   CHECK(s.seeds == Integers{3, 5, 6, std::numeric_limits<std::int64_t>::max()});
 }
 
 TEST_CASE("The word all selects every name of a list and stands for an empty optional", "[experiments]") {
-  Study s;
+  StudyProgram s;
   s.parse({"--gates", "all", "--threads", "all", "--init", "auto"});
   CHECK(s.gates == Names{"post", "pre", "rezero", "layerscale"});
   CHECK((!s.threads && !s.init));
@@ -139,7 +138,7 @@ TEST_CASE("The command line overrides --config which overrides --preset and the 
   const std::string file = (folder / "c.json").string();
   for (const Names& arguments : {Names{"--batch", "4", "--config", file, "--preset", "quick"},
                                  Names{"--preset=quick", "--config=" + file, "--batch=4"}}) {
-    Study s;
+    StudyProgram s;
     s.parse(arguments);
     CHECK(s.batch == 4);
     CHECK(s.steps == 30);
@@ -151,12 +150,12 @@ TEST_CASE("The command line overrides --config which overrides --preset and the 
 
 TEST_CASE("The output of --print-config restores the same settings", "[experiments]") {
   const TemporaryFolder folder;
-  Study first;
+  StudyProgram first;
   CHECK(first.parse({"--preset", "quick", "--gates", "all", "--lrs", "1e-5,0.1,3e-4", "--seeds", "0..2,7", "--drop-key",
                      "0.1", "--init", "1e-6", "--shared", "--data-dir", "a \"quoted\" // folder", "--print-config"}) ==
         Action::done);
   std::ofstream(folder / "c.json") << first.printed;
-  Study second;
+  StudyProgram second;
   second.parse({"--config", (folder / "c.json").string(), "--print-config"});
   CHECK(second.printed == first.printed);
   CHECK(second.cli.settings() == first.cli.settings());
@@ -167,7 +166,7 @@ TEST_CASE("The output of --print-config restores the same settings", "[experimen
 
 TEST_CASE("The printed defaults can be read back", "[experiments]") {
   const TemporaryFolder folder;
-  Study first, second;
+  StudyProgram first, second;
   first.parse({"--print-config"});
   std::ofstream(folder / "c.json") << first.printed;
   CHECK(second.parse({"--config", (folder / "c.json").string()}) == Action::run);
@@ -177,7 +176,7 @@ TEST_CASE("The printed defaults can be read back", "[experiments]") {
 TEST_CASE("A configuration file accepts lists in the syntax of the command line", "[experiments]") {
   const TemporaryFolder folder;
   std::ofstream(folder / "c.json") << R"({"seeds": "0..2", "gates": "all", "threads": 2, "shared": true})";
-  Study s;
+  StudyProgram s;
   s.parse({"--config", (folder / "c.json").string()});
   CHECK(s.seeds == Integers{0, 1, 2});
   CHECK(s.gates.size() == 4);
@@ -185,7 +184,7 @@ TEST_CASE("A configuration file accepts lists in the syntax of the command line"
 }
 
 TEST_CASE("Help and version and listings are printed and end the call", "[experiments]") {
-  Study s;
+  StudyProgram s;
   CHECK(s.parse({"--help"}) == Action::done);
   for (const char* part :
        {"Studies.", "--drop-key N", "[6, 48]", "[all]", "glyphs, fashion [glyphs]", "quick", "study --preset quick"})
@@ -285,26 +284,26 @@ TEST_CASE("A configuration file is checked like the command line", "[experiments
 }
 
 TEST_CASE("A resumed study may differ only in options that do not change results", "[experiments]") {
-  Study first, other;
+  StudyProgram first, other;
   first.parse({"--threads", "2"});
-  const Json recorded = Json::parse(first.cli.settings());
+  const nlohmann::ordered_json recorded = nlohmann::ordered_json::parse(first.cli.settings());
   other.parse({"--threads", "1", "--out", "x", "--no-progress", "--json"});
   CHECK(other.cli.difference(recorded.dump()).empty());
   other.depths = {6, 24};
   CHECK(other.cli.difference(recorded.dump()) == "depths is [6,48] there and [6,24] here");
-  Json longer = recorded, shorter = recorded;
+  nlohmann::ordered_json longer = recorded, shorter = recorded;
   longer["tau"] = 1;
   shorter.erase("steps");
   CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
   // The record has no steps, as if the option --steps were newer than the record. The user does not give --steps.
   CHECK(first.cli.difference(shorter.dump()).empty());
-  Study given;
+  StudyProgram given;
   given.parse({"--steps", "200"});
   CHECK(given.cli.difference(shorter.dump()) == "steps is not recorded there and 200 here");
 }
 
 TEST_CASE("The recorded command line is quoted for a shell", "[experiments]") {
-  Study s;
+  StudyProgram s;
   s.parse({"--data-dir", "it's $HOME", "--seeds=0..2"});
   CHECK(s.cli.command_line() == R"(study --data-dir 'it'\''s $HOME' --seeds=0..2)");
 }
@@ -319,7 +318,7 @@ TEST_CASE("Errors become exit statuses", "[experiments]") {
 }
 
 TEST_CASE("The error of a preset with a wrong value names the preset", "[experiments]") {
-  Study s;
+  StudyProgram s;
   s.cli.preset("broken", "names an unknown gate", [&s] { s.gates = {"pots"}; });
   CHECK(test::error_of([&] {
           s.parse({"--preset", "broken"});
@@ -388,7 +387,7 @@ TEST_CASE("A configuration keeps the name of its preset but results depend only 
   const TemporaryFolder folder;
   const std::string file = (folder / "c.json").string();
   std::ofstream(file) << R"({"preset": "quick", "batch": 4})";
-  Study s, other, plain;
+  StudyProgram s, other, plain;
   s.parse({"--config", file});
   CHECK((s.steps == 20 && s.batch == 4));
   CHECK_THAT(s.cli.settings(), contains("\"preset\":\"quick\""));
@@ -407,7 +406,7 @@ TEST_CASE("A program without presets has no option --preset", "[experiments]") {
   CHECK_THAT(cli.help(), !contains("--preset N"));
   const char* arguments[] = {"study", "--preset", "quick"};
   CHECK_THAT(test::error_of([&] { cli.parse(3, arguments); }), contains("unknown option --preset"));
-  CHECK_THAT(Study().cli.help(), contains("--preset NAME"));
+  CHECK_THAT(StudyProgram().cli.help(), contains("--preset NAME"));
 }
 
 TEST_CASE("The prefix --no- turns a switch off and the error of an option left out says what to give instead",
@@ -457,7 +456,7 @@ TEST_CASE(
 
 TEST_CASE("The command line and the help name the called program but experiment() is the declared name",
           "[experiments]") {
-  Study s;
+  StudyProgram s;
   CHECK(s.cli.program() == "study");
   const char* arguments[] = {"/opt/my programs/my study", "--steps", "3"};
   s.cli.parse(3, arguments);

@@ -5,16 +5,6 @@
 using namespace plumb::lab;
 using namespace plumb::test;
 
-namespace {
-
-Bytes joined(const std::vector<Bytes>& parts) {
-  Bytes all;
-  for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-}  // namespace
-
 TEST_CASE("CIFAR-10 records are read in order over all files") {
   const TemporaryFolder folder;
   const std::string a = write_bytes(folder / "a.bin", joined({cifar_record({3}, 1), cifar_record({9}, 2)}));

@@ -9,13 +9,12 @@
 using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
-using Json = nlohmann::json;
 
 namespace {
 
-const Coco content{.images = {{7, "a.png", 64, 48}, {9, "b.png", 20, 30}},
-                   .categories = {{1, "square"}, {5, "circle"}},
-                   .annotations = {{1, 7, 5, {10, 5, 20.5, 30}, 400, false}, {2, 9, 1, {0, 0, 20, 30}, 600, true}}};
+const Coco small_coco{.images = {{7, "a.png", 64, 48}, {9, "b.png", 20, 30}},
+                      .categories = {{1, "square"}, {5, "circle"}},
+                      .annotations = {{1, 7, 5, {10, 5, 20.5, 30}, 400, false}, {2, 9, 1, {0, 0, 20, 30}, 600, true}}};
 
 class File {
  public:
@@ -24,7 +23,7 @@ class File {
     write_file_atomically(path, text);
     return path;
   }
-  std::string error(const Json& json) {
+  std::string error(const nlohmann::json& json) {
     return error_of([&] { (void)read_coco(write(json.dump())); });
   }
 
@@ -36,8 +35,8 @@ class File {
 
 TEST_CASE("a file of annotations has the content that was written") {
   File file;
-  const Coco read = read_coco(file.write(coco_json(content)));
-  CHECK(coco_json(read) == coco_json(content));
+  const Coco read = read_coco(file.write(coco_json(small_coco)));
+  CHECK(coco_json(read) == coco_json(small_coco));
   REQUIRE(read.annotations.size() == 2);
   CHECK(read.annotations[0].box.width == 20.5);
   CHECK(read.annotations[0].area == 400);
@@ -48,8 +47,8 @@ TEST_CASE("a file of annotations has the content that was written") {
 
 TEST_CASE("an annotation without an area has that of its box and is no crowd") {
   File file;
-  Json json = Json::parse(coco_json(content));
-  for (Json& a : json["annotations"]) a.erase("area"), a.erase("iscrowd");
+  nlohmann::json json = nlohmann::json::parse(coco_json(small_coco));
+  for (nlohmann::json& a : json["annotations"]) a.erase("area"), a.erase("iscrowd");
   json["licenses"] = "further fields are ignored";
   const Coco read = read_coco(file.write(json.dump()));
   CHECK(read.annotations[0].area == 20.5 * 30);
@@ -58,9 +57,9 @@ TEST_CASE("an annotation without an area has that of its box and is no crowd") {
 
 TEST_CASE("each fault of a file of annotations has a line with the ids") {
   File file;
-  const Json good = Json::parse(coco_json(content));
-  const auto with = [&](const char* list, std::size_t at, const char* field, const Json& value) {
-    Json json = good;
+  const nlohmann::json good = nlohmann::json::parse(coco_json(small_coco));
+  const auto with = [&](const char* list, std::size_t at, const char* field, const nlohmann::json& value) {
+    nlohmann::json json = good;
     json[list][at][field] = value;
     return file.error(json);
   };
@@ -82,7 +81,7 @@ TEST_CASE("each fault of a file of annotations has a line with the ids") {
   CHECK_THAT(with("images", 0, "width", "64"), contains("image 7: expected an integer \"width\", found \"64\""));
   CHECK_THAT(with("images", 1, "id", 7), contains("image 7: the id occurs twice"));
   CHECK_THAT(with("categories", 0, "name", 3), contains("category 1: expected a text \"name\", found 3"));
-  Json json = good;
+  nlohmann::json json = good;
   json.erase("categories");
   CHECK_THAT(file.error(json), contains("expected a list \"categories\""));
   json = good;
@@ -97,9 +96,9 @@ TEST_CASE("each fault of a file of annotations has a line with the ids") {
 
 TEST_CASE("all faults of a file of annotations are counted and the first twenty shown") {
   File file;
-  Json json = Json::parse(coco_json(content));
+  nlohmann::json json = nlohmann::json::parse(coco_json(small_coco));
   for (int i = 0; i < 30; ++i) {
-    Json bad = json["annotations"][0];
+    nlohmann::json bad = json["annotations"][0];
     bad["id"] = 100 + i, bad["bbox"][2] = -1;
     json["annotations"].push_back(bad);
   }
@@ -118,8 +117,9 @@ TEST_CASE("a file that is no file of annotations is refused") {
 }
 
 TEST_CASE("a results file lists the detections") {
-  const Json json = Json::parse(coco_json(std::vector<CocoDetection>{{7, 5, {1, 2, 3, 4}, 0.5}}));
-  CHECK(json == Json::parse(R"([{"image_id": 7, "category_id": 5, "bbox": [1.0, 2.0, 3.0, 4.0], "score": 0.5}])"));
+  const nlohmann::json json = nlohmann::json::parse(coco_json(std::vector<CocoDetection>{{7, 5, {1, 2, 3, 4}, 0.5}}));
+  CHECK(json ==
+        nlohmann::json::parse(R"([{"image_id": 7, "category_id": 5, "bbox": [1.0, 2.0, 3.0, 4.0], "score": 0.5}])"));
   File file;
   const std::vector<CocoDetection> read = read_coco_detections(file.write(json.dump()));
   REQUIRE(read.size() == 1);

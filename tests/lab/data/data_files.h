@@ -32,6 +32,12 @@ inline Bytes read_bytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+inline Bytes joined(const std::vector<Bytes>& parts) {
+  Bytes all;
+  for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
 // The bytes `content`, compressed as one gzip member.
 inline Bytes gzip(Bytes content) {
   z_stream z{};

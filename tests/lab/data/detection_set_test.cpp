@@ -33,7 +33,7 @@ DetectionSet two_images() {
           .pixels = {striped(4, 8), striped(10, 6)}};
 }
 
-const Normalization plain{{0, 0, 0}, {1, 1, 1}};
+const Normalization plain_3_channels{{0, 0, 0}, {1, 1, 1}};
 
 }  // namespace
 
@@ -51,7 +51,7 @@ TEST_CASE("targets are shares of their images, without crowds and boxes without 
 TEST_CASE("a batch of images of two sizes is padded and a mirrored image has mirrored boxes") {
   const DetectionSet set = two_images();
   const nn::Targets targets = targets_of(set);
-  const DetectionBatch batch = batch_of(set, targets, plain, {0, 1}, {true, false});
+  const DetectionBatch batch = batch_of(set, targets, plain_3_channels, {0, 1}, {true, false});
   CHECK(batch.images.shape() == Shape{2, 3, 10, 8});
   REQUIRE(batch.keep.defined());
   CHECK(batch.keep.shape() == Shape{2, 10, 8});
@@ -66,7 +66,7 @@ TEST_CASE("a batch of images of two sizes is padded and a mirrored image has mir
       CHECK(red(1) == Approx(x >= 6 ? 0 : x == 0 ? 200 / 255.0 : 100 / 255.0));
     }
   CHECK(batch.targets[0][0].box == nn::Box{0.25, 0.25, 0.75, 0.75});  // symmetric
-  const DetectionBatch second = batch_of(set, targets, plain, {1}, {true});
+  const DetectionBatch second = batch_of(set, targets, plain_3_channels, {1}, {true});
   CHECK_FALSE(second.keep.defined());
   CHECK(second.targets[0][0].box == nn::Box{0.5, 0, 1, 1});
 }

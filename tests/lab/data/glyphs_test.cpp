@@ -28,7 +28,7 @@ struct Features {
 };
 
 // The pixels as features, for a linear model on the image.
-Features pixels_of(const ImageSet& set) {
+Features pixel_features(const ImageSet& set) {
   Features f{static_cast<std::size_t>(set.image_bytes()), {}, set.labels};
   for (const std::uint8_t pixel : set.pixels) f.values.push_back((static_cast<float>(pixel) - 128.0f) / 64.0f);
   return f;
@@ -171,7 +171,7 @@ TEST_CASE("Glyphs use the whole range of a byte and few values are clipped") {
 
 TEST_CASE("A linear model classifies some glyphs and amplitudes of oriented waves classify almost all") {
   const ImageSet train = make_glyphs(GlyphSplit::train, 2500), validation = make_glyphs(GlyphSplit::validation, 2000);
-  const double linear = softmax_accuracy(pixels_of(train), pixels_of(validation), 10, 3, 0.001f);
+  const double linear = softmax_accuracy(pixel_features(train), pixel_features(validation), 10, 3, 0.001f);
   INFO(linear);
   CHECK(linear > 0.35);
   CHECK(linear < 0.55);
@@ -181,7 +181,7 @@ TEST_CASE("A linear model classifies some glyphs and amplitudes of oriented wave
 TEST_CASE("A linear model stays near chance on cluttered glyphs and amplitudes classify two thirds") {
   const ImageSet train = make_glyphs(GlyphSplit::train, 1120, GlyphKind::cluttered),
                  validation = make_glyphs(GlyphSplit::validation, 560, GlyphKind::cluttered);
-  const double linear = softmax_accuracy(pixels_of(train), pixels_of(validation), 28, 3, 0.001f),
+  const double linear = softmax_accuracy(pixel_features(train), pixel_features(validation), 28, 3, 0.001f),
                amplitudes = softmax_accuracy(amplitudes_of(train, 8), amplitudes_of(validation, 8), 28, 60, 1.0f);
   INFO(linear << " " << amplitudes);
   CHECK(linear < 0.12);  // chance is 0.036

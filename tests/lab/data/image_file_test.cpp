@@ -35,7 +35,7 @@ int largest_difference(const Pixels& a, const Pixels& b) {
   return largest;
 }
 
-std::string put(const fs::path& path, const std::string& picture) {
+std::string put_picture(const fs::path& path, const std::string& picture) {
   fs::create_directories(path.parent_path());
   fs::copy_file(golden / picture, path);
   return path.string();
@@ -47,12 +47,12 @@ void make_folder(const fs::path& root) {
   Pixels upright = expected("evaluated upright 32 0.9");
   upright.bytes.resize(static_cast<std::size_t>(3 * 32 * 16)), upright.width = 16;
   for (const char* name : {"ant", "bee"}) {
-    put(root / "train" / name / "a.png", "colours.png");
+    put_picture(root / "train" / name / "a.png", "colours.png");
     const std::string bytes = png(upright);
     write_bytes(root / "train" / name / "deeper" / "b.PNG", {bytes.begin(), bytes.end()});
-    put(root / "train" / name / "c.JPEG", "colours.jpg");
+    put_picture(root / "train" / name / "c.JPEG", "colours.jpg");
     write_bytes(root / "train" / name / "notes.txt", {'x'});
-    put(root / "val" / name / "a.jpg", "grey.jpg");
+    put_picture(root / "val" / name / "a.jpg", "grey.jpg");
   }
 }
 
@@ -260,14 +260,14 @@ TEST_CASE("Folders without classes or with different classes are refused and mis
     return data_error_of(path.string(), [&] { open_image_folder(path.string(), {}); });
   };
   CHECK_THAT(error(folder / "none"), contains("no such folder"));
-  CHECK_THAT(error(put(folder / "file.png", "bits.png")), contains("expected a folder of images, got a file"));
+  CHECK_THAT(error(put_picture(folder / "file.png", "bits.png")), contains("expected a folder of images, got a file"));
   fs::create_directories(folder / "empty");
   CHECK_THAT(error(folder / "empty"), contains("expected a folder for each class, got none"));
-  put(folder / "a/train/ant/x.png", "bits.png");
+  put_picture(folder / "a/train/ant/x.png", "bits.png");
   fs::create_directories(folder / "a/train/bee");
   CHECK_THAT(error(folder / "a"), contains("expected PNG or JPEG files of the class bee, got none"));
-  put(folder / "a/train/bee/x.png", "bits.png");
-  put(folder / "a/val/ant/x.png", "bits.png");
+  put_picture(folder / "a/train/bee/x.png", "bits.png");
+  put_picture(folder / "a/val/ant/x.png", "bits.png");
   CHECK_THAT(error(folder / "a"), contains("expected the classes of train/ (ant, bee), got ant"));
   const ImageData plain = open_image_folder((folder / "a/train").string(), {});
   CHECK((plain.train.size() == 2 && plain.validation.size() == 0 && plain.validation_is == "none"));

@@ -20,7 +20,7 @@ using plumb::test::error_of;
 
 namespace {
 
-const nn::TensorFile& golden() {
+const nn::TensorFile& golden_augment() {
   static const nn::TensorFile file = nn::read_safetensors(test::source_dir() + "/tests/golden/augment.safetensors");
   return file;
 }
@@ -65,11 +65,11 @@ double distance(std::vector<double> a, std::vector<double> b) {
 TEST_CASE("Every operation of RandAugment equals timm's in both directions") {
   const std::set<std::string> geometric{"rotate", "shear_x", "shear_y", "translate_x", "translate_y"};
   for (const std::string kind : {"colour", "grey"}) {
-    const Pixels image = pixels_of(golden().tensors.at(kind + "/image"));
+    const Pixels image = pixels_of(golden_augment().tensors.at(kind + "/image"));
     const std::vector<std::uint8_t> fill =
         kind == "colour" ? std::vector<std::uint8_t>{120, 110, 100} : std::vector<std::uint8_t>{120};
     std::map<std::pair<std::string, int>, std::vector<Pixels>> variants;  // possible results, by operation and level
-    for (const auto& [name, tensor] : golden().tensors)
+    for (const auto& [name, tensor] : golden_augment().tensors)
       if (const auto parts = parts_of(name, '/');
           parts.size() == 5 && parts[0] == kind && (geometric.contains(parts[1]) ? parts[4] == "bicubic" : true))
         variants[{parts[1], std::stoi(parts[2])}].push_back(pixels_of(tensor));
@@ -105,13 +105,13 @@ TEST_CASE("Every operation of RandAugment equals timm's in both directions") {
 
 TEST_CASE("Resized parts of an image have the same bytes as Pillow's") {
   int cases = 0;
-  for (const auto& [name, tensor] : golden().tensors) {
+  for (const auto& [name, tensor] : golden_augment().tensors) {
     const auto parts = parts_of(name, '/');
     if (parts.size() != 4 || parts[1] != "resize") continue;
     INFO(name);
     const auto numbers = parts_of(parts[2], ',');
     const auto at = [&](int i) { return static_cast<std::int64_t>(std::stoi(numbers[static_cast<std::size_t>(i)])); };
-    const Pixels image = pixels_of(golden().tensors.at(parts[0] + "/image"));
+    const Pixels image = pixels_of(golden_augment().tensors.at(parts[0] + "/image"));
     const Pixels result = resize(image, {at(0), at(1), at(2), at(3)}, at(4), at(5),
                                  parts[3] == "bicubic" ? Interpolation::bicubic : Interpolation::bilinear);
     CHECK(difference(result, pixels_of(tensor)) == std::pair(0, 0));
@@ -125,7 +125,7 @@ TEST_CASE("Resized parts of an image have the same bytes as Pillow's") {
 }
 
 TEST_CASE("RandAugment draws operations evenly and applies each with probability 1/2 and is reproducible") {
-  const Pixels image = pixels_of(golden().tensors.at("colour/image"));
+  const Pixels image = pixels_of(golden_augment().tensors.at("colour/image"));
   const std::vector<std::uint8_t> fill{120, 110, 100};
   int unchanged = 0;
   const int count = 400;

@@ -18,11 +18,6 @@ Bytes read_all(const std::string& path, std::size_t step) {
   return all;
 }
 
-Bytes joined(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 }  // namespace
 
 TEST_CASE("A plain and a compressed file have the same content for reads of any size") {
@@ -47,8 +42,8 @@ TEST_CASE("The content of a file decides whether it is decompressed and not its 
 TEST_CASE("Concatenated gzip files are read as one content as with gunzip") {
   const TemporaryFolder folder;
   const Bytes a = some_pixels(70'000, 1), b = some_pixels(90'000, 2);
-  const std::string path = write_bytes(folder / "ab.gz", joined(gzip(a), gzip(b)));
-  CHECK(read_all(path, 4096) == joined(a, b));
+  const std::string path = write_bytes(folder / "ab.gz", joined({gzip(a), gzip(b)}));
+  CHECK(read_all(path, 4096) == joined({a, b}));
 }
 
 TEST_CASE("The error of a path that is not a readable file contains the path") {
@@ -129,7 +124,7 @@ TEST_CASE("A flipped bit in gzip data causes an error or does not change the con
 TEST_CASE("Other bytes after the gzip data cause an error") {
   const TemporaryFolder folder;
   for (const Bytes& rest : {Bytes{0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(1000, 0), Bytes(1000, 0x1f)}) {
-    const std::string path = write_bytes(folder / "more.gz", joined(gzip(some_pixels(100)), rest));
+    const std::string path = write_bytes(folder / "more.gz", joined({gzip(some_pixels(100)), rest}));
     const std::string message = data_error_of(path, [&] { read_all(path, 64); });
     if (rest[0] != 0x1f)
       CHECK_THAT(message, contains("expected the end of the file after its gzip data, got other bytes"));

@@ -25,7 +25,7 @@ ImageSet numbered_set(std::int64_t count) {
   return set;
 }
 
-const Normalization plain{{0.0f, 0.0f}, {1.0f, 1.0f}};
+const Normalization plain_2_channels{{0.0f, 0.0f}, {1.0f, 1.0f}};
 
 bool equal(const HostBatch& a, const HostBatch& b) {
   return a.images == b.images && a.labels == b.labels && a.first == b.first && a.epoch == b.epoch;
@@ -59,7 +59,7 @@ TEST_CASE("Every sample has every position equally often") {
 
 TEST_CASE("Training batches follow the order of the epoch and leave out its remainder") {
   const ImageSet set = numbered_set(11);
-  BatchLoader loader(set, plain, {.batch = 4, .seed = 9});
+  BatchLoader loader(set, plain_2_channels, {.batch = 4, .seed = 9});
   for (std::int64_t step = 0; step < 9; ++step) {
     const HostBatch batch = loader.next();
     CHECK(batch.epoch == step / 2);
@@ -75,29 +75,30 @@ TEST_CASE("Training batches follow the order of the epoch and leave out its rema
 
 TEST_CASE("A batch can be as large as the set but not larger") {
   const ImageSet set = numbered_set(6);
-  BatchLoader loader(set, plain, {.batch = 6});
+  BatchLoader loader(set, plain_2_channels, {.batch = 6});
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) CHECK(loader.next().epoch == epoch);
-  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 7}); }),
+  CHECK_THAT(error_of([&] { BatchLoader(set, plain_2_channels, {.batch = 7}); }),
              contains("a batch of at most 6 images, the size of the training set, got 7"));
 }
 
 TEST_CASE("The options of a loader are checked") {
   const ImageSet set = numbered_set(6), empty{2, 4, 4, 10, {}, {}};
-  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 0}); }), contains("at least one image, got 0"));
-  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 2, .start_step = -1}); }), contains("got -1"));
-  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 2, .augment = {.crop_padding = 5}}); }),
+  CHECK_THAT(error_of([&] { BatchLoader(set, plain_2_channels, {.batch = 0}); }),
+             contains("at least one image, got 0"));
+  CHECK_THAT(error_of([&] { BatchLoader(set, plain_2_channels, {.batch = 2, .start_step = -1}); }), contains("got -1"));
+  CHECK_THAT(error_of([&] { BatchLoader(set, plain_2_channels, {.batch = 2, .augment = {.crop_padding = 5}}); }),
              contains("0..4, got 5"));
   CHECK_THAT(error_of([&] { BatchLoader(set, {{0.5f}, {1.0f}}, {.batch = 2}); }), contains("2 channels, got 1 means"));
-  CHECK_THAT(error_of([&] { BatchLoader(empty, plain, {.batch = 2}); }), contains("empty set"));
+  CHECK_THAT(error_of([&] { BatchLoader(empty, plain_2_channels, {.batch = 2}); }), contains("empty set"));
 }
 
 TEST_CASE("A loader started at step k continues as after k steps") {
   const ImageSet set = numbered_set(23);
   const Augmentation augment{2, true};
-  BatchLoader whole(set, plain, {.batch = 5, .seed = 3, .augment = augment});
+  BatchLoader whole(set, plain_2_channels, {.batch = 5, .seed = 3, .augment = augment});
   for (std::int64_t step = 0; step < 14; ++step) {
     const HostBatch expected = whole.next();
-    BatchLoader resumed(set, plain, {.batch = 5, .seed = 3, .augment = augment, .start_step = step});
+    BatchLoader resumed(set, plain_2_channels, {.batch = 5, .seed = 3, .augment = augment, .start_step = step});
     CHECK(equal(resumed.next(), expected));
   }
 }
@@ -105,7 +106,7 @@ TEST_CASE("A loader started at step k continues as after k steps") {
 TEST_CASE("Batches do not depend on the time between calls of next") {
   const ImageSet set = numbered_set(40);
   const LoaderOptions options{.batch = 7, .seed = 4, .augment = {1, true}};
-  BatchLoader fast(set, plain, options), slow(set, plain, options);
+  BatchLoader fast(set, plain_2_channels, options), slow(set, plain_2_channels, options);
   std::vector<HostBatch> at_once;
   for (int i = 0; i < 30; ++i) at_once.push_back(fast.next());
   for (int i = 0; i < 30; ++i) {
@@ -153,21 +154,22 @@ TEST_CASE("A set normalised by its statistics has mean 0 and deviation 1 in each
 
 TEST_CASE("Evaluation batches are slices of the set in order") {
   const ImageSet set = numbered_set(10);
-  const HostBatch batch = evaluation_batch(set, plain, 3, 4);
+  const HostBatch batch = evaluation_batch(set, plain_2_channels, 3, 4);
   CHECK(batch.size() == 4);
   CHECK(batch.first == 3);
   CHECK(batch.labels == std::vector<std::int64_t>{3, 4, 5, 6});
   CHECK(batch.images[32] == static_cast<float>(set.image(4)[0]) / 255.0f);
-  CHECK(evaluation_batch(set, plain, 9, 1).labels[0] == 9);
+  CHECK(evaluation_batch(set, plain_2_channels, 9, 1).labels[0] == 9);
   for (const auto& [first, count] :
        {std::pair<std::int64_t, std::int64_t>{0, 11}, {10, 1}, {-1, 2}, {3, 0}, {11, 1}, {5, INT64_MAX}})
-    CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain, f, n); }), contains("in 0..9"));
+    CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain_2_channels, f, n); }),
+               contains("in 0..9"));
 }
 
 TEST_CASE("A loader can be destroyed at any time") {
   const ImageSet set = numbered_set(300);
   for (int round = 0; round < 100; ++round) {
-    BatchLoader loader(set, plain, {.batch = 100, .seed = static_cast<std::uint64_t>(round)});
+    BatchLoader loader(set, plain_2_channels, {.batch = 100, .seed = static_cast<std::uint64_t>(round)});
     for (int i = 0; i < round % 5; ++i) loader.next();
     if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
   }
@@ -205,7 +207,7 @@ TEST_CASE("Repeated images follow each other with different augmentation also ac
   Augmentation augment{2, true};
   augment.repeats = 3;
   const std::vector<std::int64_t> order = epoch_order(24, 5, 0);
-  BatchLoader loader(set, plain, {.batch = 8, .seed = 5, .augment = augment});
+  BatchLoader loader(set, plain_2_channels, {.batch = 8, .seed = 5, .augment = augment});
   std::vector<std::int64_t> labels;
   std::vector<std::vector<float>> images;
   for (int step = 0; step < 3; ++step) {
@@ -222,21 +224,22 @@ TEST_CASE("Repeated images follow each other with different augmentation also ac
   CHECK(alike < 4);  // two images agree by chance, because there are only 50 placements
   // The first copy of an image equals the image without repeats.
   augment.repeats = 1;
-  BatchLoader once(set, plain, {.batch = 8, .seed = 5, .augment = augment});
+  BatchLoader once(set, plain_2_channels, {.batch = 8, .seed = 5, .augment = augment});
   const HostBatch first = once.next();
   for (std::int64_t i = 0; i < 8; ++i)
     CHECK(std::equal(images[static_cast<std::size_t>(3 * i)].begin(), images[static_cast<std::size_t>(3 * i)].end(),
                      first.images.begin() + i * 32));
   augment.repeats = 9;
-  CHECK_THAT(plumb::test::error_of([&] { BatchLoader(set, plain, {.batch = 8, .augment = augment}).next(); }),
-             contains("[loader] expected 1 to 8 repeats of an image, got 9"));
+  CHECK_THAT(
+      plumb::test::error_of([&] { BatchLoader(set, plain_2_channels, {.batch = 8, .augment = augment}).next(); }),
+      contains("[loader] expected 1 to 8 repeats of an image, got 9"));
 }
 
 TEST_CASE(
     "A mixed batch has the images and labels and loss of the batch and of the reversed batch weighted by its share") {
   const ImageSet set = numbered_set(12);
-  BatchLoader mixing(set, plain, {.batch = 6, .seed = 2, .augment = {.mixup = 0.8}}),
-      bare(set, plain, {.batch = 6, .seed = 2});
+  BatchLoader mixing(set, plain_2_channels, {.batch = 6, .seed = 2, .augment = {.mixup = 0.8}}),
+      bare(set, plain_2_channels, {.batch = 6, .seed = 2});
   for (int step = 0; step < 4; ++step) {
     const HostBatch mixed = mixing.next(), own = bare.next();
     CHECK(mixed.labels == own.labels);

@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::size_t height = 13, width = 21;
+constexpr std::size_t image_height = 13, image_width = 21;
 
 enum ColourType : std::uint8_t { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha = 6 };
 
@@ -24,7 +24,7 @@ struct Kind {
 
   std::size_t row_bytes(std::size_t pixels) const { return (pixels * channels * bits + 7) / 8; }
   // The pixels, row by row. Each row begins with a new byte.
-  Bytes pixels() const { return some_pixels(height * row_bytes(width), 1); }
+  Bytes pixels() const { return some_pixels(image_height * row_bytes(image_width), 1); }
 };
 
 std::vector<Kind> kinds() {
@@ -68,17 +68,17 @@ Bytes deflated(const Bytes& data) {
 // `left` on. The pass has every dy-th row from the row `top` on.
 void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t left, std::size_t top, std::size_t dx,
                std::size_t dy) {
-  if (left >= width) return;
+  if (left >= image_width) return;
   const std::size_t depth = kind.channels * kind.bits;
-  for (std::size_t y = top; y < height; y += dy) {
+  for (std::size_t y = top; y < image_height; y += dy) {
     out.push_back(0);
     const std::size_t line = out.size();
-    out.resize(line + kind.row_bytes((width - left + dx - 1) / dx));
+    out.resize(line + kind.row_bytes((image_width - left + dx - 1) / dx));
     std::size_t to = 0;
-    for (std::size_t x = left; x < width; x += dx)
+    for (std::size_t x = left; x < image_width; x += dx)
       for (std::size_t bit = 0; bit < depth; ++bit, ++to) {
         const std::size_t from = x * depth + bit;
-        const int value = pixels[y * kind.row_bytes(width) + from / 8] >> (7 - from % 8) & 1;
+        const int value = pixels[y * kind.row_bytes(image_width) + from / 8] >> (7 - from % 8) & 1;
         out[line + to / 8] = static_cast<std::uint8_t>(out[line + to / 8] | value << (7 - to % 8));
       }
   }
@@ -99,8 +99,8 @@ Bytes png_file(const Kind& kind, const Form& form) {
   // An image of 8 bits uses more colours than this palette has.
   const std::size_t colours = std::min<std::size_t>(1u << kind.bits, 200);
   Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, header, lines;
-  put_number(header, width);
-  put_number(header, height);
+  put_number(header, image_width);
+  put_number(header, image_height);
   for (const std::size_t byte :
        {kind.bits, std::size_t{kind.type}, std::size_t{0}, std::size_t{0}, std::size_t{form.interlaced}})
     put_number(header, byte, 1);
@@ -130,12 +130,12 @@ Bytes png_file(const Kind& kind, const Form& form) {
 
 // The expected values: the values of Pillow, except for grey of 16 bits. Pillow clips 16-bit grey to 255, so the
 // expected values are the high bytes instead.
-Bytes expected(const Kind& kind, bool transparent) {
+Bytes expected_bytes(const Kind& kind, bool transparent) {
   if (kind.name == "grey 16") {
     const Bytes pixels = kind.pixels();
     Bytes all;
     for (int c = 0; c < 3; ++c)
-      for (std::size_t i = 0; i < height * width; ++i) all.push_back(pixels[2 * i]);
+      for (std::size_t i = 0; i < image_height * image_width; ++i) all.push_back(pixels[2 * i]);
     return all;
   }
   static const nn::TensorFile file =
@@ -160,8 +160,8 @@ TEST_CASE(
           const Bytes file =
               png_file(kind, {.interlaced = interlaced, .transparent = transparent, .colour_spaces = colour_spaces});
           const Pixels image = read_image(write_bytes(folder / "a.png", file));
-          CHECK((image.channels == 3 && image.height == height && image.width == width));
-          CHECK(image.bytes == expected(kind, transparent));
+          CHECK((image.channels == 3 && image.height == image_height && image.width == image_width));
+          CHECK(image.bytes == expected_bytes(kind, transparent));
         }
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("libpng writes no warnings or errors to stderr") {
                     cut_off = write_bytes(folder / "cut_off.png", {noted.begin(), noted.end() - 40});
   const Ended ended = call(folder.path(),
                            [&](int, const char* const*) {
-                             CHECK(read_image(whole).bytes == expected(kind, false));
+                             CHECK(read_image(whole).bytes == expected_bytes(kind, false));
                              data_error_of(cut_off, [&] { read_image(cut_off); });
                              std::fputs("heard", stderr);
                              return 0;

@@ -8,19 +8,13 @@
 
 #include "experiments/lab/plot/text.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
+#include "tests/support/text.h"
 
 using namespace plumb::lab;
-using plumb::test::contains;
+using namespace plumb::test;
 
 namespace {
-
-constexpr double missing = std::numeric_limits<double>::quiet_NaN();
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (std::size_t i = text.find(part); i != std::string::npos; i = text.find(part, i + part.size())) ++n;
-  return n;
-}
 
 Plot a_plot() {
   Plot plot{.id = "p", .title = "depth 6", .x = {.title = "step"}, .y = {.title = "loss"}};
@@ -76,7 +70,7 @@ TEST_CASE("Short numbers have four significant digits") {
   CHECK(short_number(123456) == "123,456");
   CHECK(short_number(1.234567e-7) == "1.235×10⁻⁷");
   CHECK(short_number(9.99996e-5) == "10⁻⁴");
-  CHECK(short_number(missing) == "not finite");
+  CHECK(short_number(not_a_number) == "not finite");
 }
 
 TEST_CASE("Text is cut between code points and not between bytes") {
@@ -108,11 +102,11 @@ TEST_CASE("The hover text lists the series from high to low") {
 
 TEST_CASE("Points that are not finite break the line and are not written") {
   Plot plot = a_plot();
-  const double inf = std::numeric_limits<double>::infinity();
-  plot.series[0].points = {{0, 1},          {1, 2},   {2, missing}, {3, 2, missing, inf},
-                           {4, 1, -inf, 3}, {5, inf}, {inf, 1},     {missing, 1}};
-  plot.rules = {{missing, "nowhere"}};
-  plot.marks = {{.x = missing, .title = "x"}, {.x = 2, .y = missing, .title = "y"}};
+  plot.series[0].points = {
+      {0, 1},        {1, 2},        {2, not_a_number}, {3, 2, not_a_number, infinity}, {4, 1, -infinity, 3},
+      {5, infinity}, {infinity, 1}, {not_a_number, 1}};
+  plot.rules = {{not_a_number, "nowhere"}};
+  plot.marks = {{.x = not_a_number, .title = "x"}, {.x = 2, .y = not_a_number, .title = "y"}};
   for (bool log : {false, true}) {
     plot.y.log = log;
     const std::string svg = render_svg(plot);
@@ -140,7 +134,7 @@ TEST_CASE("A tick at zero is left out on a log axis") {
 
 TEST_CASE("A plot without points shows the text no data") {
   Plot plot = a_plot();
-  plot.series[0].points = {{0, missing}};
+  plot.series[0].points = {{0, not_a_number}};
   CHECK_THAT(render_svg(plot), contains(">no data<"));
   plot.series.clear();
   CHECK_THAT(render_svg(plot), contains(">no data<"));
@@ -199,7 +193,7 @@ TEST_CASE("A crowded plot has a panel for each series with its interval and mark
   const std::size_t behind = svg.find("opacity=\"0.28\"");
   REQUIRE(behind != std::string::npos);
   CHECK(count(svg.substr(behind, svg.find("</g>", behind) - behind), "<path") == 9);  // the thin line is left out
-  for (PlotSeries& s : plot.series) s.points = {{0, missing}};
+  for (PlotSeries& s : plot.series) s.points = {{0, not_a_number}};
   plot.marks.clear();
   CHECK_THAT(render_svg(plot), contains(">no data<"));
 }

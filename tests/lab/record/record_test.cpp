@@ -6,15 +6,15 @@
 
 #include "experiments/lab/record/csv.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb;
 using namespace plumb::lab;
 using plumb::test::contains;
 using plumb::test::error_of;
+using plumb::test::infinity;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Record a_record() {
   return {.point = {{"gate", "rezero"}, {"depth", 48}, {"lr", 1e-3}, {"seed", 7}},

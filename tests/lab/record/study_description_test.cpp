@@ -11,7 +11,6 @@ using namespace plumb;
 using namespace plumb::lab;
 using plumb::test::contains;
 using plumb::test::error_of;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -42,7 +41,7 @@ DataFacts pictures() {
 
 // The keys of data_facts, in order.
 std::vector<std::string> keys_of(const StudyDescription& run) {
-  const Json facts = Json::parse(run.text())["data_facts"];
+  const nlohmann::ordered_json facts = nlohmann::ordered_json::parse(run.text())["data_facts"];
   std::vector<std::string> keys;
   for (const auto& [key, value] : facts.items()) keys.push_back(key);
   return keys;
@@ -81,7 +80,7 @@ TEST_CASE("run.json keeps images without classes and the value that chooses lear
 
 TEST_CASE("run.json of an older version has zeros for images that the problem does not have") {
   const StudyDescription run = study_of(waves());
-  Json old = Json::parse(run.text());
+  nlohmann::ordered_json old = nlohmann::ordered_json::parse(run.text());
   old["data_facts"]["validation_images"] = 0, old["data_facts"]["image"] = {0, 0, 0}, old["data_facts"]["classes"] = 0;
   CHECK(StudyDescription::parse(old.dump(), "run.json").text() == run.text());
   // Without measures the file is of classification, and needs the number of classes.
@@ -103,7 +102,8 @@ TEST_CASE("the kept descriptions of studies keep their bytes") {
     else
       ++without_images;
     CHECK(run.facts.data.chance().known());
-    if (!Json::parse(text)["data_facts"].contains("measures")) continue;  // an older version wrote the file
+    if (!nlohmann::ordered_json::parse(text)["data_facts"].contains("measures"))
+      continue;  // an older version wrote the file
     ++files;
     CHECK(run.text() == text);
   }

@@ -8,6 +8,7 @@
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/report.h"
+#include "tests/lab/report/render.h"
 #include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
@@ -15,14 +16,6 @@ using namespace plumb::lab;
 using namespace plumb::test;
 
 namespace {
-
-TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss) {
-  return trial_of(gate, depth, seed, {{"train_loss", loss}});
-}
-
-TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
-  return plumb::test::dead(gate, depth, seed, 3);
-}
 
 // Four methods at depths 6 and 48. Method a is the control and trains at both depths. Method b trains only at depth 6.
 // At depth 48, method c loses one of its three seeds, and method d loses all three.
@@ -34,26 +27,20 @@ std::vector<TrialResult> trials() {
     all.push_back(trial("b", 6, seed, 0.5 + jitter));
     all.push_back(trial("a", 48, seed, 0.4 - jitter));
     all.push_back(trial("b", 48, seed, 2.3 + jitter));
-    all.push_back(seed == 1 ? dead("c", 48, seed) : trial("c", 48, seed, 0.1));
-    all.push_back(dead("d", 48, seed));
+    all.push_back(seed == 1 ? dead("c", 48, seed, 3) : trial("c", 48, seed, 0.1));
+    all.push_back(dead("d", 48, seed, 3));
   }
   return all;
 }
 
-std::vector<Condition> judged(const std::string& control = "a") {
+std::vector<Condition> judged_trials(const std::string& control = "a") {
   return conditions(trials(), {.chance = chance_of_classes(10), .control = control});
-}
-
-// The report with verdicts on its trials.
-Report render(ReportInput input) {
-  input.conditions = conditions(input.trials, input.judging);
-  return render_report(input);
 }
 
 }  // namespace
 
 TEST_CASE("rankings begin with the deepest condition and put methods with lost seeds last") {
-  const std::vector<DotPlot> plots = rankings(judged(), chance_of_classes(10));
+  const std::vector<DotPlot> plots = rankings(judged_trials(), chance_of_classes(10));
   REQUIRE(plots.size() == 2);
   CHECK(plots[0].title == "Depth 48");
   CHECK(plots[0].id == "ranking-depth-48");
@@ -78,12 +65,12 @@ TEST_CASE("rankings begin with the deepest condition and put methods with lost s
       rankings(conditions(many, {.chance = chance_of_classes(10), .control = "a"}), chance_of_classes(10)).at(0);
   CHECK(plain.rows[0].note == "lower");
   CHECK(plain.rows[2].note == "higher");
-  CHECK(rankings(judged("none of these"), chance_of_classes(10))[1].rows[0].note == "");
+  CHECK(rankings(judged_trials("none of these"), chance_of_classes(10))[1].rows[0].note == "");
   CHECK(rankings(conditions({trial("a", 6, 0, 1)}, {.chance = chance_of_classes(10)}), chance_of_classes(10)).empty());
 }
 
 TEST_CASE("the overview has methods by depth, sorted by the deepest, with stronger colours far from chance") {
-  const std::optional<HeatMap> map = overview(judged(), chance_of_classes(10));
+  const std::optional<HeatMap> map = overview(judged_trials(), chance_of_classes(10));
   REQUIRE(map);
   CHECK(map->rows == std::vector<std::string>{"a", "c", "b", "d"});
   CHECK(map->columns == std::vector<HeatMap::Head>{{"6", ""}, {"48", ""}});
@@ -222,10 +209,11 @@ TEST_CASE("a ranking names a chance level beyond the frame and keeps a huge mean
 
 TEST_CASE("a study without training losses has no verdicts") {
   const TrialResult accurate = trial_of("a", 6, 0, {{"val_accuracy", 0.5}});
-  CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
-  CHECK(has_training_losses({dead("a", 6, 1)}));
+  CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1, 3)}));
+  CHECK(has_training_losses({dead("a", 6, 1, 3)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));
   const std::string html =
-      render({.title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {accurate, dead("a", 6, 1)}}).html;
+      render({.title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {accurate, dead("a", 6, 1, 3)}})
+          .html;
   CHECK(html.find("no method trained") == std::string::npos);
 }

@@ -8,15 +8,18 @@
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/stats/groups.h"
+#include "tests/lab/report/render.h"
 #include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
+#include "tests/support/text.h"
 
 using namespace plumb::lab;
 using namespace plumb::test;
 
 namespace {
 
-TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
+TrialResult evaluated_trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss,
+                            double lr = 1e-3) {
   return trial_of(gate, depth, seed, {{"train_loss", loss}, {"val_loss", loss + 0.1}, {"val_accuracy", 0.5}}, lr);
 }
 
@@ -50,12 +53,6 @@ ReportInput input_of(std::vector<TrialResult> trials) {
   return input;
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (std::size_t i = text.find(part); i != std::string::npos; i = text.find(part, i + part.size())) ++n;
-  return n;
-}
-
 // The first tag that is not opened and closed in order. Empty for well-formed markup. Void elements and the doctype
 // have no closing tag.
 std::string first_unbalanced(const std::string& html) {
@@ -74,27 +71,22 @@ std::string first_unbalanced(const std::string& html) {
   return open.empty() ? "" : open.back();
 }
 
-// The report with verdicts on its trials.
-Report render(ReportInput input) {
-  input.conditions = conditions(input.trials, input.judging);
-  return render_report(input);
-}
-
 }  // namespace
 
 TEST_CASE("the outcome of a group in words") {
   const auto words = [](const std::vector<TrialResult>& trials) { return outcome(group_trials(trials).front()); };
-  CHECK(words({trial("a", 6, 0, 1)}) == "ok");
+  CHECK(words({evaluated_trial("a", 6, 0, 1)}) == "ok");
   CHECK(words({dead("a", 6, 0, 37)}) == "diverged at step 37");
-  CHECK(words({dead("a", 6, 0, 41), trial("a", 6, 1, 1), dead("a", 6, 2, 37)}) == "2 of 3 diverged at steps 37 to 41");
-  TrialResult failed = trial("a", 6, 1, 1);
+  CHECK(words({dead("a", 6, 0, 41), evaluated_trial("a", 6, 1, 1), dead("a", 6, 2, 37)}) ==
+        "2 of 3 diverged at steps 37 to 41");
+  TrialResult failed = evaluated_trial("a", 6, 1, 1);
   failed.status = Status::failed;
   CHECK(words({dead("a", 6, 0, 41), failed}) == "1 of 2 diverged at step 41; 1 of 2 failed");
 }
 
 TEST_CASE("a report is one self-contained, well-formed, escaped page") {
-  const std::string html = render(input_of({trial("<pre>", 3, 0, 1), trial("<pre>", 3, 1, 1.2), dead("b&c", 3, 0, 2),
-                                            trial("b&c", 12, 0, 1)}))
+  const std::string html = render(input_of({evaluated_trial("<pre>", 3, 0, 1), evaluated_trial("<pre>", 3, 1, 1.2),
+                                            dead("b&c", 3, 0, 2), evaluated_trial("b&c", 12, 0, 1)}))
                                .html;
   CHECK(first_unbalanced(html) == "");
   for (const char* absent : {"<link", "src=", "@import", "url(http", "<pre>", "b&c", "NaN"}) {
@@ -119,24 +111,26 @@ TEST_CASE("the table has intervals only for groups with several seeds") {
                       {.judging = {.chance = chance_of_classes(10),
                                    .references = chance_references(measures_of_classification(10))}});
   };
-  const std::string mixed = table({trial("a", 6, 0, 1), trial("a", 6, 1, 2), trial("b", 6, 0, 1)});
+  const std::string mixed =
+      table({evaluated_trial("a", 6, 0, 1), evaluated_trial("a", 6, 1, 2), evaluated_trial("b", 6, 0, 1)});
   CHECK_THAT(mixed, contains("<td class=\"num\">1.500</td><td class=\"interval\">± 6.353</td>"));
   CHECK_THAT(mixed, contains("<td class=\"num\">1.000</td><td class=\"interval\">n = 1</td>"));
-  const std::string single = table({trial("a", 6, 0, 1)});
+  const std::string single = table({evaluated_trial("a", 6, 0, 1)});
   CHECK(single.find("±") == std::string::npos);
   CHECK(single.find("interval") == std::string::npos);
-  CHECK_THAT(table({trial("a", 6, 0, 2.3)}), contains("near chance"));
-  CHECK(count(table({trial("a", 6, 0, 1), trial("b", 6, 0, 1), trial("a", 12, 0, 1)}), "class=\"rule\"") == 1);
-  CHECK_THAT(table({trial("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
+  CHECK_THAT(table({evaluated_trial("a", 6, 0, 2.3)}), contains("near chance"));
+  CHECK(count(table({evaluated_trial("a", 6, 0, 1), evaluated_trial("b", 6, 0, 1), evaluated_trial("a", 12, 0, 1)}),
+              "class=\"rule\"") == 1);
+  CHECK_THAT(table({evaluated_trial("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
 }
 
 TEST_CASE("small losses are shown with more decimals") {
-  CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, {}, false), contains(" 0.0012 "));
+  CHECK_THAT(results_table({evaluated_trial("a", 6, 0, 0.00123)}, {}, false), contains(" 0.0012 "));
 }
 
 TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines for diverged seeds") {
-  const std::vector<Plot> plots =
-      loss_plots(input_of({trial("a", 6, 0, 1), trial("a", 6, 1, 1), dead("a", 6, 2, 2), trial("b", 12, 0, 1)}));
+  const std::vector<Plot> plots = loss_plots(input_of({evaluated_trial("a", 6, 0, 1), evaluated_trial("a", 6, 1, 1),
+                                                       dead("a", 6, 2, 2), evaluated_trial("b", 12, 0, 1)}));
   REQUIRE(plots.size() == 2);
   const Plot& plot = plots[0];
   CHECK(plot.title == "depth 6");
@@ -155,14 +149,15 @@ TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines 
 }
 
 TEST_CASE("an exploding trial does not flatten the loss curves") {
-  ReportInput input = input_of({trial("a", 6, 0, 1), dead("b", 6, 0, 3)});
+  ReportInput input = input_of({evaluated_trial("a", 6, 0, 1), dead("b", 6, 0, 3)});
   input.losses[6].loss = 1e9;
   CHECK(*loss_plots(input)[0].y.high < 2 * std::log(10.0));
   CHECK(*loss_plots(input)[0].x.high == 4);
 }
 
 TEST_CASE("loss curves of long trials are means of consecutive steps") {
-  ReportInput input{.title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {trial("a", 6, 0, 1)}};
+  ReportInput input{
+      .title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {evaluated_trial("a", 6, 0, 1)}};
   for (std::int64_t step = 0; step < 1000; ++step)
     input.losses.push_back(
         {.method = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
@@ -173,8 +168,9 @@ TEST_CASE("loss curves of long trials are means of consecutive steps") {
 
 TEST_CASE("plots of the score mark depths at which no seed finished") {
   const Measure accuracy{.name = "val_accuracy", .title = "accuracy", .better = Better::higher, .unit = Unit::fraction};
-  const std::vector<Plot> plots = score_plots(
-      input_of({trial("a", 12, 0, 1), trial("a", 6, 0, 1), dead("b", 6, 0, 3), trial("b", 12, 0, 1)}), accuracy);
+  const std::vector<Plot> plots = score_plots(input_of({evaluated_trial("a", 12, 0, 1), evaluated_trial("a", 6, 0, 1),
+                                                        dead("b", 6, 0, 3), evaluated_trial("b", 12, 0, 1)}),
+                                              accuracy);
   REQUIRE(plots.size() == 1);
   CHECK(plots[0].x.ticks == std::vector<double>{6, 12});
   REQUIRE(plots[0].series.size() == 2);
@@ -187,7 +183,8 @@ TEST_CASE("plots of the score mark depths at which no seed finished") {
 TEST_CASE("layer plots take the last logged step and the geometric mean over seeds") {
   ReportInput input{.title = "t",
                     .judging = {.chance = chance_of_classes(10)},
-                    .trials = {trial("a", 1, 0, 1), trial("a", 1, 1, 1), dead("a", 1, 2, 9), trial("b", 1, 0, 1)}};
+                    .trials = {evaluated_trial("a", 1, 0, 1), evaluated_trial("a", 1, 1, 1), dead("a", 1, 2, 9),
+                               evaluated_trial("b", 1, 0, 1)}};
   const auto point = [&](const char* gate, std::uint64_t seed, std::int64_t step, const char* branch, double ratio,
                          std::optional<double> gate_max) {
     input.layers.push_back({.method = gate,
@@ -218,7 +215,7 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
 }
 
 TEST_CASE("sections about layers need layer statistics and an empty study still gives a page") {
-  ReportInput input = input_of({trial("a", 3, 0, 1)});
+  ReportInput input = input_of({evaluated_trial("a", 3, 0, 1)});
   CHECK_THAT(render(input).html, contains("<h2>Branch against stream</h2>"));
   CHECK(render(input).html.find("<h2>Gates</h2>") == std::string::npos);
   input.layers.clear();
@@ -233,7 +230,7 @@ TEST_CASE("reports of five hundred trials and of a study in which all trials div
   for (int gate = 0; gate < 25; ++gate)
     for (std::int64_t depth : {2, 3, 4, 5})
       for (std::uint64_t seed = 0; seed < 5; ++seed) {
-        many.push_back(trial("gate_" + std::to_string(gate), depth, seed, 1 + 0.01 * gate));
+        many.push_back(evaluated_trial("gate_" + std::to_string(gate), depth, seed, 1 + 0.01 * gate));
         all_dead.push_back(dead("gate_" + std::to_string(gate), depth, seed, 3));
       }
   const std::string html = render(input_of(many)).html;
@@ -248,8 +245,8 @@ TEST_CASE("reports of five hundred trials and of a study in which all trials div
 }
 
 TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
-  std::vector<TrialResult> trials = {trial("a_gate_with_a_very_long_name_indeed", 48, 0, 1), trial("post", 6, 0, 12.25),
-                                     trial("post", 6, 1, 1)};
+  std::vector<TrialResult> trials = {evaluated_trial("a_gate_with_a_very_long_name_indeed", 48, 0, 1),
+                                     evaluated_trial("post", 6, 0, 12.25), evaluated_trial("post", 6, 1, 1)};
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
   const std::string text = results_table(trials, of_ten_classes, false);
@@ -268,7 +265,8 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
 }
 
 TEST_CASE("the terminal table says that one seed has no interval and has colours only with the colour flag") {
-  const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, of_ten_classes, false);
+  const std::string text =
+      results_table({evaluated_trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, of_ten_classes, false);
   CHECK(text ==
         "gate   depth     lr  train loss  val accuracy  status\n"
         "pre        6  0.001       1.000        50.0 %  ok\n"
@@ -279,8 +277,8 @@ TEST_CASE("the terminal table says that one seed has no interval and has colours
 }
 
 TEST_CASE("the terminal table and the report mark the same methods as near chance") {
-  const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29),
-                                        dead("rezero", 6, 1, 49)};
+  const std::vector<TrialResult> trials{evaluated_trial("pre", 6, 0, 1), evaluated_trial("post", 6, 0, 2.3),
+                                        evaluated_trial("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
   CHECK(results_table(trials, of_ten_classes, false) ==
         "gate    depth     lr  train loss  val accuracy  status\n"
         "pre         6  0.001       1.000        50.0 %  ok\n"
@@ -304,7 +302,8 @@ TEST_CASE("the report of a study without depths has no column of depths") {
     std::vector<TrialResult> trials;
     for (const std::uint64_t seed : {0, 1, 2})
       for (const char* design : {"pre", "b"})
-        trials.push_back(trial(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
+        trials.push_back(
+            evaluated_trial(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
     ReportInput input = input_of(std::move(trials));
     input.judging.control = "pre";
     return render(input).html;

@@ -14,7 +14,7 @@ using namespace plumb::test;
 namespace {
 
 // Reads a text piece by piece from its beginning.
-struct Bytes {
+struct ByteReader {
   std::string_view rest;
 
   std::string_view take(std::size_t count) {
@@ -45,7 +45,7 @@ std::uint32_t unmasked(std::uint32_t crc) { return std::rotl(crc - 0xa282ead8u, 
 // The scalars of an event file by step and tag. The first record of the file has the version of the format.
 std::map<std::pair<std::uint64_t, std::string>, float> scalars_of(const std::string& file) {
   std::map<std::pair<std::uint64_t, std::string>, float> found;
-  Bytes in{file};
+  ByteReader in{file};
   for (bool first = true; !in.rest.empty(); first = false) {
     const std::string_view length = in.rest.substr(0, 8);
     const auto size = in.number<std::uint64_t>();
@@ -58,16 +58,16 @@ std::map<std::pair<std::uint64_t, std::string>, float> scalars_of(const std::str
             "brain.Event:2");
       continue;
     }
-    Bytes event{data};
+    ByteReader event{data};
     CHECK(event.varint() == (1 << 3 | 1));
     event.number<std::uint64_t>();
     CHECK(event.varint() == (2 << 3 | 0));
     const std::uint64_t step = event.varint();
     CHECK(event.varint() == (5 << 3 | 2));
-    Bytes summary{event.take(event.varint())};
+    ByteReader summary{event.take(event.varint())};
     while (!summary.rest.empty()) {
       CHECK(summary.varint() == (1 << 3 | 2));
-      Bytes value{summary.take(summary.varint())};
+      ByteReader value{summary.take(summary.varint())};
       CHECK(value.varint() == (1 << 3 | 2));
       const std::string tag(value.take(value.varint()));
       CHECK(value.varint() == (2 << 3 | 5));
@@ -79,7 +79,7 @@ std::map<std::pair<std::uint64_t, std::string>, float> scalars_of(const std::str
   return found;
 }
 
-Record a_record() {
+Record logged_record() {
   return {.point = {{"gate", "pre"}, {"depth", std::int64_t{6}}, {"seed", std::int64_t{0}}},
           .steps = 300,
           .seconds = 30,
@@ -97,7 +97,7 @@ TEST_CASE("CRC-32C of the test vectors of RFC 3720") {
 }
 
 TEST_CASE("event files hold the logged values and the final values of a trial") {
-  const auto scalars = scalars_of(event_file(a_record()));
+  const auto scalars = scalars_of(event_file(logged_record()));
   REQUIRE(scalars.size() == 4);
   CHECK(scalars.at({0, "loss"}) == 2.5f);
   CHECK(std::isnan(scalars.at({299, "loss"})));
@@ -107,7 +107,7 @@ TEST_CASE("event files hold the logged values and the final values of a trial") 
 
 TEST_CASE("each trial has its own folder of event files that are rewritten only with the flag again") {
   const TemporaryFolder folder;
-  const std::vector<Record> records{a_record()};
+  const std::vector<Record> records{logged_record()};
   write_event_files(folder.path(), records, false);
   const std::filesystem::path file = folder / "tensorboard" / "pre-depth-6-seed-0" / "events.out.tfevents.0.plumb";
   CHECK(plumb::read_file(file) == event_file(records[0]));

@@ -26,12 +26,13 @@ using test::TemporaryFolder;
 
 namespace {
 
-// A program of a study that opens its study folder with the given arguments.
-struct Study {
+// A call of the program of a study with the given arguments. open() opens the study folder.
+struct StudyCall {
   StudyOptions options;
   Cli cli;
 
-  explicit Study(std::vector<const char*> arguments, const std::string& program = "study") : cli(program, "Studies.") {
+  explicit StudyCall(std::vector<const char*> arguments, const std::string& program = "study")
+      : cli(program, "Studies.") {
     options.declare(cli);
     arguments.insert(arguments.begin(), "build/study");
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
@@ -58,7 +59,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-std::string usage_error(const Study& study) {
+std::string open_error(const StudyCall& study) {
   try {
     study.open();
   } catch (const UsageError& e) {
@@ -74,7 +75,7 @@ struct FinishedRun : TemporaryFolder {
   fs::path file(const char* name) const { return fs::path(out) / name; }
 
   FinishedRun() {
-    const StudyFolder folder = Study({"--out", out.c_str()}).open();
+    const StudyFolder folder = StudyCall({"--out", out.c_str()}).open();
     for (const char* name : {"results.csv", "metrics.jsonl", "layers.csv", "report.html"}) put(folder / name, "old");
   }
 };
@@ -86,7 +87,7 @@ TEST_CASE("a missing folder is created and run.json describes the study", "[expe
   const std::string out = (temporary / "a" / "b").string();
   ::setenv("SOURCE_DATE_EPOCH", "86400", 1);
   {
-    const StudyFolder folder = Study({"--out", out.c_str(), "--steps=7"}).open();
+    const StudyFolder folder = StudyCall({"--out", out.c_str(), "--steps=7"}).open();
     CHECK(folder.path() == out);
   }
   ::unsetenv("SOURCE_DATE_EPOCH");
@@ -113,12 +114,12 @@ TEST_CASE("a missing folder is created and run.json describes the study", "[expe
 
 TEST_CASE("resuming keeps the claims of the call that made the folder", "[experiments]") {
   const FinishedRun run;
-  Study resumed({"--out", run.out.c_str(), "--resume", "--seeds=0..3"});
+  StudyCall resumed({"--out", run.out.c_str(), "--resume", "--seeds=0..3"});
   resumed.claims = {"a is better than b", "added later"};
   CHECK(resumed.open("beef").description().claims == std::vector<std::string>{"a is better than b"});
   CHECK(described(run.out).claims == std::vector<std::string>{"a is better than b"});
   // Without claims the folder says that there were none.
-  Study anew({"--out", run.out.c_str(), "--overwrite"});
+  StudyCall anew({"--out", run.out.c_str(), "--overwrite"});
   anew.claims.clear();
   anew.open();
   CHECK(described(run.out).claims == std::vector<std::string>());
@@ -127,7 +128,7 @@ TEST_CASE("resuming keeps the claims of the call that made the folder", "[experi
 TEST_CASE("a look begins when seeds are added after a trial has finished", "[experiments]") {
   const FinishedRun run;
   const auto looks = [&](const char* option, const char* seeds) {
-    const StudyFolder folder = Study({"--out", run.out.c_str(), option, seeds}).open();
+    const StudyFolder folder = StudyCall({"--out", run.out.c_str(), option, seeds}).open();
     CHECK(described(run.out).looks == folder.description().looks);
     return folder.description().looks;
   };
@@ -159,7 +160,7 @@ TEST_CASE("a folder of an older version says nothing about claims and looks, als
   CHECK_FALSE(before.claims.has_value());
   CHECK(before.looks.empty());
   CHECK(before.facts.data.images.value().validation_images == 0);
-  Study({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
+  StudyCall({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
   const StudyDescription after = described(run.out);
   CHECK_FALSE(after.claims.has_value());
   CHECK(after.looks.empty());
@@ -172,22 +173,22 @@ TEST_CASE("the start time is now without SOURCE_DATE_EPOCH and a wrong epoch is 
   for (const char* epoch : {"x", "-1", "1.5"}) {
     ::setenv("SOURCE_DATE_EPOCH", epoch, 1);
     CHECK_THAT(test::error_of([&] {
-                 Study({"--out", out.c_str()}).open();
+                 StudyCall({"--out", out.c_str()}).open();
                }),
                contains("SOURCE_DATE_EPOCH expects seconds since 1970"));
   }
   ::unsetenv("SOURCE_DATE_EPOCH");
   CHECK(names_in(out).empty());
-  Study({"--out", out.c_str()}).open();
+  StudyCall({"--out", out.c_str()}).open();
   CHECK(nlohmann::json::parse(read_file(fs::path(out) / "run.json"))["started"] > "2024");
 }
 
 TEST_CASE("names that are not UTF-8 do not stop a study or its resumption", "[experiments]") {
   const TemporaryFolder temporary;
   const std::vector<const char*> arguments{"--out", temporary.path().c_str(), "--data-dir", "caf\xe9", "--resume"};
-  Study(arguments).open();
+  StudyCall(arguments).open();
   const std::string before = read_file(temporary / "run.json");
-  Study(arguments).open();
+  StudyCall(arguments).open();
   CHECK(read_file(temporary / "run.json") == before);
 }
 
@@ -196,9 +197,9 @@ TEST_CASE("without --out every call gets a new folder", "[experiments]") {
   const fs::path former = fs::current_path();
   fs::current_path(temporary.path());
   ::setenv("SOURCE_DATE_EPOCH", "0", 1);
-  for (int i = 0; i < 3; ++i) Study({}).open();
+  for (int i = 0; i < 3; ++i) StudyCall({}).open();
   ::unsetenv("SOURCE_DATE_EPOCH");
-  Study({}).open();
+  StudyCall({}).open();
   const std::set<std::string> names = names_in("runs");
   fs::current_path(former);
   CHECK(names.size() == 4);
@@ -210,7 +211,7 @@ TEST_CASE("a folder that is not empty is refused and not changed", "[experiments
   const FinishedRun run;
   const std::string before = read_file(run.file("run.json"));
   const auto names = names_in(run.out);
-  const std::string message = usage_error(Study({"--out", run.out.c_str()}));
+  const std::string message = open_error(StudyCall({"--out", run.out.c_str()}));
   CHECK_THAT(message, contains("is not empty") && contains("--resume") && contains("--overwrite"));
   CHECK(names_in(run.out) == names);
   CHECK(read_file(run.file("run.json")) == before);
@@ -218,17 +219,17 @@ TEST_CASE("a folder that is not empty is refused and not changed", "[experiments
   const TemporaryFolder photos;
   put(photos / "holiday.jpg");
   for (const char* flag : {"--resume", "--overwrite"})
-    CHECK_THAT(usage_error(Study({"--out", photos.path().c_str(), flag})), contains("has no run.json"));
+    CHECK_THAT(open_error(StudyCall({"--out", photos.path().c_str(), flag})), contains("has no run.json"));
   CHECK(names_in(photos.path()) == std::set<std::string>{"holiday.jpg"});
-  CHECK_THAT(usage_error(Study({"--out", (photos / "holiday.jpg").c_str()})), contains("is not a folder"));
+  CHECK_THAT(open_error(StudyCall({"--out", (photos / "holiday.jpg").c_str()})), contains("is not a folder"));
 }
 
 TEST_CASE("resuming keeps the files and run.json except for axes and code", "[experiments]") {
   const FinishedRun run;
   const std::string before = read_file(run.file("run.json"));
-  Study({"--out", run.out.c_str(), "--resume", "--no-progress"}).open();
+  StudyCall({"--out", run.out.c_str(), "--resume", "--no-progress"}).open();
   CHECK(read_file(run.file("run.json")) == before);
-  Study({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
+  StudyCall({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
   const auto now = nlohmann::json::parse(read_file(run.file("run.json"))), then = nlohmann::json::parse(before);
   CHECK(now["settings"]["seeds"] == std::vector<int>{0, 1, 2, 3});
   CHECK(now["code"] == "beef");
@@ -239,19 +240,19 @@ TEST_CASE("resuming keeps the files and run.json except for axes and code", "[ex
 
 TEST_CASE("resuming a missing or empty folder starts a new study", "[experiments]") {
   const TemporaryFolder temporary;
-  Study({"--out", temporary.path().c_str(), "--resume"}).open();
+  StudyCall({"--out", temporary.path().c_str(), "--resume"}).open();
   CHECK(fs::exists(temporary / "run.json"));
-  Study({"--out", (temporary / "new").c_str(), "--resume"}).open();
+  StudyCall({"--out", (temporary / "new").c_str(), "--resume"}).open();
   CHECK(fs::exists(temporary / "new/run.json"));
 }
 
 TEST_CASE("resuming with other settings names the first difference", "[experiments]") {
   const FinishedRun run;
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})),
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})),
              contains("steps is 200 there and 10 here"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})),
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})),
              contains("dtype is \"fp32\" there and \"bf16\" here"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume"}, "other")),
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--resume"}, "other")),
              contains("belongs to study, not to other"));
 }
 
@@ -261,7 +262,8 @@ TEST_CASE("an invalid run.json is an error and is not changed", "[experiments]")
                               "{\"experiment\": \"study\", \"settings\": 1}"}) {
     put(run.file("run.json"), content);
     for (const char* flag : {"--resume", "--overwrite"}) {
-      CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a study"));
+      CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), flag})),
+                 contains("run.json does not describe a study"));
       CHECK(read_file(run.file("run.json")) == content);
       CHECK(fs::exists(run.file("results.csv")));
     }
@@ -270,7 +272,7 @@ TEST_CASE("an invalid run.json is an error and is not changed", "[experiments]")
 
 TEST_CASE("overwriting deletes a study's files even if its settings differ", "[experiments]") {
   const FinishedRun run;
-  Study({"--out", run.out.c_str(), "--overwrite", "--steps=10"}).open();
+  StudyCall({"--out", run.out.c_str(), "--overwrite", "--steps=10"}).open();
   CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
   CHECK(nlohmann::json::parse(read_file(run.file("run.json")))["settings"]["steps"] == 10);
 }
@@ -286,14 +288,14 @@ TEST_CASE("overwriting deletes a study's figures and event files and no other fi
     const bool has_folder = fs::exists(fs::path(run.file(foreign)).parent_path());
     fs::create_directories(fs::path(run.file(foreign)).parent_path());
     put(run.file(foreign));
-    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})),
+    CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})),
                contains("also holds " + fs::path(foreign).begin()->string()));
     CHECK(fs::exists(run.file(foreign)));
     CHECK(fs::exists(run.file("figures/overview.svg")));
     CHECK(fs::exists(run.file("tensorboard/pre-seed-0/events.out.tfevents.0.plumb")));
     has_folder ? fs::remove(run.file(foreign)) : fs::remove_all(fs::path(run.file(foreign)).parent_path());
   }
-  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  StudyCall({"--out", run.out.c_str(), "--overwrite"}).open();
   CHECK_FALSE(fs::exists(run.file("figures")));
   CHECK_FALSE(fs::exists(run.file("tensorboard")));
   CHECK_FALSE(fs::exists(run.file("comparisons.csv")));
@@ -320,7 +322,7 @@ TEST_CASE("the next call deletes temporary event files of a killed process", "[e
   const FinishedRun run;
   fs::create_directories(run.file("tensorboard/pre-seed-0"));
   put(run.file("tensorboard/pre-seed-0/.events.out.tfevents.0.plumb.1-0.plumb-tmp"));
-  Study({"--out", run.out.c_str(), "--resume"}).open();
+  StudyCall({"--out", run.out.c_str(), "--resume"}).open();
   CHECK(names_in(run.file("tensorboard/pre-seed-0")).empty());
 }
 
@@ -332,27 +334,27 @@ TEST_CASE("overwriting deletes a study's weights and checkpoints and no other fi
     put(run.file(folder) / ".x.safetensors.1-0.plumb-tmp");
   }
   put(run.file("weights/notes.txt"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds weights"));
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds weights"));
   CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
   fs::remove(run.file("weights/notes.txt"));
   put(run.file("best.safetensors"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds best.safetensors"));
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds best.safetensors"));
   fs::remove(run.file("best.safetensors"));
-  Study({"--out", run.out.c_str(), "--resume"}).open();
+  StudyCall({"--out", run.out.c_str(), "--resume"}).open();
   CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
-  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  StudyCall({"--out", run.out.c_str(), "--overwrite"}).open();
   CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
 }
 
 TEST_CASE("overwriting refuses a folder with any other file", "[experiments]") {
   const FinishedRun run;
   put(run.file("notes.txt"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds notes.txt"));
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds notes.txt"));
   CHECK(read_file(run.file("results.csv")) == "old");
   fs::remove(run.file("notes.txt"));
   fs::remove(run.file("results.csv"));
   fs::create_directory(run.file("results.csv"));  // a folder with the name of a file of the study
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds results.csv"));
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds results.csv"));
   CHECK(names_in(run.out).size() == 5);
 }
 
@@ -361,7 +363,7 @@ TEST_CASE("overwriting deletes a link but not its target", "[experiments]") {
   put(run / "mine.csv", "mine");
   fs::remove(run.file("results.csv"));
   fs::create_symlink(run / "mine.csv", run.file("results.csv"));
-  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  StudyCall({"--out", run.out.c_str(), "--overwrite"}).open();
   CHECK(read_file(run / "mine.csv") == "mine");
   CHECK_FALSE(fs::exists(run.file("results.csv")));
 }
@@ -370,13 +372,13 @@ TEST_CASE("files left by a killed process are ignored and deleted", "[experiment
   const TemporaryFolder temporary;
   put(temporary / ".lock");
   put(temporary / ".run.json.1-0.plumb-tmp");
-  const StudyFolder folder = Study({"--out", temporary.path().c_str()}).open();
+  const StudyFolder folder = StudyCall({"--out", temporary.path().c_str()}).open();
   CHECK(names_in(temporary.path()) == std::set<std::string>{".lock", "run.json"});
 }
 
 TEST_CASE("two processes cannot use one folder", "[experiments]") {
   const TemporaryFolder temporary;
-  const Study study({"--out", temporary.path().c_str(), "--resume"});
+  const StudyCall study({"--out", temporary.path().c_str(), "--resume"});
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
@@ -401,6 +403,6 @@ TEST_CASE("a folder that cannot be created is an error with the system's reason"
   const TemporaryFolder temporary;
   put(temporary / "file");
   CHECK(test::error_of([&] {
-          Study({"--out", (temporary / "file/run").c_str()}).open();
+          StudyCall({"--out", (temporary / "file/run").c_str()}).open();
         }) == "cannot create " + (temporary / "file/run").string() + ": Not a directory");
 }

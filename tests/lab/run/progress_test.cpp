@@ -8,10 +8,11 @@
 #include <memory>
 
 #include "tests/support/catch.h"
+#include "tests/support/text.h"
 
 using namespace plumb::lab;
 using plumb::test::contains;
-using Mode = ProgressOutput::Mode;
+using plumb::test::count;
 
 namespace {
 
@@ -30,7 +31,8 @@ constexpr ProgressStyle ascii{.utf8 = false, .colour = false}, utf8{.utf8 = true
 // A sweep that writes its progress into a file. The test sets the time and the width of the terminal.
 class Sweep {
  public:
-  explicit Sweep(Mode mode, std::vector<ProgressArm> trials = {{"pre depth 6", 6}, {"post depth 48", 48}}) {
+  explicit Sweep(ProgressOutput::Mode mode,
+                 std::vector<ProgressArm> trials = {{"pre depth 6", 6}, {"post depth 48", 48}}) {
     ProgressOutput output;
     output.file = file_;
     output.mode = mode;
@@ -61,12 +63,6 @@ class Sweep {
   std::FILE* file_ = std::tmpfile();
   std::size_t read_ = 0;
 };
-
-int count(const std::string& text, const std::string& part) {
-  int n = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++n;
-  return n;
-}
 
 }  // namespace
 
@@ -150,13 +146,13 @@ TEST_CASE("a finished trial has a mark in every style", "[experiments]") {
 }
 
 TEST_CASE("the bar is redrawn at most ten times a second and removed at the end", "[experiments]") {
-  Sweep sweep(Mode::bar);
+  Sweep sweep(ProgressOutput::Mode::bar);
   sweep.progress->begin(0, 1000);
   for (int i = 1; i <= 1000; ++i) {
     sweep.time += 0.001;
     sweep.progress->step(0, i, 1, 1e-3);
   }
-  const int drawn = count(sweep.written(), "\r");
+  const std::size_t drawn = count(sweep.written(), "\r");
   CHECK(drawn >= 9);
   CHECK(drawn <= 11);
   sweep.progress->finish(0, true, "loss 1.000");
@@ -168,7 +164,7 @@ TEST_CASE("the bar is redrawn at most ten times a second and removed at the end"
 }
 
 TEST_CASE("all rows of a bar that a narrower terminal wrapped are removed", "[experiments]") {
-  Sweep sweep(Mode::bar);
+  Sweep sweep(ProgressOutput::Mode::bar);
   sweep.width = 70;
   sweep.progress->begin(0, 100);
   sweep.written();
@@ -184,7 +180,7 @@ TEST_CASE("all rows of a bar that a narrower terminal wrapped are removed", "[ex
 }
 
 TEST_CASE("without a terminal a plain line appears every ten seconds and at the end of each trial", "[experiments]") {
-  Sweep sweep(Mode::lines);
+  Sweep sweep(ProgressOutput::Mode::lines);
   sweep.progress->begin(0, 100);
   for (int i = 1; i <= 35; ++i) {
     sweep.time += 1;
@@ -199,7 +195,7 @@ TEST_CASE("without a terminal a plain line appears every ten seconds and at the 
 }
 
 TEST_CASE("the option --no-progress shows only finished trials and notes", "[experiments]") {
-  Sweep sweep(Mode::finished);
+  Sweep sweep(ProgressOutput::Mode::finished);
   sweep.progress->begin(0, 100);
   sweep.time += 60;
   sweep.progress->step(0, 50, 1, 1e-3);
@@ -210,7 +206,7 @@ TEST_CASE("the option --no-progress shows only finished trials and notes", "[exp
 }
 
 TEST_CASE("the time left weighs trials by cost and counts only the steps that were taken", "[experiments]") {
-  Sweep sweep(Mode::lines, {{"a", 10}, {"b", 30}, {"c", 40}, {"d", 20}});
+  Sweep sweep(ProgressOutput::Mode::lines, {{"a", 10}, {"b", 30}, {"c", 40}, {"d", 20}});
   sweep.progress->skip(0);
   sweep.progress->begin(1, 100);
   sweep.time += 15;
@@ -230,9 +226,9 @@ TEST_CASE("stderr in a file gets lines without colour", "[experiments]") {
   ::dup2(saved, STDERR_FILENO);
   ::close(saved);
   ::close(null);
-  CHECK(output.mode == Mode::lines);
+  CHECK(output.mode == ProgressOutput::Mode::lines);
   CHECK_FALSE(output.style.colour);
-  CHECK(quiet.mode == Mode::finished);
+  CHECK(quiet.mode == ProgressOutput::Mode::finished);
 }
 
 TEST_CASE("on a terminal the style depends on TERM and NO_COLOR and the locale", "[experiments]") {
@@ -257,16 +253,16 @@ TEST_CASE("on a terminal the style depends on TERM and NO_COLOR and the locale",
   ::unsetenv("NO_COLOR");
   for (const int fd : {terminal, screen, saved}) ::close(fd);
 
-  CHECK(rich.mode == Mode::bar);
+  CHECK(rich.mode == ProgressOutput::Mode::bar);
   CHECK((rich.style.colour && rich.style.utf8));
-  CHECK(plain.mode == Mode::bar);
+  CHECK(plain.mode == ProgressOutput::Mode::bar);
   CHECK_FALSE((plain.style.colour || plain.style.utf8));
-  CHECK(dumb.mode == Mode::lines);
+  CHECK(dumb.mode == ProgressOutput::Mode::lines);
   CHECK_FALSE(dumb.style.colour);
 }
 
 TEST_CASE("with several running trials the bar shows the oldest and the number of others") {
-  Sweep sweep(Mode::bar, {{"a", 10}, {"b", 10}, {"c", 20}});
+  Sweep sweep(ProgressOutput::Mode::bar, {{"a", 10}, {"b", 10}, {"c", 20}});
   sweep.progress->begin(0, 10);
   sweep.progress->begin(1, 10);
   sweep.time += 10;

@@ -12,6 +12,7 @@
 #include "experiments/lab/signals/probe_json.h"
 #include "experiments/lab/train/train.h"
 #include "nn/nn.h"
+#include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -21,8 +22,6 @@ using nn::Growth;
 using nn::Norm;
 
 namespace {
-
-const std::vector<std::string> built_in_gates = nn::method_names();  // the methods before a test registers more methods
 
 // The gate x + (1/2, -1/4) * f(x), without a norm.
 struct TwoNumbers : nn::ScaleGate {

@@ -14,7 +14,8 @@ using plumb::test::contains;
 
 namespace {
 
-TrialResult trial(double epsilon, std::int64_t depth, std::int64_t seed, double loss, Status status = Status::ok) {
+TrialResult epsilon_trial(double epsilon, std::int64_t depth, std::int64_t seed, double loss,
+                          Status status = Status::ok) {
   return {
       .point = {{"depth", depth}, {"epsilon", epsilon}, {"seed", seed}}, .status = status, .values = {{"loss", loss}}};
 }
@@ -38,8 +39,8 @@ std::vector<TrialResult> apart(double difference, std::int64_t seeds = 6, std::i
   std::vector<TrialResult> trials;
   for (std::int64_t seed = 0; seed < seeds; ++seed) {
     const double common = 3.0 + static_cast<double>(seed);
-    trials.push_back(trial(0, depth, seed, common));
-    trials.push_back(trial(0.1, depth, seed, common + difference + 0.004 * static_cast<double>(seed % 3 - 1)));
+    trials.push_back(epsilon_trial(0, depth, seed, common));
+    trials.push_back(epsilon_trial(0.1, depth, seed, common + difference + 0.004 * static_cast<double>(seed % 3 - 1)));
   }
   return trials;
 }
@@ -61,17 +62,17 @@ TEST_CASE("a claim is judged pair by pair") {
 }
 
 TEST_CASE("one pair decides no claim and failures decide only at six seeds") {
-  const ClaimResult one = judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 0, 1)});
+  const ClaimResult one = judge(comparison, {epsilon_trial(0, 6, 0, 2), epsilon_trial(0.1, 6, 0, 1)});
   CHECK(one.verdict == Verdict::undecided);
   CHECK(one.difference.n == 1);
   CHECK(one.difference.mean == Approx(-1));
   // Trials with different seeds form no pair.
-  CHECK(judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 1, 1)}).difference.n == 0);
+  CHECK(judge(comparison, {epsilon_trial(0, 6, 0, 2), epsilon_trial(0.1, 6, 1, 1)}).difference.n == 0);
   const auto pairs = [](int n, Status at_zero, Status at_tenth) {
     std::vector<TrialResult> trials;
     for (int seed = 0; seed < n; ++seed) {
-      trials.push_back(trial(0, 6, seed, 2, at_zero));
-      trials.push_back(trial(0.1, 6, seed, 1, at_tenth));
+      trials.push_back(epsilon_trial(0, 6, seed, 2, at_zero));
+      trials.push_back(epsilon_trial(0.1, 6, seed, 1, at_tenth));
     }
     return trials;
   };
@@ -96,7 +97,7 @@ TEST_CASE("trials near chance count as failures for every value of a claim") {
   std::vector<TrialResult> trials;
   for (std::int64_t seed = 0; seed < 7; ++seed)
     for (const double epsilon : {0.0, 0.1}) {
-      trials.push_back(trial(epsilon, 6, seed, 0.5));
+      trials.push_back(epsilon_trial(epsilon, 6, seed, 0.5));
       trials.back().values = {{"train_loss", epsilon > 0 || seed > 0 ? 0.5 : 2.3}, {"val_accuracy", 0.9}};
     }
   const ClaimResult found =
@@ -115,7 +116,7 @@ TEST_CASE("a claim and its reverse have the same verdict, also on losses whose s
     for (std::int64_t seed = 0; seed < 6; ++seed)
       for (const auto& [epsilon, median, deviation] :
            {std::tuple(0.0, 1.0, 0.01), {0.1, 1 + study / 100.0, 0.25}, {0.2, 1.2, 0.03}, {0.3, 1.3, 0.03}})
-        trials.push_back(trial(epsilon, 6, seed, median * std::exp(deviation * normal(random))));
+        trials.push_back(epsilon_trial(epsilon, 6, seed, median * std::exp(deviation * normal(random))));
     const Point small{{"epsilon", 0.0}}, large{{"epsilon", 0.1}};
     const ClaimResult lower_first = judge(lower("loss", small, large), trials),
                       higher_second = judge(higher("loss", large, small), trials),
@@ -134,7 +135,7 @@ TEST_CASE("a claim and its reverse have the same verdict, also on losses whose s
   for (std::int64_t seed = 0; seed < 6; ++seed)
     for (const auto& [epsilon, median, deviation] :
          {std::tuple(0.0, 0.3, 0.003), {0.1, 0.6, 0.04}, {0.2, 0.4, 0.02}, {0.3, 0.5, 0.02}})
-      trials.push_back(trial(epsilon, 6, seed, median + deviation * normal(random)));
+      trials.push_back(epsilon_trial(epsilon, 6, seed, median + deviation * normal(random)));
   const Judging accuracies{.measures = {{.name = "loss", .title = "loss", .better = Better::higher}}};
   CHECK(judge(lower("loss", {{"epsilon", 0.0}}, {{"epsilon", 0.1}}), trials, accuracies).verdict ==
         judge(higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0.0}}), trials, accuracies).verdict);
@@ -292,8 +293,8 @@ TEST_CASE("a margin within which a placebo is in nine of ten studies is too wide
   // Trials of the control with different seeds differ by about 0.01.
   std::vector<TrialResult> trials;
   for (std::int64_t seed = 0; seed < 6; ++seed) {
-    trials.push_back(trial(0, 6, seed, 0.5 + 0.004 * static_cast<double>(seed)));
-    trials.push_back(trial(0.1, 6, seed, 0.5 + 0.004 * static_cast<double>((seed * 5) % 6)));
+    trials.push_back(epsilon_trial(0, 6, seed, 0.5 + 0.004 * static_cast<double>(seed)));
+    trials.push_back(epsilon_trial(0.1, 6, seed, 0.5 + 0.004 * static_cast<double>((seed * 5) % 6)));
   }
   const auto within = [&](double margin) {
     return judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, margin), trials);
@@ -333,7 +334,7 @@ TEST_CASE("a difference of accuracies below two images decides nothing") {
   std::vector<TrialResult> trials;
   for (std::int64_t seed = 0; seed < 6; ++seed)
     for (const double epsilon : {0.0, 0.1}) {
-      trials.push_back(trial(epsilon, 6, seed, 0));
+      trials.push_back(epsilon_trial(epsilon, 6, seed, 0));
       const double images = epsilon > 0 ? 9002 + static_cast<double>(seed % 2) : 9001 + static_cast<double>(seed % 2);
       trials.back().values = {{"val_accuracy", (images + (seed == 3 ? 0.2 * epsilon : 0)) / 10000}};
     }
@@ -365,8 +366,8 @@ TEST_CASE("a claim of at least an amount needs the whole interval beyond the amo
 TEST_CASE("a claim compares a value with a constant") {
   std::vector<TrialResult> trials;
   for (std::int64_t seed = 0; seed < 6; ++seed)
-    trials.push_back(trial(0.1, 6, seed, 3.0 + 0.1 * static_cast<double>(seed))),
-        trials.push_back(trial(0, 6, seed, 0));
+    trials.push_back(epsilon_trial(0.1, 6, seed, 3.0 + 0.1 * static_cast<double>(seed))),
+        trials.push_back(epsilon_trial(0, 6, seed, 0));
   CHECK(judge(above("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::agree);
   CHECK(judge(below("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::disagree);
   CHECK(judge(above("loss", 3.2, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
@@ -379,7 +380,7 @@ TEST_CASE("a claim compares a value with a constant") {
 }
 
 TEST_CASE("the reason of a claim's verdict in words") {
-  const std::vector<TrialResult> one{trial(0, 6, 0, 2), trial(0.1, 6, 0, 1)}, six = apart(-0.02);
+  const std::vector<TrialResult> one{epsilon_trial(0, 6, 0, 2), epsilon_trial(0.1, 6, 0, 1)}, six = apart(-0.02);
   CHECK(claim_of(comparison, {}).why() == "no pairs");
   CHECK_THAT(judge(comparison, one).why(), contains("lower by 1 in one pair"));
   CHECK_THAT(judge(comparison, six).why(), contains("lower by 0.02, 97.5 % interval ") && contains(" 6 pairs; 6 of 6"));

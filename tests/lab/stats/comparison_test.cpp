@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <random>
 
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -18,10 +18,8 @@ using Order = Difference::Order;
 using Training = Difference::Training;
 using Doubt = Difference::Doubt;
 
-const double inf = std::numeric_limits<double>::infinity(), missing = std::numeric_limits<double>::quiet_NaN();
-
 // Series of normal losses. All series share a random part for each seed.
-std::vector<Outcomes> study(std::mt19937_64& g, std::size_t methods, std::size_t seeds) {
+std::vector<Outcomes> normal_series(std::mt19937_64& g, std::size_t methods, std::size_t seeds) {
   std::normal_distribution<double> normal;
   Outcomes common(seeds);
   for (double& c : common) c = normal(g);
@@ -55,7 +53,7 @@ TEST_CASE("differences of pairs have an interval and an order") {
   // A part that both trials of a seed share does not widen the interval.
   CHECK(first_of({{1, 102, 3, 1004, 3, 2}, {2, 104, 6, 1006, 5, 4}}).high == Approx(first_of(six).high));
   // Missing trials form no pairs, and one pair has no finite interval.
-  CHECK(first_of({{1, missing, 3, missing}, {2, 4, missing, missing}}).n == 1);
+  CHECK(first_of({{1, not_a_number, 3, not_a_number}, {2, 4, not_a_number, not_a_number}}).n == 1);
   CHECK(std::isinf(first_of({{1}, {2}}).low));
   // If the differences have no variance, nothing is decided.
   CHECK(first_of({{1, 2, 3, 4, 5, 6}, {2, 3, 4, 5, 6, 7}}).order == Order::undecided);
@@ -92,7 +90,7 @@ TEST_CASE("in a section of four methods three seeds can decide, and each refusal
   // A margin needs six seeds that all trained.
   Contrast margin{.first = {1, 2, 3, 4, 5, 6}, .second = {1.1, 2.2, 3.1, 4.2, 5.1, 6.2}, .margin = 1};
   CHECK(judge_family({margin}).at(0).order == Order::lower);
-  margin.first.push_back(inf), margin.second.push_back(7);
+  margin.first.push_back(infinity), margin.second.push_back(7);
   CHECK(judge_family({margin}).at(0).doubt == Doubt::not_all);
 }
 
@@ -101,10 +99,10 @@ TEST_CASE("a difference in words") {
       describe(first_of({{1, 2, 3}, {2, 4, 6}})) ==
       "lower by 2, 97.5 % interval -1.58 to 5.58, 3 pairs; 3 of 3 and 3 of 3 seeds trained, up to 63 % may still fail");
   CHECK(describe(first_of({{1}, {2}})) == "lower by 1 in one pair; 1 of 1 and 1 of 1 seeds trained");
-  CHECK(describe(first_of({{missing}, {2}})) == "no pairs");
-  CHECK_THAT(describe(first_of({{1, 1, 1, 1, 1, 1}, {inf, inf, inf, inf, inf, inf}})),
+  CHECK(describe(first_of({{not_a_number}, {2}})) == "no pairs");
+  CHECK_THAT(describe(first_of({{1, 1, 1, 1, 1, 1}, {infinity, infinity, infinity, infinity, infinity, infinity}})),
              contains("no seed trained with both; trains more often; 6 of 6 and 0 of 6 seeds trained"));
-  CHECK_THAT(describe(first_of({{1, 2, 3, inf}, {2, 4, 6, 1}})), contains("lower by 2 where both train, "));
+  CHECK_THAT(describe(first_of({{1, 2, 3, infinity}, {2, 4, 6, 1}})), contains("lower by 2 where both train, "));
 }
 
 TEST_CASE("as many seeds as may still fail are those of the exact interval") {
@@ -116,18 +114,18 @@ TEST_CASE("as many seeds as may still fail are those of the exact interval") {
 }
 
 TEST_CASE("a series that trains less often is found by the exact paired test") {
-  const Outcomes good{1, 1, 1, 1, 1, 1}, never(6, inf);
+  const Outcomes good{1, 1, 1, 1, 1, 1}, never(6, infinity);
   CHECK(first_of({good, never}).training == Training::more_often);  // p = 2 / 64
   CHECK(first_of({never, good}).training == Training::less_often);
   CHECK(first_of({good, never}).order == Order::undecided);
-  const Difference five = first_of({{1, 1, 1, 1, 1}, Outcomes(5, inf)});  // p = 2 / 32
+  const Difference five = first_of({{1, 1, 1, 1, 1}, Outcomes(5, infinity)});  // p = 2 / 32
   CHECK(five.training == Training::undecided);
   CHECK(pairs_needed(five) == 6);
   // Seeds at which neither series trained say nothing.
-  CHECK(first_of({{inf, 1, 1, 1, 1, 1}, never}).training == Training::undecided);
+  CHECK(first_of({{infinity, 1, 1, 1, 1, 1}, never}).training == Training::undecided);
   // Two such pairs are a family, and need seven seeds. Pairs that cannot be decided do not count.
   CHECK(compare({good, never, never}, against_first(3)).at(0).training == Training::undecided);
-  CHECK(compare({Outcomes(7, 1.0), Outcomes(7, inf), Outcomes(7, inf)}, against_first(3)).at(0).training ==
+  CHECK(compare({Outcomes(7, 1.0), Outcomes(7, infinity), Outcomes(7, infinity)}, against_first(3)).at(0).training ==
         Training::less_often);
   CHECK(compare({good, never, good, good, good}, against_first(5)).at(0).training == Training::less_often);
 }
@@ -144,7 +142,7 @@ TEST_CASE("a later look is judged at a lower level") {
 TEST_CASE("Holm's procedure relaxes the level pair by pair and a decided interval does not contain 0") {
   std::mt19937_64 g(5);
   for (int i = 0; i < 300; ++i) {
-    std::vector<Outcomes> series = study(g, 6, 5);
+    std::vector<Outcomes> series = normal_series(g, 6, 5);
     for (std::size_t m = 1; m < 4; ++m)
       for (double& y : series[m]) y += 4.0 * static_cast<double>(m);
     const std::vector<Difference> found = compare(series, against_first(6));
@@ -165,11 +163,11 @@ TEST_CASE("Holm's procedure relaxes the level pair by pair and a decided interva
 
 TEST_CASE("a method that sometimes does not train does not widen the intervals of the others") {
   std::mt19937_64 g(0);
-  std::vector<Outcomes> apart = study(g, 5, 6);
+  std::vector<Outcomes> apart = normal_series(g, 5, 6);
   for (double& y : apart[1]) y -= 20;
   CHECK(compare(apart, {{1, 0}})[0].order == Order::lower);
   const double width = compare(apart, against_first(5))[0].high;
-  apart.push_back({inf, 100, inf, -100, inf, inf});
+  apart.push_back({infinity, 100, infinity, -100, infinity, infinity});
   const std::vector<Difference> beside = compare(apart, against_first(6));
   CHECK(beside[0].order == Order::lower);
   CHECK(beside[0].high - width < 2);  // the interval is wider only because the family is larger

@@ -1,16 +1,17 @@
 #include "experiments/lab/stats/distributions.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb;
 using namespace plumb::lab;
 using plumb::test::contains;
 using plumb::test::error_of;
+using plumb::test::infinity;
 
 namespace {
 
@@ -56,7 +57,6 @@ TEST_CASE("t quantiles invert the tails of the t distribution") {
 }
 
 TEST_CASE("far tails of the t distribution are exact for any number of degrees of freedom") {
-  const double infinity = std::numeric_limits<double>::infinity();
   // Values computed by mpmath with 60 digits, from the incomplete beta function, the integral of the density, and the
   // complementary error function.
   CHECK(student_t_tail(30, 1e4) == Approx(1.0221635237127853e-189).epsilon(1e-11));

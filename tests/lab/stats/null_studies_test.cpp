@@ -21,7 +21,7 @@ namespace {
 using Order = Difference::Order;
 using Training = Difference::Training;
 using Generator = std::mt19937_64;
-using Study = std::vector<Outcomes>;
+using Losses = std::vector<Outcomes>;
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
 // Sanitizers make the simulation slow, so that they run a twentieth of it, with wider bounds and without the tables.
@@ -36,7 +36,7 @@ constexpr bool whole = studies >= 4000;
 
 double normal(Generator& g) { return std::normal_distribution<double>()(g); }
 double uniform(Generator& g, double low, double high) { return std::uniform_real_distribution<double>(low, high)(g); }
-bool chance(Generator& g, double p) { return std::bernoulli_distribution(p)(g); }
+bool bernoulli(Generator& g, double p) { return std::bernoulli_distribution(p)(g); }
 double gamma(Generator& g, double shape) {  // mean 0, deviation 1
   return (std::gamma_distribution<double>(shape)(g) - shape) / std::sqrt(shape);
 }
@@ -74,7 +74,7 @@ const Noise null_families[] = {
        const double size = log_uniform(g, 0.1, 2);
        for (double& y : out) y = std::exp(size * normal(g) - size * size / 2);
      }},
-    {"one bad seed in ten, loading by method", [](Generator& g) { return chance(g, 0.1) ? 8.1 : -0.9; },
+    {"one bad seed in ten, loading by method", [](Generator& g) { return bernoulli(g, 0.1) ? 8.1 : -0.9; },
      [](Generator& g, std::size_t, const Outcomes& shared, Outcomes& out) {
        const double loading = uniform(g, 0, 2);
        for (std::size_t i = 0; i < out.size(); ++i) out[i] = loading * shared[i] + normal(g);
@@ -97,19 +97,19 @@ const Noise null_families[] = {
     {"Laplace, size by seed", [](Generator& g) { return log_uniform(g, 0.1, 10); },
      [](Generator& g, std::size_t, const Outcomes& shared, Outcomes& out) {
        for (std::size_t i = 0; i < out.size(); ++i)
-         out[i] = shared[i] * std::exponential_distribution<double>()(g) * (chance(g, 0.5) ? 1 : -1);
+         out[i] = shared[i] * std::exponential_distribution<double>()(g) * (bernoulli(g, 0.5) ? 1 : -1);
      }}};
 
-Study study(Generator& g, const Noise& noise, std::size_t methods, std::size_t seeds) {
+Losses study(Generator& g, const Noise& noise, std::size_t methods, std::size_t seeds) {
   Outcomes shared(seeds);
   for (double& s : shared) s = noise.shared(g);
-  Study all(methods, Outcomes(seeds));
+  Losses all(methods, Outcomes(seeds));
   for (std::size_t m = 0; m < methods; ++m) noise.draw(g, m, shared, all[m]);
   return all;
 }
 
 // The losses of studies pass the rule that decides which trials trained, as the losses of real studies do.
-Study judged(const Study& losses) { return with_failures(losses, std::numeric_limits<double>::infinity()); }
+Losses judged(const Losses& losses) { return with_failures(losses, std::numeric_limits<double>::infinity()); }
 
 bool any_decided(const std::vector<Difference>& all) {
   return std::ranges::any_of(all, [](const Difference& d) { return is_decided(d); });
@@ -159,10 +159,10 @@ TEST_CASE("in null studies at most 7 of 100 families have a false verdict", "[st
     for (int at = 0; at < 3; ++at) {
       Generator g(1);
       for (int i = 0; i < studies; ++i) {
-        Study drawn;
+        Losses drawn;
         for (std::size_t k = 0; k < std::size(families); ++k) {
           const Family& family = families[k];
-          if (const Study* same = family.methods == drawn.size() ? &drawn : nullptr; !same)
+          if (const Losses* same = family.methods == drawn.size() ? &drawn : nullptr; !same)
             drawn = judged(study(g, noise, family.methods, seeds_of[at]));
           shares[k].found[at] += any_decided(compare(drawn, family.pairs));
         }
@@ -188,7 +188,7 @@ TEST_CASE("at the edge of a margin at most 7 of 100 studies say as good as", "[s
       Generator g(2);
       int found = 0;
       for (int i = 0; i < studies; ++i) {
-        const Study s = judged(study(g, noise, methods, 6));
+        const Losses s = judged(study(g, noise, methods, 6));
         Contrast c{.first = s[1], .second = s[0], .section = Variances(s), .margin = 1};
         for (double& y : c.first) y += c.margin;
         found += judge_family({c})[0].order == Order::lower;
@@ -213,10 +213,10 @@ TEST_CASE("in resumed null studies at most 7 of 100 are ever decided", "[statist
         Generator g(3);
         int found = 0;
         for (int i = 0; i < studies; ++i) {
-          const Study all = study(g, noise, methods, 10);
+          const Losses all = study(g, noise, methods, 10);
           bool decided = false;
           for (std::size_t seeds = 4, look = 1; seeds <= 10 && !decided; seeds += 3, ++look) {
-            Study so_far;
+            Losses so_far;
             for (const Outcomes& s : all)
               so_far.emplace_back(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(seeds));
             decided = any_decided(compare(judged(so_far), pairs, level_of_look(static_cast<std::int64_t>(look))));
@@ -238,7 +238,7 @@ TEST_CASE("a method that is better is found at least as often as the floors say"
     Generator g(4);
     int found = 0;
     for (int i = 0; i < studies; ++i) {
-      Study s = study(g, null_families[0], family.methods, seeds);
+      Losses s = study(g, null_families[0], family.methods, seeds);
       for (double& y : s[1]) y -= difference;
       const Order order = compare(judged(s), family.pairs)[0].order;
       found += order == (family.pairs[0].first == 1 ? Order::lower : Order::higher);
@@ -269,7 +269,7 @@ TEST_CASE("a method that is better is found at least as often as the floors say"
 // One method fails one seed in five, and otherwise ends lower, so that the means over all seeds are equal.
 TEST_CASE("a method that fails one seed in five is found where both train and by how often it trains", "[statistics]") {
   const Noise seldom{"one in five", none, [](Generator& g, std::size_t method, const Outcomes&, Outcomes& out) {
-                       for (double& y : out) y = (method != 1 ? 0.7 : chance(g, 0.2) ? 2.3 : 0.3) + 0.02 * normal(g);
+                       for (double& y : out) y = (method != 1 ? 0.7 : bernoulli(g, 0.2) ? 2.3 : 0.3) + 0.02 * normal(g);
                      }};
   std::string table =
       "| methods | seeds | lower where both train | trains less often |\n| ---: | ---: | ---: | ---: |\n";

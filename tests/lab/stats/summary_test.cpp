@@ -12,8 +12,8 @@ using namespace plumb::lab;
 
 namespace {
 
-TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status,
-                  std::optional<double> loss) {
+TrialResult trial_with_status(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status,
+                              std::optional<double> loss) {
   TrialResult a = test::trial_of(gate, depth, seed, {});
   a.status = status;
   if (loss) a.values = {{"train_loss", *loss}};
@@ -46,10 +46,11 @@ TEST_CASE("the deviation of large values does not suffer from cancellation") {
 }
 
 TEST_CASE("trials that differ in their seeds form groups in the order of their first trials") {
-  const std::vector<TrialResult> trials{
-      trial("rezero", 48, 0, Status::ok, 1.0), trial("post", 6, 0, Status::diverged, 900.0),
-      trial("rezero", 48, 1, Status::ok, 2.0), trial("rezero", 6, 0, Status::failed, std::nullopt),
-      trial("rezero", 48, 2, Status::diverged, std::nullopt)};
+  const std::vector<TrialResult> trials{trial_with_status("rezero", 48, 0, Status::ok, 1.0),
+                                        trial_with_status("post", 6, 0, Status::diverged, 900.0),
+                                        trial_with_status("rezero", 48, 1, Status::ok, 2.0),
+                                        trial_with_status("rezero", 6, 0, Status::failed, std::nullopt),
+                                        trial_with_status("rezero", 48, 2, Status::diverged, std::nullopt)};
   const std::vector<TrialGroup> groups = group_trials(trials);
   REQUIRE(groups.size() == 3);
   CHECK(groups[0].method == "rezero");
@@ -73,8 +74,9 @@ TEST_CASE("trials that differ in their seeds form groups in the order of their f
 }
 
 TEST_CASE("means leave out seeds that did not train, unless none trained") {
-  std::vector<TrialResult> trials{trial("post", 48, 0, Status::ok, 0.5), trial("post", 48, 1, Status::ok, 0.7),
-                                  trial("post", 48, 2, Status::ok, 3.3), trial("post", 48, 3, Status::diverged, {})};
+  std::vector<TrialResult> trials{
+      trial_with_status("post", 48, 0, Status::ok, 0.5), trial_with_status("post", 48, 1, Status::ok, 0.7),
+      trial_with_status("post", 48, 2, Status::ok, 3.3), trial_with_status("post", 48, 3, Status::diverged, {})};
   trials[2].trained = trials[3].trained = false;
   const TrialGroup some = group_trials(trials).front();
   CHECK(some.averaged().size() == 2);
@@ -90,7 +92,7 @@ TEST_CASE("means leave out seeds that did not train, unless none trained") {
 }
 
 TEST_CASE("trials with different learning rates are different groups") {
-  TrialResult a = trial("pre", 6, 0, Status::ok, 1.0), b = a;
+  TrialResult a = trial_with_status("pre", 6, 0, Status::ok, 1.0), b = a;
   b.point.set("lr", 2e-3);
   const std::vector<TrialResult> both{a, b};
   CHECK(group_trials(both).size() == 2);
@@ -101,7 +103,7 @@ namespace {
 std::vector<TrialResult> survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
   std::vector<TrialResult> trials;
   for (const std::int64_t step : diverged_at) trials.push_back(test::dead("a", 6, trials.size(), step));
-  for (int i = 0; i < ok; ++i) trials.push_back(trial("a", 6, trials.size(), Status::ok, 1));
+  for (int i = 0; i < ok; ++i) trials.push_back(trial_with_status("a", 6, trials.size(), Status::ok, 1));
   return trials;
 }
 
@@ -132,7 +134,7 @@ TEST_CASE("median survival has an interval by order statistics") {
   // A hopeless trial counts as lost at its last step. A failed trial does not count.
   std::vector<TrialResult> given_up = survivors({10, 10, 10}, 0);
   for (std::uint64_t seed = 3; seed < 7; ++seed) {
-    given_up.push_back(trial("a", 6, seed, seed < 6 ? Status::hopeless : Status::failed, std::nullopt));
+    given_up.push_back(trial_with_status("a", 6, seed, seed < 6 ? Status::hopeless : Status::failed, std::nullopt));
     given_up.back().steps = seed < 6 ? 150 : 5;
   }
   const Survival hopeless = survival(group_trials(given_up).front());

@@ -1,15 +1,16 @@
 #include "experiments/lab/stats/trained.h"
 
 #include <cmath>
-#include <limits>
 
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb::lab;
+using plumb::test::infinity;
 
 namespace {
 
-const double inf = std::numeric_limits<double>::infinity(), chance = std::log(10.0);
+const double chance = std::log(10.0);  // of ten classes
 
 }  // namespace
 
@@ -22,10 +23,10 @@ TEST_CASE("a gap within a method separates trials that trained from trials that 
   CHECK_FALSE(has_trained(1.90, chance, gap));
   // Losses near chance, and diverged trials, did not train, with or without a gap.
   CHECK_FALSE(has_trained(0.96 * chance, chance, {}));
-  CHECK_FALSE(has_trained(inf, chance, {}));
+  CHECK_FALSE(has_trained(infinity, chance, {}));
   CHECK(has_trained(0.94 * chance, chance, {}));
-  CHECK(with_failures({{0.30, 0.31, 1.90}, {0.28, inf, 2.29}}, chance) ==
-        std::vector<Outcomes>{{0.30, 0.31, inf}, {0.28, inf, inf}});
+  CHECK(with_failures({{0.30, 0.31, 1.90}, {0.28, infinity, 2.29}}, chance) ==
+        std::vector<Outcomes>{{0.30, 0.31, infinity}, {0.28, infinity, infinity}});
 }
 
 TEST_CASE("there is no gap between two methods, in few losses, in a wide spread and far from chance") {
@@ -34,9 +35,9 @@ TEST_CASE("there is no gap between two methods, in few losses, in a wide spread 
   CHECK_FALSE(training_gap({{0.30, 1.90}}, chance));
   // The losses on one side spread too much, or the gap is not wider than half of the range.
   CHECK_FALSE(training_gap({{0.30, 0.40, 1.90}, {0.35, 0.45, 0.25}}, chance));
-  CHECK_FALSE(training_gap({{0.30, 0.301, 1.00, 1.001, 1.7, 1.701}}, inf));
+  CHECK_FALSE(training_gap({{0.30, 0.301, 1.00, 1.001, 1.7, 1.701}}, infinity));
   // The slowest seed is nearer to the best seeds than to chance, so it trained.
   CHECK_FALSE(training_gap({{0.30, 0.301, 0.90}, {0.30, 0.302, 0.301}}, chance));
-  CHECK(training_gap({{0.30, 0.301, 0.90}, {0.30, 0.302, 0.301}}, inf));
+  CHECK(training_gap({{0.30, 0.301, 0.90}, {0.30, 0.302, 0.301}}, infinity));
   CHECK_FALSE(training_gap({}, chance));
 }

@@ -16,6 +16,12 @@ inline lab::TrialResult trial_of(const std::string& method, std::int64_t depth, 
           .values = std::move(values)};
 }
 
+// A trial of 4 steps that ended ok with this training loss.
+inline lab::TrialResult trial(const std::string& method, std::int64_t depth, std::uint64_t seed, double train_loss,
+                              double lr = 1e-3) {
+  return trial_of(method, depth, seed, {{"train_loss", train_loss}}, lr);
+}
+
 // A trial that diverged at `step`.
 inline lab::TrialResult dead(const std::string& method, std::int64_t depth, std::uint64_t seed, std::int64_t step,
                              double lr = 1e-3) {

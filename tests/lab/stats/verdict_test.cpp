@@ -13,10 +13,6 @@ using namespace plumb::test;
 
 namespace {
 
-TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return trial_of(gate, depth, seed, {{"train_loss", loss}}, lr);
-}
-
 const Judging against_pre{.chance = chance_of_classes(10), .control = "pre"};
 
 const Standing& standing(const Condition& condition, const std::string& method) {

@@ -1,7 +1,6 @@
 // A small study, and functions that read study folders in tests.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "nn/gates/methods.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"
+#include "tests/support/text.h"
 
 namespace plumb::test {
 
@@ -28,8 +28,6 @@ inline std::filesystem::path checkpoint_in(const std::filesystem::path& run) {
   CHECK(found.size() <= 1);
   return found.empty() ? std::filesystem::path() : found.front();
 }
-
-inline int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
 // A CSV text without the columns of times.
 inline std::string timeless(const std::string& csv) {

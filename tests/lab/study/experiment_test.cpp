@@ -8,16 +8,14 @@
 #include "autograd/autograd.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-namespace {}  // namespace
-
 TEST_CASE("a training has diverged if a number is not finite or the loss stays above ten times chance") {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::reference});
-  const double infinity = std::numeric_limits<double>::infinity();
   for (const auto& [loss, gradient] : {std::pair{infinity, 1.0}, {std::nan(""), 1.0}, {1.0, infinity}})
     CHECK(DivergenceWatch(2).observe(0, loss, gradient));
   std::int64_t at = 0;

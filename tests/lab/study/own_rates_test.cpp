@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "experiments/lab/record/ledger.h"
@@ -14,14 +13,13 @@
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/interrupt.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The rates of each round of a search from `start`, and all rates that were tried, if `loss` gives the losses.
 struct Searched {
