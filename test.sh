@@ -6,8 +6,6 @@
 #                                           (only the threaded parts and the CUDA kernels)
 set -euo pipefail
 cd "$(dirname "$0")"
-# With this setting, ccache ignores the build folder, so that the sanitizer presets share cached files.
-export CCACHE_NOHASHDIR=1
 preset=${1:-release}
 case "$preset" in
   release)
