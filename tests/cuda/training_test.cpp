@@ -18,7 +18,7 @@ using plumb::test::contains, plumb::test::error_of, plumb::test::TemporaryFolder
 
 namespace {
 
-constexpr int steps = 10, batch = 8, classes = 10;
+constexpr int steps = 10, batch = 4, classes = 10;
 
 // Creates a model with the dtype and device of defaults().
 using Model = std::function<std::unique_ptr<nn::Layer>()>;
