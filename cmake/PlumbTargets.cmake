@@ -59,7 +59,8 @@ endfunction()
 
 # In unity builds (CMAKE_UNITY_BUILD), the files of a folder are compiled as one file, and so are all experiment programs,
 # because they include the same headers and use the same templates. Therefore names in unnamed namespaces must be unique
-# in a folder. CMake compiles files with options of their own, such as kernels, alone.
+# in a folder. CMake compiles files with options of their own, such as kernels, alone. Sanitizer builds compile groups
+# without loops over data at -O0, because this code takes most of the time of a build and little of the time of a test.
 function(plumb_group_by_folder target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -70,6 +71,9 @@ function(plumb_group_by_folder target)
     string(REGEX REPLACE "^experiments/[^/]*$" "experiments" folder ${folder})
     string(MAKE_C_IDENTIFIER ${folder} group)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${group})
+    if(PLUMB_SANITIZE AND NOT folder MATCHES "^(core|backends|experiments/lab/(data|stats))")
+      set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx PROPERTY COMPILE_OPTIONS -O0)
+    endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
