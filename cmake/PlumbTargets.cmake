@@ -1,15 +1,20 @@
-# Functions that set a target's warnings, sanitizers, instruction-set flags, code hash and embedded files.
+# Functions that set a target's warnings, sanitizers, instruction-set flags, groups for unity builds, code hash and
+# embedded files.
 include(CheckCXXSourceCompiles)
 
 function(plumb_configure_target target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow> $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${PLUMB_WERROR}>>:-Werror>)
-  # Programs contain no path of the machine that built them: messages name files relative to the project.
-  # ccache replaces the path of the project by a path from the build folder.
+  # Programs contain no path of the machine that built them: messages name files relative to the project. In a build
+  # folder inside the project, ccache replaces the path of the project by a path from the build folder.
+  set(map -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
   file(RELATIVE_PATH from_build ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})
-  set(map -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${from_build}=)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${map}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+  if(from_build MATCHES "^[./]+$")
+    list(APPEND map -ffile-prefix-map=${from_build}=)
+  endif()
+  list(TRANSFORM map PREPEND -Xcompiler= OUTPUT_VARIABLE cuda_map)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${map}> $<$<COMPILE_LANGUAGE:CUDA>:${cuda_map}>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Without garbage collection below this many KB, GCC saves 5 to 20 % of its time.
+    # GCC saves 5 to 20 % of its time if it collects no garbage below this many KB in each process.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=500000>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -57,10 +62,10 @@ function(plumb_amx_source target)
   endif()
 endfunction()
 
-# In unity builds (CMAKE_UNITY_BUILD), the files of a folder are compiled as one file, and so are all experiment programs,
-# because they include the same headers and use the same templates. Therefore names in unnamed namespaces must be unique
-# in a folder. CMake compiles files with options of their own, such as kernels, alone. Sanitizer builds compile groups
-# without loops over data at -O0, because this code takes most of the time of a build and little of the time of a test.
+# In unity builds (CMAKE_UNITY_BUILD), the files of a folder are compiled as one file, because they include the same
+# headers and use the same templates. All experiment programs are one such group. CMake compiles files with options of
+# their own, such as kernels, alone. In sanitizer builds, only groups with long loops over data are optimized, because the
+# others take most of the time of a build and little of the time of a test. Without unity builds, all files are optimized.
 function(plumb_group_by_folder target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -68,10 +73,13 @@ function(plumb_group_by_folder target)
       continue()  # a generated file
     endif()
     cmake_path(GET source PARENT_PATH folder)
-    string(REGEX REPLACE "^experiments/[^/]*$" "experiments" folder ${folder})
+    if(folder MATCHES "^experiments/[^/]*$" AND NOT folder STREQUAL "experiments/lab")
+      set(folder experiments)
+    endif()
     string(MAKE_C_IDENTIFIER ${folder} group)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${group})
-    if(PLUMB_SANITIZE AND NOT folder MATCHES "^(core|backends|experiments/lab/(data|stats))")
+    if(PLUMB_SANITIZE AND NOT folder MATCHES "^(core|backends|experiments/lab$|experiments/lab/(data|stats))")
+      # The name that CMake gives to the file of the group.
       set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx PROPERTY COMPILE_OPTIONS -O0)
     endif()
   endforeach()
@@ -88,7 +96,7 @@ function(plumb_add_code_hash target template)
   set(out ${PROJECT_BINARY_DIR}/code_hash/${target}.cpp)
   list(JOIN ARGN "\n" lines)
   file(CONFIGURE OUTPUT ${list} CONTENT
-    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES} ${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${type}} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} ${CMAKE_UNITY_BUILD} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES} ${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${type}} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${out} -DTEMPLATE=${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in -P ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake
     DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in

@@ -1,5 +1,5 @@
 // The product of amx.h for a class of tile registers: those of the processor (amx_registers.cpp), or emulated ones
-// (tests/support/emulated_amx.h). The class has static functions. Their template arguments are numbers of registers:
+// (tests/support/emulated_amx.cpp). The class has static functions. Their template arguments are numbers of registers:
 //   begin(), end(), zero<t>(), add_product<c, a, b>(),
 //   load<t>(address, bytes from one row to the next), store<t>(address, bytes from one row to the next).
 #pragma once

@@ -16,11 +16,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct PatchGrid {
+struct Destination {
   std::int64_t side, prefix;
   KeyMap timm;
 };
-PatchGrid grid_of(const Classifier& model) {
+Destination destination_of(const Classifier& model) {
   if (const auto* vit = dynamic_cast<const ViT*>(&model)) {
     const ViTOptions& o = vit->options();
     return {o.image / o.patch, o.pool == Pool::token && o.token_block == 0, timm_vit(o.channels)};
@@ -92,20 +92,20 @@ std::string Adapted::text() const {
 }
 
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation) {
-  const PatchGrid grid = grid_of(model);
+  const Destination destination = destination_of(model);
   NamedTensors from = file.tensors;
   const auto patches = from.find("patch_embed.proj.weight");
-  const KeyMap map = patches != from.end() && patches->second.shape().rank() == 4 ? grid.timm : KeyMap();
+  const KeyMap map = patches != from.end() && patches->second.shape().rank() == 4 ? destination.timm : KeyMap();
   const NamedTensors to = weights(model, map);
   Adapted adapted;
   const auto ours = to.find("pos_embed");
   if (const auto given = from.find("pos_embed"); given != from.end() && ours != to.end()) {
-    if (const Shape s = given->second.shape(); s.rank() == 3 && lacks_token_position(s[1], grid.prefix == 1))
+    if (const Shape s = given->second.shape(); s.rank() == 3 && lacks_token_position(s[1], destination.prefix == 1))
       given->second = concat({slice(given->second, 1, 0, 1) * 0.0, given->second}, 1);
     const Shape theirs = given->second.shape();
     if (theirs.rank() == 3 && theirs != ours->second.shape() && theirs[2] == ours->second.dim(2)) {
-      adapted.positions_from = side_of(theirs[1] - grid.prefix, path);
-      given->second = resized_positions(given->second, grid.prefix, grid.side);
+      adapted.positions_from = side_of(theirs[1] - destination.prefix, path);
+      given->second = resized_positions(given->second, destination.prefix, destination.side);
     }
   }
   if (adaptation.new_head)
@@ -116,8 +116,8 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
       }
   if (!adapted.as_initialised.empty()) adapted.reasons.push_back("the head is new");
   if (adapted.positions_from)
-    adapted.reasons.push_back(
-        fmt::format("positions of {0} x {0} patches are resized to {1} x {1}", *adapted.positions_from, grid.side));
+    adapted.reasons.push_back(fmt::format("positions of {0} x {0} patches are resized to {1} x {1}",
+                                          *adapted.positions_from, destination.side));
   std::vector<NewGate> new_gates;
   if (adaptation.new_gates)
     for (const Parameter& p : model.parameters())

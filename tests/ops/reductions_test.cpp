@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 #include "tests/support/op_case.h"
 
 using namespace plumb;
@@ -12,8 +13,6 @@ using namespace plumb::test;
 namespace {
 
 using Values = std::vector<double>;
-
-const double nan_ = std::nan(""), infinity = std::numeric_limits<double>::infinity();
 
 Values slopes_at(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) {
   const Tensor x = variable(at);
@@ -61,7 +60,7 @@ TEST_CASE("logsumexp does not overflow and is exact at infinities") {
           Approx(-1000 + std::log(2.0)).epsilon(1e-6));
     CHECK(logsumexp(tensor({{-infinity, -infinity}, {infinity, 0}, {0, -infinity}}, where), 1, true).values() ==
           Values{-infinity, infinity, 0});
-    CHECK(std::isnan(logsumexp(tensor({nan_, 1.0}, where)).item()));
+    CHECK(std::isnan(logsumexp(tensor({not_a_number, 1.0}, where)).item()));
     CHECK(slopes_at([](const Tensor& v) { return logsumexp(v, -1); },
                     tensor({{-infinity, -infinity}, {3, -infinity}}, where)) == Values{0, 0, 1, 0});
   }
@@ -69,7 +68,7 @@ TEST_CASE("logsumexp does not overflow and is exact at infinities") {
 
 TEST_CASE("any and all: every dtype, NaN as not 0, and no elements") {
   for (const Defaults where : everywhere) {
-    const Tensor x = tensor({{0, 2, 0}, {0, 0, 0}, {1, nan_, -1}}, where);
+    const Tensor x = tensor({{0, 2, 0}, {0, 0, 0}, {1, not_a_number, -1}}, where);
     CHECK(any(x, -1).dtype() == DType::u8);
     CHECK(any(x, -1).values() == Values{1, 0, 1});
     CHECK(all(x, 1).values() == Values{0, 0, 1});
@@ -91,15 +90,15 @@ TEST_CASE("cumsum works along any axis") {
     CHECK(cumsum(x, -1).values() == Values{1, 3, 6, 4, 9, 15});
     CHECK(cumsum(x, 0).values() == Values{1, 2, 3, 5, 7, 9});
     CHECK(cumsum(zeros({2, 0}, where), 1).shape() == Shape{2, 0});
-    CHECK(std::isnan(cumsum(tensor({1, nan_, 1}, where), 0).values()[2]));
-    CHECK(cumsum(tensor({1, nan_, 1}, where), 0).values()[0] == 1);
+    CHECK(std::isnan(cumsum(tensor({1, not_a_number, 1}, where), 0).values()[2]));
+    CHECK(cumsum(tensor({1, not_a_number, 1}, where), 0).values()[0] == 1);
     CHECK(slopes_at([](const Tensor& v) { return cumsum(v, 0); }, tensor({1, 2, 3}, where)) == Values{3, 2, 1});
   }
 }
 
 TEST_CASE("sort, argsort and topk: stable, NaN larger than all numbers, both directions") {
   for (const Defaults where : everywhere) {
-    const Tensor x = tensor({3, 1, nan_, 1, -infinity, 3}, where);
+    const Tensor x = tensor({3, 1, not_a_number, 1, -infinity, 3}, where);
     CHECK(argsort(x).values() == Values{4, 1, 3, 0, 5, 2});
     CHECK(argsort(x, 0, true).values() == Values{2, 0, 5, 1, 3, 4});
     const Ordered up = sort(x);
@@ -123,7 +122,7 @@ TEST_CASE("sort, argsort and topk: stable, NaN larger than all numbers, both dir
 
 TEST_CASE("argmin: along any axis, the first of equal elements, the first NaN") {
   for (const Defaults where : everywhere) {
-    const Tensor x = tensor({{5, 1, 1}, {2, 6, nan_}}, where);
+    const Tensor x = tensor({{5, 1, 1}, {2, 6, not_a_number}}, where);
     CHECK(argmin(x).values() == Values{1, 2});
     CHECK(argmin(x, 0, true).shape() == Shape{1, 3});
     CHECK(argmin(x, 0).values() == Values{1, 0, 1});

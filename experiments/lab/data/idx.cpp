@@ -9,7 +9,7 @@ namespace plumb::lab {
 namespace {
 
 constexpr std::int32_t classes = 10;
-constexpr std::int64_t padded_side = 32;  // images are padded to this side
+constexpr std::int64_t padded_side = 32;
 
 constexpr std::uint32_t big_endian(const std::uint8_t* b) {
   return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};

@@ -13,16 +13,16 @@
 namespace plumb::lab {
 namespace {
 
-constexpr int picture_side = 64, picture_channels = 3;
+constexpr int shapes_side = 64, shapes_channels = 3;
 constexpr std::int64_t most_shapes = 4;
 constexpr int smallest = 10, largest = 28;  // width and height of a shape, in pixels
 enum ShapeKind { circle, square, triangle };
 constexpr std::array<const char*, 3> kind_names{"circle", "square", "triangle"};
 
-using Colour = std::array<int, picture_channels>;
+using Colour = std::array<int, shapes_channels>;
 
 // Sine in integers: a full turn has 256 steps and the amplitude is 127.
-int wave_sine(int angle) {
+int sine_127(int angle) {
   static const std::array<int, 256> table = [] {
     std::array<int, 256> t{};
     for (std::size_t i = 0; i < t.size(); ++i)
@@ -64,7 +64,7 @@ struct Extent {
   double area;
 };
 Extent extent_of(const Shape& shape) {
-  int x0 = picture_side, y0 = picture_side, x1 = -1, y1 = -1, count = 0;
+  int x0 = shapes_side, y0 = shapes_side, x1 = -1, y1 = -1, count = 0;
   for (int y = shape.y; y < shape.y + shape.size; ++y)
     for (int x = shape.x; x < shape.x + shape.size; ++x)
       if (shape.covers(x, y)) {
@@ -86,9 +86,9 @@ std::vector<Shape> draw_shapes(RandomStream& random, const Colour& ground) {
             .y = 0,
             .size = between(random, smallest, largest),
             .colour = {}};
-    s.x = between(random, 0, picture_side - s.size), s.y = between(random, 0, picture_side - s.size);
+    s.x = between(random, 0, shapes_side - s.size), s.y = between(random, 0, shapes_side - s.size);
     int difference = 0;
-    for (std::size_t c = 0; c < picture_channels; ++c) {
+    for (std::size_t c = 0; c < shapes_channels; ++c) {
       s.colour[c] = between(random, 20, 235);
       difference += std::abs(s.colour[c] - ground[c]);
     }
@@ -112,23 +112,23 @@ DetectionSet make_shapes(ShapeSplit split, std::int64_t count) {
     const int angle = between(random, 0, 255), wave = between(random, 5, 16), phase = between(random, 0, 255),
               contrast = between(random, 10, 60), noise = between(random, 4, 24);
     // The step of the phase for a pixel to the right and downwards, in 1/256 of a turn, times 127.
-    const int across = 256 * wave_sine(angle + 64) / wave, down = 256 * wave_sine(angle) / wave;
+    const int across = 256 * sine_127(angle + 64) / wave, down = 256 * sine_127(angle) / wave;
     const std::vector<Shape> shapes = draw_shapes(random, ground);
-    Pixels image{picture_channels, picture_side, picture_side, {}};
-    image.bytes.resize(picture_channels * picture_side * picture_side);
-    for (int y = 0; y < picture_side; ++y)
-      for (int x = 0; x < picture_side; ++x) {
+    Pixels image{shapes_channels, shapes_side, shapes_side, {}};
+    image.bytes.resize(shapes_channels * shapes_side * shapes_side);
+    for (int y = 0; y < shapes_side; ++y)
+      for (int x = 0; x < shapes_side; ++x) {
         const auto top = std::find_if(shapes.rbegin(), shapes.rend(), [&](const Shape& s) { return s.covers(x, y); });
-        const int ripple = contrast * wave_sine(phase + (across * x + down * y) / 127) / 127;
+        const int ripple = contrast * sine_127(phase + (across * x + down * y) / 127) / 127;
         const int grain = between(random, -noise, noise);
-        for (std::size_t c = 0; c < picture_channels; ++c) {
+        for (std::size_t c = 0; c < shapes_channels; ++c) {
           const int level = top != shapes.rend() ? top->colour[c] + grain / 2 : ground[c] + ripple + grain;
-          image.bytes[c * picture_side * picture_side + static_cast<std::size_t>(y * picture_side + x)] =
+          image.bytes[c * shapes_side * shapes_side + static_cast<std::size_t>(y * shapes_side + x)] =
               static_cast<std::uint8_t>(std::clamp(level, 0, 255));
         }
       }
     const std::int64_t id = i + 1;
-    set.truth.images.push_back({id, fmt::format("{:06}.png", i), picture_side, picture_side});
+    set.truth.images.push_back({id, fmt::format("{:06}.png", i), shapes_side, shapes_side});
     for (const Shape& s : shapes) {
       const Extent extent = extent_of(s);
       set.truth.annotations.push_back({.id = std::ssize(set.truth.annotations) + 1,

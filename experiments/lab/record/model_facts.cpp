@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // The facts of a card about the model. Those about the data are left out.
 template <class Card>
@@ -32,10 +32,12 @@ std::string model_facts(const nn::Module& model) {
                : detr ? facts_of(nn::DetrCard{.options = detr->options()})
                       : Json{{"model", *model.path()}};
   facts["parameters"] = model.parameter_count();
-  return line_of(facts);
+  return json_text(facts);
 }
 
-std::string model_facts(const nn::ViTOptions& options) { return line_of(facts_of(nn::ModelCard{.options = options})); }
+std::string model_facts(const nn::ViTOptions& options) {
+  return json_text(facts_of(nn::ModelCard{.options = options}));
+}
 
 std::string describe_models(const std::vector<Record>& records) {
   constexpr std::size_t most = 4;
@@ -46,7 +48,7 @@ std::string describe_models(const std::vector<Record>& records) {
     for (const auto& [name, value] : facts.items()) {
       auto entry = std::ranges::find(found, name, &std::pair<std::string, std::vector<std::string>>::first);
       if (entry == found.end()) entry = found.insert(found.end(), {name, {}});
-      const std::string text = value.is_string() ? value.get<std::string>() : line_of(value);
+      const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
       if (std::ranges::find(entry->second, text) == entry->second.end()) entry->second.push_back(text);
     }
   }
