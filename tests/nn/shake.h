@@ -6,18 +6,19 @@
 
 namespace plumb::test {
 
-// Adds normal random numbers times `scale` to every parameter.
-inline void shake(const nn::Module& module, double scale, std::uint64_t seed = 1) {
-  for (const nn::Parameter& p : module.parameters())
-    copy_into((p.value.detach() + random_normal(p.value.shape(), seed, p.name) * scale).array(), p.value.array());
+// Adds normal random numbers times `scale` to the parameter.
+inline void shake(const nn::Parameter& p, double scale, std::uint64_t seed = 1) {
+  copy_into((p.value.detach() + random_normal(p.value.shape(), seed, p.name) * scale).array(), p.value.array());
 }
 
-// Adds normal random numbers times 0.3 to every trained parameter. Measured values, such as running means, stay the
-// same.
+inline void shake(const nn::Module& module, double scale, std::uint64_t seed = 1) {
+  for (const nn::Parameter& p : module.parameters()) shake(p, scale, seed);
+}
+
+// Shakes every trained parameter by 0.3. Measured values, such as running means, stay the same.
 inline void shake_trained(const nn::Module& module) {
   for (const nn::Parameter& p : module.parameters())
-    if (!nn::is_measured(p.role))
-      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 1, p.name)).array(), p.value.array());
+    if (!nn::is_measured(p.role)) shake(p, 0.3);
 }
 
 }  // namespace plumb::test

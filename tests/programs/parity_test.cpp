@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/atomic_file.h"
 #include "nn/io/safetensors.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
@@ -72,9 +73,10 @@ TEST_CASE("parity fails a case whose answers differ or are too many or are unkno
   with("f_kind", settings("\"stack\"", "\"tower\""));
   with("g_method", settings("\"pre\"", "\"pre_post\""));
   with("h_parameter", [](nn::TensorFile& file) { file.tensors.erase("param.blocks.0.norm1.bias"); });
-  write(cases / "i_broken.safetensors", slurp(golden / "stack_pre.safetensors").substr(0, 1000));
-  write(cases / "tables.json",
-        R"({"factors": [{"blocks": 6, "deepnorm_alpha": 1.8612097182041991, "layerscale_init": 0.2}], "other": 1})");
+  write_file_atomically(cases / "i_broken.safetensors", slurp(golden / "stack_pre.safetensors").substr(0, 1000));
+  write_file_atomically(
+      cases / "tables.json",
+      R"({"factors": [{"blocks": 6, "deepnorm_alpha": 1.8612097182041991, "layerscale_init": 0.2}], "other": 1})");
   const Finished f = parity(cases.path());
   INFO(f.out << f.err);
   CHECK(f.status == 1);

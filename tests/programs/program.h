@@ -28,10 +28,6 @@ inline std::string slurp(const std::filesystem::path& path) {
   return text.str();
 }
 
-inline void write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
 // The rows of a CSV without quoted cells. Each row maps column names to cells.
 inline std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) {
   std::istringstream lines(csv);

@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/atomic_file.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
+using namespace plumb;
 using namespace plumb::test;
 namespace fs = std::filesystem;
 
@@ -36,15 +38,16 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   CHECK(plain.starts_with("## a\n\n    norm_placement --gates pre,post"));
   CHECK_THAT(plain, contains("glyphs, 12800 training images") && contains(" 8 trials, 0.0 hours of "));
   CHECK(plain.ends_with(tables));
-  write(folder / "kept/a.notes.md", "Looked into: nothing.\n");
+  write_file_atomically(folder / "kept/a.notes.md", "Looked into: nothing.\n");
   CHECK(document("kept/a.jsonl").ends_with(tables + "\nLooked into: nothing.\n"));
   REQUIRE(run(folder.path(), program("report") + " kept/a.jsonl --markdown again.md").out.empty());
 
   // With a text, each ledger gets a page, and the questions in the text get verdicts.
   const std::string head = "| ledger | claim | what flips it |\n| --- | --- | --- |\n",
                     claim = "depth 12: post-norm trains better with a warm-up than without";
-  write(folder / "kept/questions.md",
-        "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | |\n| a | " + claim + " | luck |\n\nThe end.\n");
+  write_file_atomically(
+      folder / "kept/questions.md",
+      "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | |\n| a | " + claim + " | luck |\n\nThe end.\n");
   const std::string answered = document("kept/questions.md kept/a.jsonl");
   CHECK(answered.starts_with("# Results\n\n| verdict | question | effect | seeds | what flips it | page |\n"));
   CHECK_THAT(answered, contains("\n\nThe end.\n\n## Trials\n\n") && contains("\n| [a](kept/a.md) | 8 | 0.0 | ") &&
@@ -64,14 +67,14 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   const std::string planned = slurp(folder / "kept/a.json");
   std::string later = planned;
   for (auto found = later.find(claim); found != later.npos; found = later.find(claim)) later[found] = 'D';
-  write(folder / "kept/a.json", later);
+  write_file_atomically(folder / "kept/a.json", later);
   CHECK_THAT(document("kept/questions.md kept/a.jsonl"), contains("| **post hoc: undecided** | " + claim));
-  write(folder / "kept/a.json", planned);
-  write(folder / "kept/questions.md", head + "| a | two cells |\n");
+  write_file_atomically(folder / "kept/a.json", planned);
+  write_file_atomically(folder / "kept/questions.md", head + "| a | two cells |\n");
   const Finished cells = run(folder.path(), program("report") + " kept/questions.md kept/a.jsonl --markdown x.md");
   CHECK(cells.status == 1);
   CHECK_THAT(cells.err, contains("expected the cells ledger, claim and what flips it, got: | a | two cells |"));
-  write(folder / "kept/questions.md", head + "| a | no such claim | luck |\n");
+  write_file_atomically(folder / "kept/questions.md", head + "| a | no such claim | luck |\n");
   const Finished unknown = run(folder.path(), program("report") + " kept/questions.md kept/a.jsonl --markdown x.md");
   CHECK(unknown.status == 1);
   CHECK_THAT(unknown.err, contains("a has no claim 'no such claim'; its results.md lists its claims"));
@@ -88,10 +91,10 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   fs::create_directory(folder / "other");
   for (const char* ending : {".json", ".jsonl"}) fs::copy(folder / ("kept/a" + std::string(ending)), folder / "other");
   refused("kept/questions.md kept/a.jsonl other/a.jsonl --markdown x.md", "must be in one folder");
-  write(folder / "kept/b.jsonl", "");
+  write_file_atomically(folder / "kept/b.jsonl", "");
   refused("kept/b.jsonl --markdown x.md", "has no description kept/b.json");
   refused("kept/a.jsonl --keep elsewhere --markdown x.md", "--keep expects run folders, got kept/a.jsonl");
-  write(folder / "kept/a.jsonl", "nonsense\n");
+  write_file_atomically(folder / "kept/a.jsonl", "nonsense\n");
   const Finished damaged = run(folder.path(), program("report") + " kept/a.jsonl --markdown x.md");
   CHECK_THAT(damaged.err, contains("ledger.jsonl, line 1"));
 }
