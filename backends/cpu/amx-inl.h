@@ -92,6 +92,112 @@ HWY_INLINE void pack_rows_of_transpose(const X* w, std::int64_t stride, std::int
   transpose_tile(tile, tile_side, pairs_of(to), to_stride / 2);
 }
 
+// Rows of bf16 as the operand a of products a B: `rows` rows that begin `stride` elements apart. They fill whole tiles:
+// a product reads rows up to a multiple of tile_side and columns up to a multiple of tile_depth. The columns from K on
+// are 0. The rows after `rows` may hold anything, because they only lead to results that nobody reads.
+struct AmxRows {
+  const bfloat16* data;
+  std::int64_t stride, rows;
+};
+
+// Memory for such rows, padded with zeros to a multiple of tile_depth in both directions. Therefore the transpose also
+// consists of whole tiles.
+class PaddedRows {
+ public:
+  PaddedRows(std::int64_t most, std::int64_t columns)
+      : all_rows_(round_up(most, tile_depth)),
+        columns_(columns),
+        stride_(round_up(columns, tile_depth)),
+        zeros_from_(all_rows_),
+        memory_(all_rows_ * stride_ / 2) {}
+  // Returns memory for `rows` rows, and sets the rows after them to 0. The writer of a row must fill the row with zeros
+  // up to `stride` elements.
+  bfloat16* start_block(std::int64_t rows) {
+    if (rows < zeros_from_) std::fill_n(data() + rows * stride_, (zeros_from_ - rows) * stride_, bfloat16(0.0f));
+    rows_ = zeros_from_ = rows;
+    return data();
+  }
+  // Copies rows that begin `x_stride` elements apart.
+  void read(const bfloat16* x, std::int64_t rows, std::int64_t x_stride) {
+    constexpr hn::ScalableTag<std::uint16_t> bits;
+    constexpr std::int64_t lanes = 2 * W;
+    bfloat16* const all = start_block(rows);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const bfloat16* const from = x + r * x_stride;
+      bfloat16* const to = all + r * stride_;
+      std::int64_t i = 0;
+      for (; i + lanes <= columns_; i += lanes) hn::StoreU(hn::LoadU(bits, bits_of(from + i)), bits, bits_of(to + i));
+      for (; i + W <= columns_; i += W) hn::StoreU(hn::LoadU(half_bits, bits_of(from + i)), half_bits, bits_of(to + i));
+      for (; i < columns_; ++i) to[i] = from[i];
+      for (; i < stride_; ++i) to[i] = bfloat16(0.0f);
+    }
+  }
+  bfloat16* data() const { return reinterpret_cast<bfloat16*>(memory_.data()); }
+  std::int64_t stride() const { return stride_; }
+  std::int64_t all_rows() const { return all_rows_; }
+  AmxRows left() const { return {data(), stride_, rows_}; }
+
+ private:
+  std::int64_t all_rows_, columns_, stride_, rows_ = 0, zeros_from_;
+  Scratch memory_;
+};
+
+// Rows `a` [rows, K] that whole tiles can read: the rows themselves, or a padded copy if they do not fill whole tiles.
+// The memory of `rows_after` more rows of `a` may be read.
+class WholeTiles {
+ public:
+  WholeTiles(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after)
+      : in_place_(K % tile_depth == 0 && round_up(rows, tile_side) <= rows + rows_after),
+        copy_(in_place_ ? 0 : rows, K),
+        rows_{a, K, rows} {
+    if (in_place_) return;
+    copy_.read(a, rows, K);
+    rows_ = copy_.left();
+  }
+  const AmxRows& rows() const { return rows_; }
+
+ private:
+  bool in_place_;
+  PaddedRows copy_;
+  AmxRows rows_;
+};
+
+// Calls f(product, row, column) for each block of up to 2 x 2 tiles of a product a B over some steps. The block has the
+// rows from `row` and the columns from `column` on. f completes `product` with the place of its sums, and computes it.
+template <class F>
+HWY_INLINE void each_block(const AmxRows& a, const AmxMatrix& b, AmxSteps steps, F&& f) {
+  constexpr std::int64_t side = 2 * tile_side;
+  for (std::int64_t panel = 0; panel < b.panels(); ++panel)
+    for (std::int64_t row = 0; row < a.rows; row += side)
+      f(AmxProduct{.a = a.data + row * a.stride,
+                   .a_row = a.stride,
+                   .b = b.panel(panel, steps.first),
+                   .steps = steps.count,
+                   .start = nullptr,
+                   .start_row = 0,
+                   .c = nullptr,
+                   .c_row = 0,
+                   .rows = a.rows - row > tile_side ? 2 : 1,
+                   .columns = b.tiles(panel)},
+        row, panel * side);
+}
+
+// Computes c = a B over some steps. Also writes c up to whole tiles. If `accumulate`, adds the product to c. The rows
+// of c begin `c_row` floats apart. The first rows of each of `ahead`, as many as a has, are prefetched.
+HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxRows& a, const AmxMatrix& b, AmxSteps steps, float* c,
+                             std::int64_t c_row, bool accumulate, std::span<const Ahead> ahead = {}) {
+  const std::int64_t blocks = b.panels() * ((a.rows + 2 * tile_side - 1) / (2 * tile_side));
+  std::int64_t i = 0;
+  each_block(a, b, steps, [&](AmxProduct p, std::int64_t row, std::int64_t column) HWY_ATTR {
+    for (const Ahead& x : ahead) x.prefetch(a.rows * i / blocks, a.rows * (i + 1) / blocks);
+    ++i;
+    p.c = c + row * c_row + column;
+    p.c_row = p.start_row = c_row;
+    if (accumulate) p.start = p.c;
+    amx.multiply(p);
+  });
+}
+
 // A block of the result of a product: rows from `row` and columns from `column` on. Row r of the block begins at
 // u + r * stride.
 struct ProductBlock {
@@ -99,80 +205,20 @@ struct ProductBlock {
   std::int64_t stride, row, rows, column, columns;
 };
 
-// Rows of bf16 that whole tiles can read. If the rows of `a` [rows, K] do not fill whole tiles, the rows are copied,
-// and the copy is filled up with zeros. The memory of `rows_after` more rows of `a` may be read, with any contents.
-class TileRows {
- public:
-  TileRows(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after)
-      : all_rows_(round_up(rows, tile_side)),
-        stride_(round_up(K, tile_depth)),
-        copies_(stride_ != K || all_rows_ > rows + rows_after),
-        copy_(copies_ ? all_rows_ * stride_ / 2 : 0),
-        rows_(a) {
-    if (!copies_) return;
-    auto* const to = reinterpret_cast<bfloat16*>(copy_.data());
-    std::fill_n(to, all_rows_ * stride_, bfloat16(0.0f));
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a + r * K, K, to + r * stride_);
-    rows_ = to;
-  }
-  const bfloat16* row(std::int64_t r) const { return rows_ + r * stride_; }
-  std::int64_t stride() const { return stride_; }
-
- private:
-  std::int64_t all_rows_, stride_;
-  bool copies_;
-  Scratch copy_;
-  const bfloat16* rows_;
-};
-
-// Computes a B + bias for rows a [rows, K]. `bias` is null, or [N rounded up to a multiple of 16]. Calls
-// finish(ProductBlock) for blocks of up to 32 x 32 results, which are in the first-level cache.
+// Computes a B + bias. `bias` is null, or [N rounded up to a multiple of 16]. Calls finish(ProductBlock) for blocks of
+// up to 32 x 32 results, which are in the first-level cache.
 template <class Finish>
-HWY_INLINE void multiply_amx(const AmxMatrix& b, const TileRows& a, std::int64_t rows, const float* bias,
-                             Finish&& finish) {
+HWY_INLINE void multiply_amx(const AmxRows& a, const AmxMatrix& b, const float* bias, Finish&& finish) {
   constexpr std::int64_t side = 2 * tile_side;
   HWY_ALIGN float u[side * side];
   const AmxScope amx;
-  for (std::int64_t panel = 0; panel < b.panels(); ++panel)
-    for (std::int64_t row = 0; row < rows; row += side) {
-      const std::int64_t here = std::min(side, rows - row), column = panel * side;
-      amx.multiply({.a = a.row(row),
-                    .a_row = a.stride(),
-                    .b = b.panel(panel),
-                    .steps = b.steps(),
-                    .start = bias ? bias + column : nullptr,
-                    .start_row = 0,
-                    .c = u,
-                    .c_row = side,
-                    .rows = here > tile_side ? 2 : 1,
-                    .columns = b.tiles(panel)});
-      finish(ProductBlock{u, side, row, here, column, std::min(side, b.N() - column)});
-    }
-}
-
-// Computes c = a B for rows a [rows, steps of B * 32] that fill whole tiles. Also writes c up to whole tiles. If
-// `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart. The first `rows` rows of each of
-// `ahead` are prefetched.
-HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxMatrix& b, const bfloat16* a, std::int64_t a_row,
-                             std::int64_t rows, float* c, std::int64_t c_row, bool accumulate = false,
-                             std::span<const Ahead> ahead = {}) {
-  constexpr std::int64_t side = 2 * tile_side;
-  const std::int64_t blocks = (rows + side - 1) / side, all = b.panels() * blocks;
-  for (std::int64_t i = 0; i < all; ++i) {
-    const std::int64_t panel = i / blocks, row = i % blocks * side;
-    for (const Ahead& x : ahead) x.prefetch(rows * i / all, rows * (i + 1) / all);
-    float* const to = c + row * c_row + panel * side;
-    amx.multiply({.a = a + row * a_row,
-                  .a_row = a_row,
-                  .b = b.panel(panel),
-                  .steps = b.steps(),
-                  .start = accumulate ? to : nullptr,
-                  .start_row = c_row,
-                  .c = to,
-                  .c_row = c_row,
-                  .rows = rows - row > tile_side ? 2 : 1,
-                  .columns = b.tiles(panel)});
-  }
+  each_block(a, b, b.all_steps(), [&](AmxProduct p, std::int64_t row, std::int64_t column) HWY_ATTR {
+    if (bias) p.start = bias + column;
+    p.c = u;
+    p.c_row = side;
+    amx.multiply(p);
+    finish(ProductBlock{u, side, row, std::min(side, a.rows - row), column, std::min(side, b.N() - column)});
+  });
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

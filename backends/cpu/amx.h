@@ -30,6 +30,11 @@ struct AmxProduct {
   int rows, columns;  // the number of tiles, 1 or 2
 };
 
+// A range of steps of a product's inner extent.
+struct AmxSteps {
+  std::int64_t first, count;
+};
+
 // The code that uses tile registers.
 struct AmxKernels {
   // Configure and release the tile registers of the calling thread. oneDNN configures the registers for itself, so a
@@ -75,11 +80,12 @@ class AmxMatrix {
   std::int64_t K() const { return K_; }
   std::int64_t N() const { return N_; }
   std::int64_t steps() const { return round_up(K_, tile_depth) / tile_depth; }
+  AmxSteps all_steps() const { return {0, steps()}; }
   std::int64_t panels() const { return round_up(N_, 2 * tile_side) / (2 * tile_side); }
   // The number of tiles of a panel's width: 1 or 2.
   int tiles(std::int64_t panel) const { return N_ - 2 * tile_side * panel > tile_side ? 2 : 1; }
   // The elements of a panel from a step on.
-  const bfloat16* panel(std::int64_t panel, std::int64_t step = 0) const { return elements(panel, step, 0); }
+  const bfloat16* panel(std::int64_t panel, std::int64_t step) const { return elements(panel, step, 0); }
   // Tile `t` of a step of a panel, as pairs of elements, to be packed.
   std::uint32_t* tile(std::int64_t panel, std::int64_t step, int t) { return pairs_of(elements(panel, step, t)); }
 

@@ -57,20 +57,7 @@ void AmxTransposedProduct(const AmxMatrix& b, const bfloat16* a, std::int64_t m,
       for (std::int64_t t = 0; t < tiles; ++t)
         pack_rows_of_transpose(a, m, (begin + s) * tile_depth, first + t * tile_side, b.K(), m,
                                rows + t * tile_side * stride + s * tile_depth, stride);
-    for (std::int64_t panel = 0; panel < b.panels(); ++panel)
-      for (std::int64_t t = 0; t < tiles; t += 2) {
-        float* const c = y + (first + t * tile_side) * y_row + panel * 2 * tile_side;
-        amx.multiply({.a = rows + t * tile_side * stride,
-                      .a_row = stride,
-                      .b = b.panel(panel, begin),
-                      .steps = steps,
-                      .start = begin == 0 ? nullptr : c,
-                      .start_row = y_row,
-                      .c = c,
-                      .c_row = y_row,
-                      .rows = t + 1 < tiles ? 2 : 1,
-                      .columns = b.tiles(panel)});
-      }
+    multiply_amx(amx, {rows, stride, last - first}, b, {begin, steps}, y + first * y_row, y_row, begin > 0);
   }
 }
 

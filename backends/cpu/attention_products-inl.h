@@ -158,59 +158,9 @@ class AmxProducts {
   // A block of queries is also the inner extent of products. Therefore its size is a multiple of tile_depth.
   static constexpr std::int64_t tile_rows = tile_depth, tile_columns = tile_side;
 
-  // Rows that begin `stride` elements apart and fill whole tiles.
-  struct LeftOperand {
-    const bfloat16* data;
-    std::int64_t stride, rows;
-  };
-
- private:
-  // Rows that are padded with zeros to a multiple of tile_depth in both directions. Therefore both the rows and their
-  // transpose consist of whole tiles. The writer of a row must fill the row with zeros up to `stride` elements.
-  class PaddedRows {
-   public:
-    PaddedRows(std::int64_t most, std::int64_t columns)
-        : all_rows_(round_up(most, tile_depth)),
-          stride_(round_up(columns, tile_depth)),
-          zeros_from_(all_rows_),
-          memory_(all_rows_ * stride_ / 2) {}
-    // Returns memory for `rows` rows, and sets the rows after them to 0.
-    bfloat16* start_block(std::int64_t rows) {
-      if (rows < zeros_from_) std::fill_n(data() + rows * stride_, (zeros_from_ - rows) * stride_, bfloat16(0.0f));
-      rows_ = zeros_from_ = rows;
-      return data();
-    }
-    bfloat16* data() const { return reinterpret_cast<bfloat16*>(memory_.data()); }
-    std::int64_t stride() const { return stride_; }
-    std::int64_t all_rows() const { return all_rows_; }
-    LeftOperand left() const { return {data(), stride_, rows_}; }
-
-   private:
-    std::int64_t all_rows_, stride_, rows_ = 0, zeros_from_;
-    Scratch memory_;
-  };
-
- public:
   class Tokens : public PaddedRows {
    public:
-    Tokens(std::int64_t most, std::int64_t dim, TokenUse) : PaddedRows(most, dim), dim_(dim) {}
-    void read(const bfloat16* x, std::int64_t tokens, std::int64_t token_stride) {
-      constexpr hn::ScalableTag<std::uint16_t> bits;
-      constexpr std::int64_t lanes = 2 * W;
-      bfloat16* const to = start_block(tokens);
-      for (std::int64_t r = 0; r < tokens; ++r) {
-        const bfloat16* const from = x + r * token_stride;
-        bfloat16* const row = to + r * stride();
-        std::int64_t i = 0;
-        for (; i + lanes <= dim_; i += lanes) hn::StoreU(hn::LoadU(bits, bits_of(from + i)), bits, bits_of(row + i));
-        for (; i + W <= dim_; i += W) hn::StoreU(hn::LoadU(half_bits, bits_of(from + i)), half_bits, bits_of(row + i));
-        for (; i < dim_; ++i) row[i] = from[i];
-        for (; i < stride(); ++i) row[i] = bfloat16(0.0f);
-      }
-    }
-
-   private:
-    std::int64_t dim_;
+    Tokens(std::int64_t most, std::int64_t dim, TokenUse) : PaddedRows(most, dim) {}
   };
 
   class Right {
@@ -255,7 +205,7 @@ class AmxProducts {
    public:
     LeftTranspose(std::int64_t most, std::int64_t keys)
         : keys_(keys), stride_(round_up(most, tile_depth)), memory_(round_up(keys, tile_side) * stride_ / 2) {}
-    LeftOperand of(const Weights& x) const {
+    AmxRows of(const Weights& x) const {
       auto* const to = reinterpret_cast<bfloat16*>(memory_.data());
       for (std::int64_t key = 0; key < keys_; key += tile_side)
         for (std::int64_t r = 0; r < stride_; r += tile_depth)
@@ -270,9 +220,9 @@ class AmxProducts {
   };
 
   // Computes c = a b. If `accumulate`, adds the product to c. The rows of c begin `c_row` floats apart.
-  HWY_INLINE void operator()(const LeftOperand& a, const AmxMatrix& b, float* c, std::int64_t c_row,
+  HWY_INLINE void operator()(const AmxRows& a, const AmxMatrix& b, float* c, std::int64_t c_row,
                              const Ahead (&ahead)[2], bool accumulate = false) const {
-    multiply_amx(amx_, b, a.data, a.stride, a.rows, c, c_row, accumulate, ahead);
+    multiply_amx(amx_, a, b, b.all_steps(), c, c_row, accumulate, ahead);
   }
 
  private:

@@ -18,6 +18,7 @@ struct Elements {
   DType dtype = DType::f32;
   bool rounded = false;
 
+  Elements() = default;
   // Refers to the elements of `a`, or to null if `a` is undefined. These constructors drop const, although a kernel
   // writes only to its results.
   explicit Elements(const Array& a) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <utility>
+#include <variant>
 
 #include "backends/cpu/amx.h"
 #include "backends/cpu/elements.h"
@@ -26,10 +26,10 @@ struct PackedMatrix {
 // Returns the number of floats that a packed [K, N] matrix takes.
 inline std::int64_t packed_floats(std::int64_t K, std::int64_t N) { return K * ((N + 15) / 16 * 16); }
 
-// A matrix that is ready for products. If the matrix must be packed, the packed copy lives as long as this object.
-class Packed {
+// Such a matrix, packed. If the matrix must be copied, the copy lives as long as this object.
+class Panels {
  public:
-  Packed(PackedMatrix b, bool wanted);  // defined in linear_packing_simd.cpp
+  explicit Panels(PackedMatrix b);  // defined in linear_packing_simd.cpp
   const PackedMatrix& matrix() const { return b_; }
 
  private:
@@ -37,26 +37,68 @@ class Packed {
   Scratch panels_;
 };
 
-// A matrix in bf16 for products by bf16 instructions: those of AMX by Plumb's kernels if amx_kernels() exist, else
-// those that oneDNN uses.
-struct HalfMatrix {
-  std::optional<AmxMatrix> amx;
-  std::optional<PackedBf16> onednn;
+// The instructions that multiply the operands of a call's products, and thereby the type of the operands.
+struct OperandType {
+  enum Kind {
+    f32,      // f32 by Plumb's kernels
+    rounded,  // the same, but the operands are rounded to bf16 (Rounded)
+    onednn,   // bf16 by oneDNN
+    amx       // bf16 by Plumb's kernels for AMX
+  } kind;
 
-  // B [K, N] = w^T for w [N, K] if `transposed`, else w [K, N]. `rows` is the number of rows of x per block.
-  HalfMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows) {
-    if (amx_kernels())
-      amx.emplace(K, N, w, transposed);
-    else
-      onednn.emplace(K, N, w, transposed, rows);
+  // The products have R rows, K inputs and N outputs. bf16 instructions need at least one of each.
+  OperandType(const LinearCall& call, std::int64_t R, std::int64_t K, std::int64_t N)
+      : kind(call.products == Precision::f32   ? f32
+             : R * K * N == 0                  ? rounded
+             : amx_kernels()                   ? amx
+             : bf16_products().faster_than_f32 ? onednn
+                                               : rounded) {}
+
+  bool by_bf16_instructions() const { return kind == onednn || kind == amx; }
+  // The number of floats that n elements take.
+  std::int64_t floats(std::int64_t n) const { return by_bf16_instructions() ? n / 2 + 1 : n; }
+  Elements elements(const Scratch& s) const {
+    return by_bf16_instructions() ? Elements(reinterpret_cast<const bfloat16*>(s.data()))
+           : kind == rounded      ? Elements(reinterpret_cast<const Rounded*>(s.data()))
+                                  : Elements(s.data());
+  }
+  // Returns whether the elements of an array are operands as they are.
+  bool holds(const Array& a) const {
+    return kind != rounded && a.dtype() == (by_bf16_instructions() ? DType::bf16 : DType::f32);
+  }
+};
+
+// A matrix B [K, N] that is ready for products x B: w^T for w [N, K] if `transposed`, else w [K, N].
+struct LinearMatrix {
+  std::variant<Panels, AmxMatrix, PackedBf16> packed;
+
+  // `scale` is a factor for each row of B, or null; it must be null if `transposed`, or if bf16 instructions compute
+  // the products. `rows` is the number of rows of x per block.
+  LinearMatrix(OperandType type, std::int64_t K, std::int64_t N, const float* w, bool transposed, const float* scale,
+               std::int64_t rows)
+      : packed(pack(type, K, N, w, transposed, scale, rows)) {}
+
+ private:
+  static decltype(packed) pack(OperandType type, std::int64_t K, std::int64_t N, const float* w, bool transposed,
+                               const float* scale, std::int64_t rows) {
+    using Any = decltype(packed);
+    switch (type.kind) {
+      case OperandType::amx:
+        return Any(std::in_place_type<AmxMatrix>, K, N, w, transposed);
+      case OperandType::onednn:
+        return Any(std::in_place_type<PackedBf16>, K, N, w, transposed, rows);
+      default:
+        return Any(std::in_place_type<Panels>,
+                   PackedMatrix{K, N, w, transposed, scale, nullptr, type.kind == OperandType::rounded});
+    }
   }
 };
 
 // The arguments of the forward kernel for a block of rows. Pointers refer to whole arrays. A null pointer means that
 // the array is absent or not wanted.
 struct LinearForward {
-  PackedMatrix b;             // w^T
-  const HalfMatrix* half;     // the same matrix in bf16, if bf16 instructions compute the product
+  std::int64_t K, N;          // numbers of inputs and outputs
+  const LinearMatrix& b;      // w^T
   Elements x;                 // [R, K]
   const float *gamma, *beta;  // parameters of the layer norm before the product
   float eps;
@@ -71,25 +113,47 @@ struct LinearForward {
   Elements y;  // [R, N]
 };
 
+// The rows of an operand of dw = du^T x, a product over all rows.
+class OperandRows {
+ public:
+  enum Place {
+    nowhere,  // not wanted
+    given,    // in an array
+    copied,   // in memory of this object
+    blocks    // in memory of a few blocks of rows, while these are computed
+  };
+  OperandRows(Place place, const Array& array, OperandType type, std::int64_t elements)
+      : by_blocks_(place == blocks),
+        copy_(place == copied ? type.floats(elements) : 0),
+        all_(place == given    ? Elements(array)
+             : place == copied ? type.elements(copy_)
+                               : Elements()) {}
+
+  bool by_blocks() const { return by_blocks_; }
+  // All rows. Null if there are none, or if they live in memory of blocks.
+  const Elements& all() const { return all_; }
+
+ private:
+  bool by_blocks_;
+  Scratch copy_;
+  Elements all_;
+};
+
 // The arguments of the backward kernel for a block of rows. Pointers refer to whole arrays. A null pointer means that
 // the array is absent or not wanted.
 struct LinearBackward {
-  PackedMatrix b;  // w, with each row multiplied by the gate
-  const HalfMatrix* half;
+  std::int64_t K, N;  // numbers of inputs and outputs
+  OperandType type;
+  const LinearMatrix* b;  // w, with each row multiplied by the gate. Null if neither dx nor dgamma nor dbeta is wanted
   std::int64_t rows, block_rows;
-  bool want_dx;    // whether dx or the gradients of the layer norm before the product are wanted
-  Elements dy;     // [R, N]
-  Elements slope;  // [R, N]
-  // [R, N]: dy times slope, rounded for bf16. du may be dy itself. If du is null, the values live only during a few
-  // blocks.
-  Elements du;
-  float* db;   // [blocks, N]: one sum for each block of rows
-  Elements x;  // [R, K]
+  Elements dy;            // [R, N]
+  Elements slope;         // [R, N]
+  const OperandRows& du;  // [R, N]: dy times slope, or dy itself
+  float* db;              // [blocks, N]: one sum for each block of rows
+  Elements x;             // [R, K]
   const float *gamma, *beta, *mean, *rstd;
-  // [R, K]: the operand of dw, which is the recomputed layer norm, or x (rounded for bf16). If operand is null, the
-  // values live only during a few blocks.
-  Elements operand;
-  AmxMatrix* packed_operand;  // if AMX computes dw, each block rounds its rows of `operand` and packs them here
+  const OperandRows& operand;  // [R, K]: the operand of dw, which is the recomputed layer norm, or x
+  AmxMatrix* packed_operand;   // if AMX computes dw, each block rounds its rows of `operand` and packs them here
   // [.., N, K]: each sum covers `blocks_a_sum` blocks. If dw is null, whole_weight_gradient() computes dw.
   float* dw;
   std::int64_t blocks_a_sum;
@@ -124,16 +188,5 @@ template <class F>
 void each_part(std::int64_t n, std::int64_t grain, std::int64_t operations, F&& f) {
   parallel_for(n, grain, std::forward<F>(f), operations < small_product ? n + 1 : 2);
 }
-
-// Returns whether bf16 instructions compute the products of this call.
-inline bool by_bf16_instructions(const LinearCall& call) {
-  return call.products == Precision::bf16 && (amx_kernels() || bf16_products().faster_than_f32);
-}
-
-// Returns the number of rows per block for products by bf16 instructions.
-inline std::int64_t half_rows(std::int64_t R) { return amx_kernels() ? amx_rows(R) : more_rows(R); }
-
-// The room for rows [rows, K] of an operand of a product: whole tiles of rows.
-inline std::int64_t half_floats(std::int64_t rows, std::int64_t K) { return round_up(rows, tile_side) * K / 2; }
 
 }  // namespace plumb::cpu

@@ -39,7 +39,7 @@ struct BlockOperands {
 // to db.
 HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to,
                               float* db) {
-  const std::int64_t N = f.b.K;
+  const std::int64_t N = f.N;
   if (db) std::fill_n(db, N, 0.0f);
   const Elements from = f.dy + begin * N;
   const bool made = to.data != from.data;
@@ -62,7 +62,7 @@ HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::
 // Writes the operand of dw to `operand`. With a layer norm, the operand is the layer norm of x, recomputed from mean
 // and rstd. Without a layer norm, the operand is x, converted to the type of `operand`.
 HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& operand) {
-  const std::int64_t K = f.b.N;
+  const std::int64_t K = f.K;
   typed(operand, [&](auto* to) HWY_ATTR {
     if (!f.gamma) return typed(f.x + begin * K, [&](const auto* x) HWY_ATTR { convert(x, (end - begin) * K, to); });
     const auto* const x = static_cast<const float*>(f.x.data);
@@ -73,25 +73,25 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
 
 // Computes c = du w for the block, in f32.
 HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, std::int64_t rows, float* c) {
-  if (f.half && f.half->amx) {
-    const AmxMatrix& w = *f.half->amx;
-    const TileRows a(static_cast<const bfloat16*>(du.data), rows, f.b.K, 0);
-    if (rows % tile_side == 0 && w.N() % tile_side == 0)
-      return multiply_amx(AmxScope(), w, a.row(0), a.stride(), rows, c, w.N());
-    return multiply_amx(w, a, rows, nullptr, [&](const ProductBlock& b) HWY_ATTR {
-      for (std::int64_t r = 0; r < b.rows; ++r)
-        convert(b.u + r * b.stride, b.columns, c + (b.row + r) * f.b.N + b.column);
+  if (const auto* const b = std::get_if<AmxMatrix>(&f.b->packed)) {
+    const WholeTiles a(static_cast<const bfloat16*>(du.data), rows, f.N, 0);
+    if (rows % tile_side == 0 && f.K % tile_side == 0)
+      return multiply_amx(AmxScope(), a.rows(), *b, b->all_steps(), c, f.K, false);
+    return multiply_amx(a.rows(), *b, nullptr, [&](const ProductBlock& block) HWY_ATTR {
+      for (std::int64_t r = 0; r < block.rows; ++r)
+        convert(block.u + r * block.stride, block.columns, c + (block.row + r) * f.K + block.column);
     });
   }
-  if (f.half) return f.half->onednn->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
-  multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
+  if (const auto* const b = std::get_if<PackedBf16>(&f.b->packed))
+    return b->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
+  multiply_panels(std::get_if<Panels>(&f.b->packed)->matrix(), static_cast<const float*>(du.data), rows, nullptr, c);
 }
 
 // Computes dx of the block. If the layer has a layer norm, also computes the block's dgamma and dbeta. If `o.operand`
 // is given as well, writes the normalized rows of x there.
 HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t rows,
                               const BlockOperands& o) {
-  const std::int64_t K = f.b.N;
+  const std::int64_t K = f.K;
   if (!f.gamma && f.dx.dtype == DType::f32 && !f.add_to_dx)
     return gradient_product(f, o.du, rows, static_cast<float*>(f.dx.data) + begin * K);
   const Scratch dh(rows * K);
@@ -114,33 +114,26 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
 
 // Packs the operand of dw for AMX. The number of rows of all blocks but the last is a multiple of tile_depth.
 HWY_INLINE void pack_operand(const LinearBackward& f, std::int64_t begin, std::int64_t rows, const Elements& operand) {
-  const std::int64_t K = f.b.N;
+  const std::int64_t K = f.K;
   typed(operand, [&](const auto* x) HWY_ATTR { pack_rows(*f.packed_operand, begin / tile_depth, rows, x, K); });
 }
 
 // Computes the blocks from `first` to `last - 1`.
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
-  const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows,
+  const std::int64_t K = f.K, N = f.N, first_row = first * f.block_rows,
                      all = std::min(f.rows, last * f.block_rows) - first_row;
-  const bool local_operand = !f.operand.data && (f.dw || f.packed_operand);
-  const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(!local_operand     ? 0
-                                                                        : f.packed_operand ? half_floats(all, K)
-                                                                                           : all * K);
-  const auto room = [&](const Scratch& s) {
-    return f.packed_operand ? Elements(reinterpret_cast<const bfloat16*>(s.data()))
-           : f.b.rounded    ? Elements(reinterpret_cast<const Rounded*>(s.data()))
-                            : Elements(s.data());
-  };
-  const BlockOperands group{f.du.data ? f.du + first_row * N : room(du_room),
-                            local_operand ? room(operand_room) : f.operand + first_row * K};
+  const Scratch du_room(f.du.by_blocks() ? f.type.floats(all * N) : 0),
+      operand_room(f.operand.by_blocks() ? f.type.floats(all * K) : 0);
+  const BlockOperands group{f.du.by_blocks() ? f.type.elements(du_room) : f.du.all() + first_row * N,
+                            f.operand.by_blocks() ? f.type.elements(operand_room) : f.operand.all() + first_row * K};
   for (std::int64_t block = first; block < last; ++block) {
     const std::int64_t begin = block * f.block_rows, end = std::min(f.rows, begin + f.block_rows);
     const BlockOperands o{group.du + (begin - first_row) * N, group.operand + (begin - first_row) * K};
     gradient_of_u(f, begin, end, o.du, f.db ? f.db + block * N : nullptr);
-    const bool in_backward = f.gamma && f.want_dx;
+    const bool in_backward = f.gamma && f.b;
     if (o.operand.data && o.operand.data != (f.x + begin * K).data && !in_backward)
       operand_again(f, begin, end, o.operand);
-    if (f.want_dx) gradient_of_x(f, block, begin, end - begin, o);
+    if (f.b) gradient_of_x(f, block, begin, end - begin, o);
     if (f.packed_operand) pack_operand(f, begin, end - begin, o.operand);
   }
   if (f.dw)
@@ -209,8 +202,8 @@ struct WeightSums {
   bool whole;
   std::int64_t sums = 1, blocks_a_sum = 1;
 
-  WeightSums(bool wanted, bool half, std::int64_t N, std::int64_t K, std::int64_t blocks)
-      : whole(!wanted || half || !HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
+  WeightSums(bool wanted, OperandType type, std::int64_t N, std::int64_t K, std::int64_t blocks)
+      : whole(!wanted || type.by_bf16_instructions() || !HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
     if (whole || blocks == 0) return;
     blocks_a_sum = (blocks + fixed_parts - 1) / fixed_parts;
     sums = (blocks + blocks_a_sum - 1) / blocks_a_sum;
@@ -223,15 +216,16 @@ constexpr std::int64_t blocks_at_once = 2;
 
 // Computes dw [N, K] = du^T operand from all rows.
 void whole_weight_gradient(const LinearBackward& f, float* dw) {
-  const std::int64_t N = f.b.K, K = f.b.N;
-  if (f.packed_operand)
-    amx_product_over_rows(N, static_cast<const bfloat16*>(f.du.data), *f.packed_operand, dw);
-  else if (f.du.dtype == DType::bf16)
-    product_over_half_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data),
-                           static_cast<const bfloat16*>(f.operand.data), dw);
-  else
-    product_over_rows(N, K, f.rows, static_cast<const float*>(f.du.data), static_cast<const float*>(f.operand.data),
-                      dw);
+  const void *const du = f.du.all().data, *const operand = f.operand.all().data;
+  switch (f.type.kind) {
+    case OperandType::amx:
+      return amx_product_over_rows(f.N, static_cast<const bfloat16*>(du), *f.packed_operand, dw);
+    case OperandType::onednn:
+      return product_over_half_rows(f.N, f.K, f.rows, static_cast<const bfloat16*>(du),
+                                    static_cast<const bfloat16*>(operand), dw);
+    default:
+      return product_over_rows(f.N, f.K, f.rows, static_cast<const float*>(du), static_cast<const float*>(operand), dw);
+  }
 }
 
 // On entry, dw and db are the gradients for a gate [N] of 1. A null dw or db is not wanted. Multiplies dw and db by the
@@ -260,9 +254,11 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
 void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w,
                      const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
-  const bool bf16 = call.products == Precision::bf16, half = by_bf16_instructions(call) && R * N * K > 0,
-             rounded = bf16 && !half;
-  const std::int64_t rows = half ? half_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
+  const OperandType type(call, R, K, N);
+  const std::int64_t rows = type.kind == OperandType::amx      ? amx_rows(R)
+                            : type.kind == OperandType::onednn ? more_rows(R)
+                                                               : partial_rows(R),
+                     blocks = (R + rows - 1) / rows;
   const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual,
              gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
@@ -278,51 +274,46 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
   const Array gate = gated ? per_output(call.gate, N) : Array();
   const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
 
-  // The operands of the products are the given arrays if possible, else converted copies. floats(n) is the number of
-  // floats that n elements of a copy take.
-  const auto floats = [half](std::int64_t n) { return half ? n / 2 + 1 : n; };
-  const auto room = [half, rounded](const Scratch& s) {
-    return half      ? Elements(reinterpret_cast<const bfloat16*>(s.data()))
-           : rounded ? Elements(reinterpret_cast<const Rounded*>(s.data()))
-                     : Elements(s.data());
-  };
-  const auto usable = [half, rounded](const Array& a) {
-    return !rounded && a.dtype() == (half ? DType::bf16 : DType::f32);
-  };
-  const bool make_du = call.after == LinearCall::After::gelu || !usable(gradient);
-  const bool packs_operand = want_dw && half && amx_kernels();
-  const bool make_operand = want_dw && (normed || (!packs_operand && !usable(x)));
-  const WeightSums sums(want_dw, half, N, K, blocks);
-  const bool whole_operand = sums.whole && make_operand && !packs_operand;
-  const Scratch du(sums.whole && make_du ? floats(R * N) : 0), operand(whole_operand ? floats(R * K) : 0),
-      db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0),
+  // The operands of the products are the given arrays if possible.
+  const bool du_is_given = call.after != LinearCall::After::gelu && type.holds(gradient);
+  const bool packs_operand = want_dw && type.kind == OperandType::amx;
+  const bool operand_is_given = !normed && (packs_operand || type.holds(x));
+  const WeightSums sums(want_dw, type, N, K, blocks);
+  const OperandRows du(du_is_given             ? OperandRows::given
+                       : want_dw && sums.whole ? OperandRows::copied
+                                               : OperandRows::blocks,
+                       gradient, type, R * N);
+  const OperandRows operand(!want_dw                       ? OperandRows::nowhere
+                            : operand_is_given             ? OperandRows::given
+                            : sums.whole && !packs_operand ? OperandRows::copied
+                                                           : OperandRows::blocks,
+                            x, type, R * K);
+  const Scratch db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0),
       dw_sums(sums.whole ? 0 : sums.sums * N * K);
-  const Elements nothing{Array()};
   std::optional<AmxMatrix> packed_operand;
   if (packs_operand) packed_operand.emplace(R, K);
-  std::optional<HalfMatrix> half_matrix;
-  if (want_dx && half) half_matrix.emplace(N, K, (gated ? scaled(w, gate) : w).data<float>(), false, rows);
-  const Packed w_packed({N, K, w.data<float>(), false, in(gate), nullptr, bf16}, want_dx && !half);
-  const LinearBackward f{.b = w_packed.matrix(),
-                         .half = half_matrix ? &*half_matrix : nullptr,
+  std::optional<LinearMatrix> matrix;
+  if (want_dx) {
+    const bool scale_first = gated && type.by_bf16_instructions();
+    matrix.emplace(type, N, K, (scale_first ? scaled(w, gate) : w).data<float>(), false,
+                   scale_first ? nullptr : in(gate), rows);
+  }
+  const LinearBackward f{.K = K,
+                         .N = N,
+                         .type = type,
+                         .b = matrix ? &*matrix : nullptr,
                          .rows = R,
                          .block_rows = rows,
-                         .want_dx = want_dx,
                          .dy = Elements(gradient),
                          .slope = Elements(call.after == LinearCall::After::gelu ? kept.slope : Array()),
-                         .du = !make_du     ? Elements(gradient)
-                               : sums.whole ? room(du)
-                                            : nothing,
+                         .du = du,
                          .db = want_db ? db_blocks.data() : nullptr,
                          .x = Elements(x),
                          .gamma = in(call.gamma),
                          .beta = in(call.beta),
                          .mean = in(kept.mean),
                          .rstd = in(kept.rstd),
-                         .operand = !want_dw        ? nothing
-                                    : !make_operand ? Elements(x)
-                                    : whole_operand ? room(operand)
-                                                    : nothing,
+                         .operand = operand,
                          .packed_operand = packed_operand ? &*packed_operand : nullptr,
                          .dw = sums.whole ? nullptr : dw_sums.data(),
                          .blocks_a_sum = sums.blocks_a_sum,

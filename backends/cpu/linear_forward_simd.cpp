@@ -8,7 +8,6 @@
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
-#include <optional>
 #include <type_traits>
 
 #include "backends/cpu/kernels.h"
@@ -32,7 +31,7 @@ HWY_INLINE void join_row(const LinearForward& f, const float* u, std::int64_t r,
   const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
   for_lanes(columns, [&](std::int64_t i, auto part) HWY_ATTR {
     const V g = f.gate ? hn::Mul(s, load(f.gate + column + i, part)) : s;
-    store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * f.b.N + column + i, part)), y + i, part);
+    store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * f.N + column + i, part)), y + i, part);
   });
 }
 
@@ -40,7 +39,7 @@ HWY_INLINE void join_row(const LinearForward& f, const float* u, std::int64_t r,
 // that must be computed or converted.
 template <class T>
 HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std::int64_t rows, T* room) {
-  const std::int64_t K = f.b.K;
+  const std::int64_t K = f.K;
   if (f.gamma) {
     layer_norm_rows(static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.beta, f.eps, rows, K, room,
                     f.mean + begin, f.rstd + begin);
@@ -58,12 +57,12 @@ HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std
 
 // Computes y from a block of u (f32) by the operation after the product. Row 0 of the block is row `begin` of u.
 HWY_NOINLINE void finish(const LinearForward& f, const ProductBlock& b, std::int64_t begin) {
-  const std::int64_t first = (begin + b.row) * f.b.N + b.column;
+  const std::int64_t first = (begin + b.row) * f.N + b.column;
   typed(f.y + first, [&]<class Y>(Y* y) HWY_ATTR {
     auto* const slope = static_cast<Y*>((f.slope + first).data);
     for (std::int64_t r = 0; r < b.rows; ++r) {
       const float* const u = b.u + r * b.stride;
-      const std::int64_t at = r * f.b.N;
+      const std::int64_t at = r * f.N;
       if (f.after == LinearCall::After::gelu) {
         gelu_rows(f.gelu, u, nullptr, 1, b.columns, y + at, slope ? slope + at : nullptr);
       } else if constexpr (std::is_same_v<Y, float>) {
@@ -79,32 +78,31 @@ HWY_NOINLINE void finish(const LinearForward& f, const ProductBlock& b, std::int
 }
 
 void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t end) {
-  const std::int64_t K = f.b.K, N = f.b.N, rows = end - begin;
-  if (f.half && f.half->amx) {
-    const Scratch room(half_floats(rows, K));
+  const std::int64_t K = f.K, N = f.N, rows = end - begin;
+  if (const auto* const b = std::get_if<AmxMatrix>(&f.b.packed)) {
+    const Scratch room(round_up(rows, tile_side) * K / 2);  // whole tiles of rows
     auto* const own = reinterpret_cast<bfloat16*>(room.data());
     const bfloat16* const a = operand_rows(f, begin, rows, own);
-    return multiply_amx(*f.half->amx, TileRows(a, rows, K, a == own ? tile_side : 0), rows, f.bias,
-                        [&](const ProductBlock& b) HWY_ATTR { finish(f, b, begin); });
+    return multiply_amx(WholeTiles(a, rows, K, a == own ? tile_side : 0).rows(), *b, f.bias,
+                        [&](const ProductBlock& block) HWY_ATTR { finish(f, block, begin); });
   }
-  const bool f32_result = f.y.dtype == DType::f32;
+  const bool f32_result = f.y.dtype == DType::f32, nothing_after = f.after == LinearCall::After::nothing;
   const Scratch u_room(f32_result ? 0 : rows * N);
   float* const u = f32_result ? static_cast<float*>(f.y.data) + begin * N : u_room.data();
-  if (f.half) {
+  if (const auto* const b = std::get_if<PackedBf16>(&f.b.packed)) {
     const Scratch room(rows * K / 2 + 1);
     const bfloat16* const a = operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(room.data()));
-    if (!f32_result && f.after == LinearCall::After::nothing)
-      return f.half->onednn->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
-    f.half->onednn->multiply(a, rows, f.bias, u);
-  } else if (f.b.rounded) {
+    if (!f32_result && nothing_after) return b->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
+    b->multiply(a, rows, f.bias, u);
+  } else if (const PackedMatrix& panels = std::get_if<Panels>(&f.b.packed)->matrix(); panels.rounded) {
     const Scratch room(rows * K);
-    multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
+    multiply_panels(panels, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
                     u);
   } else {
     const Scratch room(f.gamma ? rows * K : 0);
-    multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
+    multiply_panels(panels, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
   }
-  if (!f32_result || f.after != LinearCall::After::nothing) finish(f, {u, N, 0, rows, 0, N}, begin);
+  if (!f32_result || !nothing_after) finish(f, {u, N, 0, rows, 0, N}, begin);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -119,19 +117,18 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
                     const Out& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   if (y.numel() == 0) return;
-  const bool half = K > 0 && by_bf16_instructions(call);
+  const OperandType type(call, R, K, N);
+  const std::int64_t rows = type.kind == OperandType::amx ? amx_rows(R) : more_rows(R);
+  const LinearMatrix matrix(type, K, N, w.data<float>(), true, nullptr, rows);
   const Array gate = per_output(call.gate, N);
-  const std::int64_t rows = half ? half_rows(R) : more_rows(R);
-  std::optional<HalfMatrix> half_matrix;
-  if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
-  const Packed b_packed({K, N, w.data<float>(), true, nullptr, nullptr, call.products == Precision::bf16}, !half);
   const Scratch bias(b.defined() ? (N + 15) / 16 * 16 : 0);
   if (b.defined()) {
     std::copy_n(b.data<float>(), N, bias.data());
     std::fill(bias.data() + N, bias.data() + (N + 15) / 16 * 16, 0.0f);
   }
-  const LinearForward f{.b = b_packed.matrix(),
-                        .half = half ? &*half_matrix : nullptr,
+  const LinearForward f{.K = K,
+                        .N = N,
+                        .b = matrix,
                         .x = Elements(x),
                         .gamma = in(call.gamma),
                         .beta = in(call.beta),

@@ -30,9 +30,8 @@ HWY_EXPORT(PackedAlready);
 HWY_EXPORT(Pieces);
 HWY_EXPORT(PackPieces);
 
-Packed::Packed(PackedMatrix b, bool wanted)
-    : b_(b), panels_(wanted && !HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? packed_floats(b.K, b.N) : 0) {
-  if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
+Panels::Panels(PackedMatrix b) : b_(b), panels_(HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? 0 : packed_floats(b.K, b.N)) {
+  if (HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
   b_.panels = panels_.data();
   const std::int64_t pieces = HWY_DYNAMIC_DISPATCH(Pieces)(b_);
   // Each thread packs at least 4096 elements. With fewer elements, another thread would cost more time than it saves.

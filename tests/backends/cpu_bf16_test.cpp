@@ -57,10 +57,11 @@ void compare_linear_in_bf16(const std::vector<LayerSizes>& sizes) {
           "gelu after", "product16", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
             k.linear_forward({.after = After::gelu, .products = Precision::bf16}, x, w, b, {.slope = y[1]}, y[0]);
           });
-      compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N})},
+      compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N}), {{R, K}, type}},
                       [&](const Kernels& k, const Results& y) {
-                        k.linear_backward({.after = After::gelu, .products = Precision::bf16}, {.slope = slope}, dy, x,
-                                          w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                        const LinearCall call{.after = After::gelu, .products = Precision::bf16};
+                        k.linear_backward(call, {.slope = slope}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                        k.linear_backward(call, {.slope = slope}, dy, x, w, b, {.dx = y[3]});
                       });
       compare_results("norm before", "norm_product16", {{{R, N}, type}, as_f32({R}), as_f32({R})},
                       [&](const Kernels& k, const Results& y) {
