@@ -23,20 +23,11 @@ function(plumb_configure_target target)
   if(PLUMB_SANITIZE)
     # The address sanitizer stops at every use of a null pointer, at accesses beyond an object, and at calls of an
     # object that was freed. The null check of the undefined-behaviour sanitizer would add only references that are bound
-    # to null and never used. The alignment check slows scalar loops by a factor of two, so only the code that
-    # reinterprets bytes or loads vectors has it (plumb_check_alignment).
+    # to null and never used. The alignment check slows scalar loops by a factor of two, so only some code has it
+    # (plumb_set_sanitizer_options).
     target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-sanitize=null,object-size,vptr,alignment
                            -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})
-  endif()
-endfunction()
-
-# Checks in builds with the undefined-behaviour sanitizer that reinterpreted bytes and vector loads are aligned.
-function(plumb_check_alignment target)
-  if(PLUMB_SANITIZE MATCHES undefined)
-    get_target_property(sources ${target} SOURCES)
-    list(FILTER sources INCLUDE REGEX "^(core|backends/(cpu|cuda))/")
-    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=alignment)
   endif()
 endfunction()
 
@@ -77,8 +68,7 @@ endfunction()
 
 # In unity builds (CMAKE_UNITY_BUILD), the files of a folder are compiled as one file, because they include the same
 # headers and use the same templates. All experiment programs are one such group. CMake compiles files with options of
-# their own, such as kernels, alone. In sanitizer builds, only groups with long loops over data are optimized, because the
-# others take most of the time of a build and little of the time of a test. Without unity builds, all files are optimized.
+# their own, such as kernels, alone.
 function(plumb_group_by_folder target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -91,12 +81,41 @@ function(plumb_group_by_folder target)
     endif()
     string(MAKE_C_IDENTIFIER ${folder} group)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${group})
-    if(PLUMB_SANITIZE AND NOT folder MATCHES "^(core|backends|experiments/lab$|experiments/lab/(data|stats))")
-      # The name that CMake gives to the file of the group.
-      set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx PROPERTY COMPILE_OPTIONS -O0)
+    if(PLUMB_SANITIZE)
+      plumb_set_sanitizer_options(${target} ${source} ${group})
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# Sets the options of a source file in sanitizer builds. Only code with long loops over data is optimized, because the
+# other code takes most of the time of a build and little of the time of a test. Images of glyphs are painted pixel by
+# pixel in most tests of studies. Without -O3, this painting takes most of the time of these tests. Only the code that
+# reinterprets bytes or loads vectors has the alignment check.
+function(plumb_set_sanitizer_options target source group)
+  set(options)
+  if(PLUMB_SANITIZE MATCHES undefined AND source MATCHES "^(core|backends/(cpu|cuda))/")
+    list(APPEND options -fsanitize=alignment)
+  endif()
+  if(source STREQUAL "experiments/lab/data/glyphs.cpp")
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O3)
+  elseif(NOT source MATCHES "^(core|backends|tests|experiments/lab/(data/|stats/|[^/]*$))")
+    list(APPEND options -O0)
+  endif()
+  set(alone)
+  foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)
+    get_source_file_property(own ${source} ${property})
+    if(own)
+      set(alone TRUE)
+    endif()
+  endforeach()
+  if(CMAKE_UNITY_BUILD AND NOT alone)
+    # The name that CMake gives to the file of the group.
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx)
+    set_property(SOURCE ${source} PROPERTY COMPILE_OPTIONS ${options})
+  else()
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
+  endif()
 endfunction()
 
 # Makes a source file from cmake/<template>.cpp.in and adds the file to the target. @HASH@ is replaced by a hash of the
@@ -115,7 +134,7 @@ function(plumb_add_code_hash target template)
     DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Hashing the code of ${target}" VERBATIM)
   target_sources(${target} PRIVATE ${out})
-  set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # it changes often
+  set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)  # it changes often
 endfunction()
 
 # Compiles files such as experiments/lab/report/page.css into the target. A function such as page_css() returns the
@@ -129,6 +148,18 @@ function(plumb_embed target)
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Embedding ${file}" VERBATIM)
     target_sources(${target} PRIVATE ${out})
   endforeach()
+endfunction()
+
+# Compiles plumb/plumb.h once for all programs that call this function. Reading the header takes most of the time of
+# compiling a short program.
+function(plumb_share_headers program)
+  get_property(owner GLOBAL PROPERTY PLUMB_OWNER_OF_HEADERS)
+  if(owner)
+    target_precompile_headers(${program} REUSE_FROM ${owner})
+  else()
+    target_precompile_headers(${program} PRIVATE <plumb/plumb.h>)
+    set_property(GLOBAL PROPERTY PLUMB_OWNER_OF_HEADERS ${program})
+  endif()
 endfunction()
 
 function(plumb_add_program name)
