@@ -171,6 +171,8 @@ TEST_CASE("misuse: an output folder that is a file or below a file or not a run 
   refused_also_dry(folder, with(tiny, {"--out", "mine"}), 2, "mine is not empty");
   refused_also_dry(folder, with(tiny, {"--out", "mine", "--overwrite"}), 2, "not a study folder");
   refused_also_dry(folder, with(tiny, {"--out", "mine", "--resume"}), 2, "not a study folder");
+  // The folder is checked before the data are read.
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--data", "mnist", "--data-dir", "."}), 2, "mine is not empty");
   CHECK(fs::exists(folder / "mine/thesis.tex"));
   std::ofstream(folder / "runs") << "x";
   refused_also_dry(folder, tiny, 1, "runs");

@@ -123,6 +123,7 @@ int run_study(const StudyDeclaration& study) {
   const StudyOptions& options = study.options;
   const Plan plan(study);
   if (options.mode() == Mode::rebuild) return rebuild(study, plan);
+  StudyFolder::check_beforehand(study.cli, options);  // reading the data and training a baseline may take minutes
   const std::vector<std::string> not_judged = plan.claims_not_judged();
   const Setup setup(options, study.problem);
   plan.check_for(setup.facts);
@@ -133,7 +134,6 @@ int run_study(const StudyDeclaration& study) {
                             study.by_point, progress,       study.loss_levels};
   };
   if (options.mode() == Mode::dry_run) {
-    StudyFolder::check_beforehand(study.cli, options);
     Ledger none{{}};
     const Sweep sweep(plan, setup.facts, none, {}, Sweep::Takes::finished);
     const std::vector<Point> named = sweep.named(), cells = sweep.cells();
