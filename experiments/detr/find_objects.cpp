@@ -130,8 +130,7 @@ int ObjectSearch::run(const StudyOptions& options) const {
     std::string text = fmt::format("{}: {} object{} with a score of at least {:g}\n", file, found.size(),
                                    found.size() == 1 ? "" : "s", score_);
     for (const FoundObject& o : found) {
-      const std::string name = card.class_names.empty() ? fmt::format("class {}", o.label)
-                                                        : card.class_names[static_cast<std::size_t>(o.label)];
+      const std::string name = class_name(card.class_names, o.label);
       const CocoBox box = in_pixels(o.box, image);
       objects.push_back(
           {{"class", name}, {"label", o.label}, {"score", o.score}, {"box", {box.x, box.y, box.width, box.height}}});

@@ -79,6 +79,10 @@ void attach(Trial& trial, nn::Detr& model) {
 
 }  // namespace
 
+std::string class_name(const std::vector<std::string>& class_names, std::int64_t label) {
+  return class_names.empty() ? fmt::format("class {}", label) : class_names[static_cast<std::size_t>(label)];
+}
+
 std::string objects_svg(const Pixels& original, const std::vector<FoundObject>& objects,
                         const std::vector<std::string>& class_names) {
   constexpr std::int64_t least_side = 480, most_side = 1280;  // of the longer side in the picture, in pixels
@@ -95,8 +99,7 @@ std::string objects_svg(const Pixels& original, const std::vector<FoundObject>& 
     const double x0 = std::clamp(o.box.x0, 0.0, 1.0) * width, x1 = std::clamp(o.box.x1, 0.0, 1.0) * width,
                  y0 = std::clamp(o.box.y0, 0.0, 1.0) * height, y1 = std::clamp(o.box.y1, 0.0, 1.0) * height;
     const std::string colour = fmt::format("hsl({},90%,62%)", (50 + o.label * 137) % 360),
-                      name = class_names.empty() ? fmt::format("class {}", o.label)
-                                                 : class_names[static_cast<std::size_t>(o.label)];
+                      name = class_name(class_names, o.label);
     const bool at_right = x0 > 0.7 * width;  // a text that starts here may leave the picture
     svg += fmt::format(
         R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="none" stroke="{}" stroke-width="2.5"/>)"

@@ -10,9 +10,12 @@
 
 namespace plumb::lab {
 
+// The name of the class `label`, or "class 3" if the classes have no names.
+std::string class_name(const std::vector<std::string>& class_names, std::int64_t label);
+
 // The picture as an SVG file with a box around each object, in the colour of its class, and the name of the class with
 // the score. Images with a longer side below 480 pixels are enlarged, and those above 1280 pixels reduced.
-// `class_names` may be empty: the text then has the number of the class.
+// `class_names` may be empty (class_name).
 std::string objects_svg(const Pixels& image, const std::vector<FoundObject>& objects,
                         const std::vector<std::string>& class_names);
 
