@@ -92,15 +92,15 @@ HWY_INLINE void pack_rows_of_transpose(const X* w, std::int64_t stride, std::int
   transpose_tile(tile, tile_side, pairs_of(to), to_stride / 2);
 }
 
-// Rows of bf16 as the operand a of products a B: `rows` rows that begin `stride` elements apart. They fill whole tiles:
-// a product reads rows up to a multiple of tile_side and columns up to a multiple of tile_depth. The columns from K on
-// are 0. The rows after `rows` may hold anything, because they only lead to results that nobody reads.
+// The operand a of products a B, for B [K, N]: `rows` rows of bf16 that begin `stride` elements apart. A product reads
+// whole tiles: rows up to a multiple of tile_side, and columns up to a multiple of tile_depth. The columns from K on
+// must be 0. The rows after `rows` may hold any values, because their results are not used.
 struct AmxRows {
   const bfloat16* data;
   std::int64_t stride, rows;
 };
 
-// Memory for such rows, padded with zeros to a multiple of tile_depth in both directions. Therefore the transpose also
+// Memory for AmxRows, padded with zeros to a multiple of tile_depth in both directions. Therefore the transpose also
 // consists of whole tiles.
 class PaddedRows {
  public:
@@ -135,6 +135,7 @@ class PaddedRows {
   bfloat16* data() const { return reinterpret_cast<bfloat16*>(memory_.data()); }
   std::int64_t stride() const { return stride_; }
   std::int64_t all_rows() const { return all_rows_; }
+  // The rows as the operand a.
   AmxRows left() const { return {data(), stride_, rows_}; }
 
  private:
@@ -142,33 +143,36 @@ class PaddedRows {
   Scratch memory_;
 };
 
-// Rows `a` [rows, K] that whole tiles can read: the rows themselves, or a padded copy if they do not fill whole tiles.
-// The memory of `rows_after` more rows of `a` may be read.
+// The rows `a` [rows, K] as AmxRows: the rows themselves if they fill whole tiles, else a padded copy. The memory of
+// `rows_after` more rows of `a` may be read.
 class WholeTiles {
  public:
   WholeTiles(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after)
       : in_place_(K % tile_depth == 0 && round_up(rows, tile_side) <= rows + rows_after),
         copy_(in_place_ ? 0 : rows, K),
-        rows_{a, K, rows} {
+        left_{a, K, rows} {
     if (in_place_) return;
     copy_.read(a, rows, K);
-    rows_ = copy_.left();
+    left_ = copy_.left();
   }
-  const AmxRows& rows() const { return rows_; }
+  const AmxRows& left() const { return left_; }
 
  private:
   bool in_place_;
   PaddedRows copy_;
-  AmxRows rows_;
+  AmxRows left_;
 };
+
+inline std::int64_t blocks_of(const AmxRows& a, const AmxMatrix& b) {
+  return b.panels() * ((a.rows + block_side - 1) / block_side);
+}
 
 // Calls f(product, row, column) for each block of up to 2 x 2 tiles of a product a B over some steps. The block has the
 // rows from `row` and the columns from `column` on. f completes `product` with the place of its sums, and computes it.
 template <class F>
 HWY_INLINE void each_block(const AmxRows& a, const AmxMatrix& b, AmxSteps steps, F&& f) {
-  constexpr std::int64_t side = 2 * tile_side;
   for (std::int64_t panel = 0; panel < b.panels(); ++panel)
-    for (std::int64_t row = 0; row < a.rows; row += side)
+    for (std::int64_t row = 0; row < a.rows; row += block_side)
       f(AmxProduct{.a = a.data + row * a.stride,
                    .a_row = a.stride,
                    .b = b.panel(panel, steps.first),
@@ -179,18 +183,17 @@ HWY_INLINE void each_block(const AmxRows& a, const AmxMatrix& b, AmxSteps steps,
                    .c_row = 0,
                    .rows = a.rows - row > tile_side ? 2 : 1,
                    .columns = b.tiles(panel)},
-        row, panel * side);
+        row, panel * block_side);
 }
 
 // Computes c = a B over some steps. Also writes c up to whole tiles. If `accumulate`, adds the product to c. The rows
-// of c begin `c_row` floats apart. The first rows of each of `ahead`, as many as a has, are prefetched.
+// of c begin `c_row` floats apart. The first a.rows rows of each of `ahead` are prefetched.
 HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxRows& a, const AmxMatrix& b, AmxSteps steps, float* c,
                              std::int64_t c_row, bool accumulate, std::span<const Ahead> ahead = {}) {
-  const std::int64_t blocks = b.panels() * ((a.rows + 2 * tile_side - 1) / (2 * tile_side));
-  std::int64_t i = 0;
+  std::int64_t block = 0;
   each_block(a, b, steps, [&](AmxProduct p, std::int64_t row, std::int64_t column) HWY_ATTR {
-    for (const Ahead& x : ahead) x.prefetch(a.rows * i / blocks, a.rows * (i + 1) / blocks);
-    ++i;
+    for (const Ahead& x : ahead) x.prefetch(a.rows * block / blocks_of(a, b), a.rows * (block + 1) / blocks_of(a, b));
+    ++block;
     p.c = c + row * c_row + column;
     p.c_row = p.start_row = c_row;
     if (accumulate) p.start = p.c;
@@ -209,15 +212,15 @@ struct ProductBlock {
 // up to 32 x 32 results, which are in the first-level cache.
 template <class Finish>
 HWY_INLINE void multiply_amx(const AmxRows& a, const AmxMatrix& b, const float* bias, Finish&& finish) {
-  constexpr std::int64_t side = 2 * tile_side;
-  HWY_ALIGN float u[side * side];
+  HWY_ALIGN float u[block_side * block_side];
   const AmxScope amx;
   each_block(a, b, b.all_steps(), [&](AmxProduct p, std::int64_t row, std::int64_t column) HWY_ATTR {
     if (bias) p.start = bias + column;
     p.c = u;
-    p.c_row = side;
+    p.c_row = block_side;
     amx.multiply(p);
-    finish(ProductBlock{u, side, row, std::min(side, a.rows - row), column, std::min(side, b.N() - column)});
+    finish(ProductBlock{u, block_side, row, std::min(block_side, a.rows - row), column,
+                        std::min(block_side, b.N() - column)});
   });
 }
 

@@ -12,6 +12,8 @@ namespace plumb::cpu {
 
 // The rows and columns of a tile of sums, and the inner extent of a product of two tiles.
 constexpr std::int64_t tile_side = 16, tile_depth = 32;
+// The rows and columns of a block of 2 x 2 tiles of sums.
+constexpr std::int64_t block_side = 2 * tile_side;
 
 // A product c = start + a b, where c has at most 2 x 2 tiles.
 struct AmxProduct {
@@ -81,9 +83,9 @@ class AmxMatrix {
   std::int64_t N() const { return N_; }
   std::int64_t steps() const { return round_up(K_, tile_depth) / tile_depth; }
   AmxSteps all_steps() const { return {0, steps()}; }
-  std::int64_t panels() const { return round_up(N_, 2 * tile_side) / (2 * tile_side); }
+  std::int64_t panels() const { return round_up(N_, block_side) / block_side; }
   // The number of tiles of a panel's width: 1 or 2.
-  int tiles(std::int64_t panel) const { return N_ - 2 * tile_side * panel > tile_side ? 2 : 1; }
+  int tiles(std::int64_t panel) const { return N_ - block_side * panel > tile_side ? 2 : 1; }
   // The elements of a panel from a step on.
   const bfloat16* panel(std::int64_t panel, std::int64_t step) const { return elements(panel, step, 0); }
   // Tile `t` of a step of a panel, as pairs of elements, to be packed.

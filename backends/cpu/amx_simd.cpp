@@ -74,7 +74,7 @@ HWY_EXPORT(AmxTransposedProduct);
 AmxMatrix::AmxMatrix(std::int64_t K, std::int64_t N, const float* w, bool transposed) : AmxMatrix(K, N) {
   // A block of work packs about 4096 elements.
   if (transposed)
-    parallel_for(panels() * steps(), 4096 / (2 * tile_side * tile_depth), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(panels() * steps(), 4096 / (block_side * tile_depth), [&](std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(AmxPackTranspose)(*this, w, begin, end);
     });
   else
@@ -92,7 +92,7 @@ void amx_product_over_rows(std::int64_t m, const bfloat16* a, const AmxMatrix& b
   const std::int64_t y_row = round_up(n, tile_side);
   const Scratch copy(whole ? 0 : round_up(m, tile_side) * y_row);
   float* const to = whole ? y : copy.data();
-  const std::int64_t rows = round_up((m + fixed_parts - 1) / fixed_parts, 2 * tile_side);
+  const std::int64_t rows = round_up((m + fixed_parts - 1) / fixed_parts, block_side);
   parallel_for(
       m, rows,
       [&](std::int64_t first, std::int64_t last) {

@@ -26,7 +26,8 @@ struct PackedMatrix {
 // Returns the number of floats that a packed [K, N] matrix takes.
 inline std::int64_t packed_floats(std::int64_t K, std::int64_t N) { return K * ((N + 15) / 16 * 16); }
 
-// Such a matrix, packed. If the matrix must be copied, the copy lives as long as this object.
+// A PackedMatrix with its panels. If w does not have the packed layout, the panels are a copy that lives as long as
+// this object.
 class Panels {
  public:
   explicit Panels(PackedMatrix b);  // defined in linear_packing_simd.cpp
@@ -57,13 +58,14 @@ struct OperandType {
   bool by_bf16_instructions() const { return kind == onednn || kind == amx; }
   // The number of floats that n elements take.
   std::int64_t floats(std::int64_t n) const { return by_bf16_instructions() ? n / 2 + 1 : n; }
+  // The operands in this memory.
   Elements elements(const Scratch& s) const {
     return by_bf16_instructions() ? Elements(reinterpret_cast<const bfloat16*>(s.data()))
            : kind == rounded      ? Elements(reinterpret_cast<const Rounded*>(s.data()))
                                   : Elements(s.data());
   }
   // Returns whether the elements of an array are operands as they are.
-  bool holds(const Array& a) const {
+  bool matches(const Array& a) const {
     return kind != rounded && a.dtype() == (by_bf16_instructions() ? DType::bf16 : DType::f32);
   }
 };
@@ -113,29 +115,29 @@ struct LinearForward {
   Elements y;  // [R, N]
 };
 
-// The rows of an operand of dw = du^T x, a product over all rows.
+// Where the rows of an operand of dw = du^T operand live.
 class OperandRows {
  public:
   enum Place {
     nowhere,  // not wanted
     given,    // in an array
-    copied,   // in memory of this object
+    own,      // computed into memory of this object
     blocks    // in memory of a few blocks of rows, while these are computed
   };
   OperandRows(Place place, const Array& array, OperandType type, std::int64_t elements)
       : by_blocks_(place == blocks),
-        copy_(place == copied ? type.floats(elements) : 0),
-        all_(place == given    ? Elements(array)
-             : place == copied ? type.elements(copy_)
-                               : Elements()) {}
+        memory_(place == own ? type.floats(elements) : 0),
+        all_(place == given ? Elements(array)
+             : place == own ? type.elements(memory_)
+                            : Elements()) {}
 
   bool by_blocks() const { return by_blocks_; }
-  // All rows. Null if there are none, or if they live in memory of blocks.
+  // All rows. Null if the rows are not wanted or live in memory of blocks.
   const Elements& all() const { return all_; }
 
  private:
   bool by_blocks_;
-  Scratch copy_;
+  Scratch memory_;
   Elements all_;
 };
 
@@ -154,7 +156,8 @@ struct LinearBackward {
   const float *gamma, *beta, *mean, *rstd;
   const OperandRows& operand;  // [R, K]: the operand of dw, which is the recomputed layer norm, or x
   AmxMatrix* packed_operand;   // if AMX computes dw, each block rounds its rows of `operand` and packs them here
-  // [.., N, K]: each sum covers `blocks_a_sum` blocks. If dw is null, whole_weight_gradient() computes dw.
+  // [.., N, K]: each sum covers `blocks_a_sum` blocks. Null if whole_weight_gradient() computes dw, or if dw is not
+  // wanted.
   float* dw;
   std::int64_t blocks_a_sum;
   Elements dx;  // [R, K]

@@ -76,15 +76,15 @@ HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, st
   if (const auto* const b = std::get_if<AmxMatrix>(&f.b->packed)) {
     const WholeTiles a(static_cast<const bfloat16*>(du.data), rows, f.N, 0);
     if (rows % tile_side == 0 && f.K % tile_side == 0)
-      return multiply_amx(AmxScope(), a.rows(), *b, b->all_steps(), c, f.K, false);
-    return multiply_amx(a.rows(), *b, nullptr, [&](const ProductBlock& block) HWY_ATTR {
+      return multiply_amx(AmxScope(), a.left(), *b, b->all_steps(), c, f.K, false);
+    return multiply_amx(a.left(), *b, nullptr, [&](const ProductBlock& block) HWY_ATTR {
       for (std::int64_t r = 0; r < block.rows; ++r)
         convert(block.u + r * block.stride, block.columns, c + (block.row + r) * f.K + block.column);
     });
   }
   if (const auto* const b = std::get_if<PackedBf16>(&f.b->packed))
     return b->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
-  multiply_panels(std::get_if<Panels>(&f.b->packed)->matrix(), static_cast<const float*>(du.data), rows, nullptr, c);
+  multiply_panels(std::get<Panels>(f.b->packed).matrix(), static_cast<const float*>(du.data), rows, nullptr, c);
 }
 
 // Computes dx of the block. If the layer has a layer norm, also computes the block's dgamma and dbeta. If `o.operand`
@@ -194,17 +194,17 @@ Array scaled(const Array& x, const Array& scale) {
   return y;
 }
 
-// The way in which dw is summed over rows. If `whole`, both operands of dw are arrays, and whole_weight_gradient()
-// multiplies these arrays. Otherwise (SumsByBlocks) the operands exist only for a few blocks of rows, and the products
-// of the operands are added to one of `sums` sums while the operands are in cache. `sums` depends only on the shape, so
-// at most `fixed_parts` threads have work.
+// The way in which dw is summed over rows. If `by_blocks` (SumsByBlocks), the operands exist only for a few blocks of
+// rows, and the products of the operands are added to one of `sums` sums while the operands are in cache. `sums`
+// depends only on the shape, so at most `fixed_parts` threads have work. Otherwise whole_weight_gradient() multiplies
+// the whole operands.
 struct WeightSums {
-  bool whole;
+  bool by_blocks;
   std::int64_t sums = 1, blocks_a_sum = 1;
 
   WeightSums(bool wanted, OperandType type, std::int64_t N, std::int64_t K, std::int64_t blocks)
-      : whole(!wanted || type.by_bf16_instructions() || !HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
-    if (whole || blocks == 0) return;
+      : by_blocks(wanted && !type.by_bf16_instructions() && HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
+    if (!by_blocks || blocks == 0) return;
     blocks_a_sum = (blocks + fixed_parts - 1) / fixed_parts;
     sums = (blocks + blocks_a_sum - 1) / blocks_a_sum;
   }
@@ -275,21 +275,21 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
   const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
 
   // The operands of the products are the given arrays if possible.
-  const bool du_is_given = call.after != LinearCall::After::gelu && type.holds(gradient);
+  const bool du_is_given = call.after != LinearCall::After::gelu && type.matches(gradient);
   const bool packs_operand = want_dw && type.kind == OperandType::amx;
-  const bool operand_is_given = !normed && (packs_operand || type.holds(x));
+  const bool operand_is_given = !normed && (packs_operand || type.matches(x));
   const WeightSums sums(want_dw, type, N, K, blocks);
-  const OperandRows du(du_is_given             ? OperandRows::given
-                       : want_dw && sums.whole ? OperandRows::copied
-                                               : OperandRows::blocks,
+  const OperandRows du(du_is_given                  ? OperandRows::given
+                       : want_dw && !sums.by_blocks ? OperandRows::own
+                                                    : OperandRows::blocks,
                        gradient, type, R * N);
-  const OperandRows operand(!want_dw                       ? OperandRows::nowhere
-                            : operand_is_given             ? OperandRows::given
-                            : sums.whole && !packs_operand ? OperandRows::copied
-                                                           : OperandRows::blocks,
+  const OperandRows operand(!want_dw                            ? OperandRows::nowhere
+                            : operand_is_given                  ? OperandRows::given
+                            : !sums.by_blocks && !packs_operand ? OperandRows::own
+                                                                : OperandRows::blocks,
                             x, type, R * K);
   const Scratch db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0),
-      dw_sums(sums.whole ? 0 : sums.sums * N * K);
+      dw_sums(sums.by_blocks ? sums.sums * N * K : 0);
   std::optional<AmxMatrix> packed_operand;
   if (packs_operand) packed_operand.emplace(R, K);
   std::optional<LinearMatrix> matrix;
@@ -315,13 +315,13 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
                          .rstd = in(kept.rstd),
                          .operand = operand,
                          .packed_operand = packed_operand ? &*packed_operand : nullptr,
-                         .dw = sums.whole ? nullptr : dw_sums.data(),
+                         .dw = sums.by_blocks ? dw_sums.data() : nullptr,
                          .blocks_a_sum = sums.blocks_a_sum,
                          .dx = Elements(g.dx),
                          .add_to_dx = g.add_to_dx,
                          .dgamma = norm_blocks.data(),
                          .dbeta = norm_blocks.data() + blocks * K};
-  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K * (want_dx && !sums.whole ? 2 : 1),
+  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K * (want_dx && sums.by_blocks ? 2 : 1),
             [&](std::int64_t first, std::int64_t last) {
               for (std::int64_t i = first; i < last; i += blocks_at_once)
                 HWY_DYNAMIC_DISPATCH(LinearBackwardBlocks)(f, i, std::min(last, i + blocks_at_once));
@@ -329,8 +329,8 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
   if (g.dgamma.defined()) add_partials(f.dgamma, blocks, K, out(g.dgamma));
   if (g.dbeta.defined()) add_partials(f.dbeta, blocks, K, out(g.dbeta));
   if (want_db) add_partials(db_blocks.data(), blocks, N, db);
-  if (want_dw && sums.whole) whole_weight_gradient(f, dw);
-  if (want_dw && !sums.whole)
+  if (want_dw && !sums.by_blocks) whole_weight_gradient(f, dw);
+  if (sums.by_blocks)
     parallel_elements(N * K, [&](std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(AddSums)(f.dw + begin, blocks ? sums.sums : 0, N * K, end - begin, dw + begin);
     });

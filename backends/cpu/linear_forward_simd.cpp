@@ -83,7 +83,7 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
     const Scratch room(round_up(rows, tile_side) * K / 2);  // whole tiles of rows
     auto* const own = reinterpret_cast<bfloat16*>(room.data());
     const bfloat16* const a = operand_rows(f, begin, rows, own);
-    return multiply_amx(WholeTiles(a, rows, K, a == own ? tile_side : 0).rows(), *b, f.bias,
+    return multiply_amx(WholeTiles(a, rows, K, a == own ? tile_side : 0).left(), *b, f.bias,
                         [&](const ProductBlock& block) HWY_ATTR { finish(f, block, begin); });
   }
   const bool f32_result = f.y.dtype == DType::f32, nothing_after = f.after == LinearCall::After::nothing;
@@ -94,7 +94,7 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
     const bfloat16* const a = operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(room.data()));
     if (!f32_result && nothing_after) return b->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
     b->multiply(a, rows, f.bias, u);
-  } else if (const PackedMatrix& panels = std::get_if<Panels>(&f.b.packed)->matrix(); panels.rounded) {
+  } else if (const PackedMatrix& panels = std::get<Panels>(f.b.packed).matrix(); panels.rounded) {
     const Scratch room(rows * K);
     multiply_panels(panels, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
                     u);

@@ -57,11 +57,13 @@ void compare_linear_in_bf16(const std::vector<LayerSizes>& sizes) {
           "gelu after", "product16", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
             k.linear_forward({.after = After::gelu, .products = Precision::bf16}, x, w, b, {.slope = y[1]}, y[0]);
           });
-      compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N}), {{R, K}, type}},
+      compare_results("gelu backward", "gradient16",
+                      {{{R, K}, type}, as_f32({N, K}), as_f32({N}), {{R, K}, type}, as_f32({N})},
                       [&](const Kernels& k, const Results& y) {
                         const LinearCall call{.after = After::gelu, .products = Precision::bf16};
                         k.linear_backward(call, {.slope = slope}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
                         k.linear_backward(call, {.slope = slope}, dy, x, w, b, {.dx = y[3]});
+                        k.linear_backward(call, {.slope = slope}, dy, x, w, b, {.db = y[4]});
                       });
       compare_results("norm before", "norm_product16", {{{R, N}, type}, as_f32({R}), as_f32({R})},
                       [&](const Kernels& k, const Results& y) {
@@ -69,16 +71,18 @@ void compare_linear_in_bf16(const std::vector<LayerSizes>& sizes) {
                                          w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
                       });
       if (K >= 19)  // in narrower rows, rstd is large and amplifies the rounding errors of h
-        compare_results(
-            "norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
-            [&](const Kernels& k, const Results& y) {
-              const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16};
-              const Out mean = random({R}), rstd = random({R});
-              k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), mean, rstd);
-              copy_into(x32, y[0]);
-              k.linear_backward(call, {.mean = mean, .rstd = rstd}, dy, x32, w, b,
-                                {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
-            });
+        compare_results("norm backward", "gradient16",
+                        {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K}), as_f32({K})},
+                        [&](const Kernels& k, const Results& y) {
+                          const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16};
+                          const Out mean = random({R}), rstd = random({R});
+                          k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), mean, rstd);
+                          copy_into(x32, y[0]);
+                          k.linear_backward(
+                              call, {.mean = mean, .rstd = rstd}, dy, x32, w, b,
+                              {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+                          k.linear_backward(call, {.mean = mean, .rstd = rstd}, dy, x32, w, b, {.dgamma = y[5]});
+                        });
       for (const Array& g : {Array(), gate})
         for (const Array& s : {Array(), rows}) {
           compare_results("junction after", "product16", {as_f32({R, N})}, [&](const Kernels& k, const Results& y) {

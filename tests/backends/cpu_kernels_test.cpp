@@ -199,7 +199,7 @@ TEST_CASE("cpu linear with the operations before and after it") {
                   });
       }
     for (bool gelu : {false, true})
-      compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}},
+      compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}, {N}, {K}},
               [&](const Kernels& k, const Results& y) {
                 // mean and rstd must belong to x, because the reference recomputes mean and rstd from x.
                 const LinearCall call{
@@ -213,6 +213,8 @@ TEST_CASE("cpu linear with the operations before and after it") {
                     {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
                 k.linear_backward(call, kept, dy, x, w, b, {.dx = y[5]});
                 k.linear_backward(call, kept, dy, x, w, b, {.dw = y[6]});
+                k.linear_backward(call, kept, dy, x, w, b, {.db = y[7]});
+                k.linear_backward(call, kept, dy, x, w, b, {.dgamma = y[8]});
               });
   }
 }
