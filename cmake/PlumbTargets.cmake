@@ -90,25 +90,27 @@ endfunction()
 
 # Sets the options of a source file in sanitizer builds. Only code with long loops over data is optimized, because the
 # other code takes most of the time of a build and little of the time of a test. Images of glyphs are painted pixel by
-# pixel in most tests of studies. Without -O3, this painting takes most of the time of these tests. Only the code that
+# pixel in most tests of studies. Without -O3, painting takes most of the time of these tests. Only the code that
 # reinterprets bytes or loads vectors has the alignment check.
 function(plumb_set_sanitizer_options target source group)
   set(options)
-  if(PLUMB_SANITIZE MATCHES undefined AND source MATCHES "^(core|backends/(cpu|cuda))/")
-    list(APPEND options -fsanitize=alignment)
-  endif()
-  if(source STREQUAL "experiments/lab/data/glyphs.cpp")
-    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O3)
-  elseif(NOT source MATCHES "^(core|backends|tests|experiments/lab/(data/|stats/|[^/]*$))")
-    list(APPEND options -O0)
-  endif()
-  set(alone)
-  foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)
+  set(alone)  # whether CMake compiles the file alone
+  foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS COMPILE_FLAGS INCLUDE_DIRECTORIES SKIP_UNITY_BUILD_INCLUSION)
     get_source_file_property(own ${source} ${property})
     if(own)
       set(alone TRUE)
     endif()
   endforeach()
+  if(PLUMB_SANITIZE MATCHES undefined AND source MATCHES "^(core|backends/(cpu|cuda))/")
+    list(APPEND options -fsanitize=alignment)
+  endif()
+  if(source STREQUAL "experiments/lab/data/glyphs.cpp")
+    list(APPEND options -O3)
+    set(alone TRUE)
+  elseif(NOT source MATCHES "^(core|backends|tests/cuda_emulator|experiments/lab/(data/|stats/|[^/]*$))")
+    list(APPEND options -O0)
+  endif()
+  # All files of a group that are not compiled alone have the same options, because these depend only on the folder.
   if(CMAKE_UNITY_BUILD AND NOT alone)
     # The name that CMake gives to the file of the group.
     set(source ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx)
@@ -134,7 +136,8 @@ function(plumb_add_code_hash target template)
     DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Hashing the code of ${target}" VERBATIM)
   target_sources(${target} PRIVATE ${out})
-  set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)  # it changes often
+  # The file changes often and includes one small header.
+  set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # Compiles files such as experiments/lab/report/page.css into the target. A function such as page_css() returns the
@@ -153,13 +156,15 @@ endfunction()
 # Compiles plumb/plumb.h once for all programs that call this function. Reading the header takes most of the time of
 # compiling a short program.
 function(plumb_share_headers program)
-  get_property(owner GLOBAL PROPERTY PLUMB_OWNER_OF_HEADERS)
-  if(owner)
-    target_precompile_headers(${program} REUSE_FROM ${owner})
-  else()
-    target_precompile_headers(${program} PRIVATE <plumb/plumb.h>)
-    set_property(GLOBAL PROPERTY PLUMB_OWNER_OF_HEADERS ${program})
+  if(NOT TARGET plumb_program_headers)
+    set(source ${PROJECT_BINARY_DIR}/program_headers.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "")
+    add_library(plumb_program_headers OBJECT EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(plumb_program_headers PRIVATE plumb::plumb)
+    plumb_configure_target(plumb_program_headers)
+    target_precompile_headers(plumb_program_headers PRIVATE <plumb/plumb.h>)
   endif()
+  target_precompile_headers(${program} REUSE_FROM plumb_program_headers)
 endfunction()
 
 function(plumb_add_program name)
