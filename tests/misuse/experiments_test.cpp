@@ -84,7 +84,8 @@ TEST_CASE("misuse: unknown names are answered with the nearest name or ten of ma
   check_refused(many, 2, "known: post, pre, rezero");
   CHECK_THAT(many.err, contains(" more\n"));
   CHECK(std::count(many.err.begin(), many.err.end(), ',') == 9);
-  refused({"--data", "imagenet"}, 2, "known: glyphs, glyphs-clutter, glyphs-few, fashion-mnist, mnist, cifar-10, cifar-100, image-folder");
+  refused({"--data", "imagenet"}, 2,
+          "known: glyphs, glyphs-clutter, glyphs-few, fashion-mnist, mnist, cifar-10, cifar-100, image-folder");
   refused({"--optimizer", "rmsprop"}, 2, "known: adamw");
   refused({"--preset", "quik"}, 2, "did you mean 'quick'?");
   refused({"--gate", "pre"}, 2, "did you mean --gates?");
