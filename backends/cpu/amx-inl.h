@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -147,25 +148,17 @@ class PaddedRows {
 // `rows_after` more rows of `a` may be read.
 class WholeTiles {
  public:
-  WholeTiles(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after)
-      : in_place_(K % tile_depth == 0 && round_up(rows, tile_side) <= rows + rows_after),
-        copy_(in_place_ ? 0 : rows, K),
-        left_{a, K, rows} {
-    if (in_place_) return;
-    copy_.read(a, rows, K);
-    left_ = copy_.left();
+  WholeTiles(const bfloat16* a, std::int64_t rows, std::int64_t K, std::int64_t rows_after) : left_{a, K, rows} {
+    if (K % tile_depth == 0 && round_up(rows, tile_side) <= rows + rows_after) return;
+    copy_.emplace(rows, K).read(a, rows, K);
+    left_ = copy_->left();
   }
   const AmxRows& left() const { return left_; }
 
  private:
-  bool in_place_;
-  PaddedRows copy_;
+  std::optional<PaddedRows> copy_;
   AmxRows left_;
 };
-
-inline std::int64_t blocks_of(const AmxRows& a, const AmxMatrix& b) {
-  return b.panels() * ((a.rows + block_side - 1) / block_side);
-}
 
 // Calls f(product, row, column) for each block of up to 2 x 2 tiles of a product a B over some steps. The block has the
 // rows from `row` and the columns from `column` on. f completes `product` with the place of its sums, and computes it.
@@ -190,9 +183,10 @@ HWY_INLINE void each_block(const AmxRows& a, const AmxMatrix& b, AmxSteps steps,
 // of c begin `c_row` floats apart. The first a.rows rows of each of `ahead` are prefetched.
 HWY_INLINE void multiply_amx(const AmxScope& amx, const AmxRows& a, const AmxMatrix& b, AmxSteps steps, float* c,
                              std::int64_t c_row, bool accumulate, std::span<const Ahead> ahead = {}) {
+  const std::int64_t blocks = b.panels() * ((a.rows + block_side - 1) / block_side);
   std::int64_t block = 0;
   each_block(a, b, steps, [&](AmxProduct p, std::int64_t row, std::int64_t column) HWY_ATTR {
-    for (const Ahead& x : ahead) x.prefetch(a.rows * block / blocks_of(a, b), a.rows * (block + 1) / blocks_of(a, b));
+    for (const Ahead& x : ahead) x.prefetch(a.rows * block / blocks, a.rows * (block + 1) / blocks);
     ++block;
     p.c = c + row * c_row + column;
     p.c_row = p.start_row = c_row;
