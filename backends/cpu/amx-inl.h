@@ -30,6 +30,23 @@ HWY_INLINE V load_before(const X* x, std::int64_t begin, std::int64_t end) {
 template <class X>
 HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
                           std::int64_t N, std::uint32_t* tile) {
+#if HWY_TARGET == HWY_AVX3  // elements 2 i and 2 i + 1 of a row of the tile are elements i of the two rows of w
+  if constexpr (std::is_same_v<X, bfloat16>)
+    if (k + tile_depth <= K && n + tile_side <= N) {
+      alignas(64) static constexpr std::uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                              21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                              11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+      const __m512i pairs = _mm512_load_si512(order);
+      for (std::int64_t i = 0; i < tile_depth / 2; ++i) {
+        const X* const x = w + (k + 2 * i) * stride + n;
+        const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)),
+                      high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + stride));
+        const __m512i rows = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+        _mm512_storeu_si512(tile + i * tile_side, _mm512_permutexvar_epi16(pairs, rows));
+      }
+      return;
+    }
+#endif
   // The bf16 of a row, each in the lower half of 32 bits.
   const auto row = [&](std::int64_t k_row, std::int64_t column) HWY_ATTR {
     if (k_row >= K) return hn::Zero(f32_bits);

@@ -35,6 +35,7 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t row = r * keys;
     Weight* const weights_of_row = weights + r * weights_row;
+    const KeyMasks kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
     V total = zero();
     if (bits.state(r) != RowState::attends) {
       const V weight = set(bits.state(r) == RowState::uniform
@@ -42,7 +43,7 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
                                : 0.0f);
       for (std::int64_t j = 0; j < keys; j += W) {
         if (separate) hn::Store(zero(), f32, p + row + j);
-        store(hn::IfThenElseZero(dropout ? bits.undropped(r, j) : bits.inside(j), weight), weights_of_row + j, Whole{});
+        store(hn::IfThenElseZero(dropout ? undropped[j] : inside[j], weight), weights_of_row + j, Whole{});
         hn::Store(zero(), f32, d + row + j);
       }
       hn::Store(total, f32, parts + r * W);
@@ -51,12 +52,11 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
     const V top = set(sums[2 * r]), share = set(1 / sums[2 * r + 1]);
     for (std::int64_t j = 0; j < keys; j += W) {
       const V pj = hn::IfThenElseZero(
-          bits.kept(r, j), hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + row + j), top), c)), share));
+          kept[j], hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + row + j), top), c)), share));
       V dp = hn::Load(f32, d + row + j), weight = pj;
       if (dropout) {
-        const Mask undropped = bits.undropped(r, j);
-        weight = hn::IfThenElseZero(undropped, hn::Mul(pj, survivors));
-        dp = hn::IfThenElseZero(undropped, hn::Mul(dp, survivors));
+        weight = hn::IfThenElseZero(undropped[j], hn::Mul(pj, survivors));
+        dp = hn::IfThenElseZero(undropped[j], hn::Mul(dp, survivors));
         hn::Store(dp, f32, d + row + j);
       }
       total = hn::MulAdd(pj, dp, total);

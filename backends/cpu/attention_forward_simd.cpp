@@ -30,25 +30,27 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
                              float* scales) {
   const bool dropout = call.dropout.threshold != 0;
   for (std::int64_t r = 0; r < rows; ++r) {
+    const KeyMasks kept = bits.kept(r);
     V top = hn::Neg(hn::Inf(f32));
     for (std::int64_t j = 0; j < keys; j += W)
-      top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + r * keys + j), top));
+      top = hn::Max(top, hn::IfThenElse(kept[j], hn::Load(f32, s + r * keys + j), top));
     sums[2 * r] = bits.state(r) == RowState::attends ? max_lanes(top) : 0;
   }
   const V c = set(static_cast<float>(call.scale) * log2_e);
   for (std::int64_t r = 0; r < rows; ++r) {
     const RowState state = bits.state(r);
+    const KeyMasks kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
     const V top = set(sums[2 * r]);
     V sum = zero();
     for (std::int64_t j = 0; j < keys; j += W) {
       // The masked lanes become 0 after the exponential, because their exponentials might be denormal, which is slow.
-      const V p = state == RowState::attends
-                      ? hn::IfThenElseZero(bits.kept(r, j),
-                                           exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + r * keys + j), top), c)))
-                  : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
-                                               : zero();
+      const V p =
+          state == RowState::attends
+              ? hn::IfThenElseZero(kept[j], exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + r * keys + j), top), c)))
+          : state == RowState::uniform ? hn::IfThenElseZero(inside[j], set(1.0f))
+                                       : zero();
       sum = hn::Add(sum, p);
-      store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, weights + r * weights_row + j, Whole{});
+      store(dropout ? hn::IfThenElseZero(undropped[j], p) : p, weights + r * weights_row + j, Whole{});
     }
     hn::Store(sum, f32, parts + r * W);
   }

@@ -41,14 +41,13 @@ void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float*
       std::fill_n(y, call.keys, bits.state(r) == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0.0f);
       return;
     }
+    const KeyMasks kept = bits.kept(r);
     V most = hn::Neg(hn::Inf(f32)), sum = zero();
-    for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR {
-      most = hn::Max(most, hn::IfThenElse(bits.kept(r, j), load(x + j, part), most));
-    });
+    for_lanes(call.keys, [&](std::int64_t j, auto part)
+                             HWY_ATTR { most = hn::Max(most, hn::IfThenElse(kept[j], load(x + j, part), most)); });
     const V top = set(max_lanes(most));
     for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR {
-      const V e =
-          hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(load(x + j, part), top), set(log2_e))));
+      const V e = hn::IfThenElseZero(kept[j], exp2_or_zero(hn::Mul(hn::Sub(load(x + j, part), top), set(log2_e))));
       sum = hn::Add(sum, e);
       store(e, y + j, part);
     });
@@ -68,7 +67,7 @@ void AttentionDropoutRows(const AttentionCall& call, const float* x, float* y, s
   const V scale = set(survivor_scale(call));
   each_row(call, begin, end, [&](const KeyBits& bits, std::int64_t r, std::int64_t first) HWY_ATTR {
     for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR {
-      store(hn::IfThenElseZero(bits.undropped(r, j), hn::Mul(load(x + first + j, part), scale)), y + first + j, part);
+      store(hn::IfThenElseZero(bits.undropped(r)[j], hn::Mul(load(x + first + j, part), scale)), y + first + j, part);
     });
   });
 }

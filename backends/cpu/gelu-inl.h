@@ -67,23 +67,24 @@ struct TanhForm {
 };
 
 template <class Form, class Y>
-HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
-      const std::int64_t at = r * D + i;
-      V u = load(x + at, part);
-      if (b) u = hn::Add(u, load(b + i, part));
-      const Form form(u);
-      store(form.value(), y + at, part);
-      if (dgelu) store(form.slope(), dgelu + at, part);
-    });
+HWY_INLINE void gelu_rows(const float* x, std::int64_t x_row, const float* b, std::int64_t rows, std::int64_t D, Y* y,
+                          Y* dgelu, std::int64_t y_row) {
+  for_block(rows, D, [&](std::int64_t r, std::int64_t i, auto part) HWY_ATTR {
+    V u = load(x + r * x_row + i, part);
+    if (b) u = hn::Add(u, load(b + i, part));
+    const Form form(u);
+    store(form.value(), y + r * y_row + i, part);
+    if (dgelu) store(form.slope(), dgelu + r * y_row + i, part);
+  });
 }
 
-// Computes y = gelu(x + b) and dgelu = gelu'(x + b). b is [D] or null. dgelu may be null. y or dgelu may be x itself.
+// Computes y = gelu(x + b) and dgelu = gelu'(x + b) for rows of D elements. The rows of x begin `x_row` elements apart,
+// those of y and dgelu `y_row` elements. b is [D] or null. dgelu may be null. y or dgelu may be x itself.
 template <class Y>
-HWY_INLINE void gelu_rows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y,
-                          Y* dgelu) {
-  form == Gelu::erf ? gelu_rows<ErfForm>(x, b, rows, D, y, dgelu) : gelu_rows<TanhForm>(x, b, rows, D, y, dgelu);
+HWY_INLINE void gelu_rows(Gelu form, const float* x, std::int64_t x_row, const float* b, std::int64_t rows,
+                          std::int64_t D, Y* y, Y* dgelu, std::int64_t y_row) {
+  form == Gelu::erf ? gelu_rows<ErfForm>(x, x_row, b, rows, D, y, dgelu, y_row)
+                    : gelu_rows<TanhForm>(x, x_row, b, rows, D, y, dgelu, y_row);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 void GeluRows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, float* y, float* dgelu) {
-  gelu_rows(form, x, b, rows, D, y, dgelu);
+  gelu_rows(form, x, D, b, rows, D, y, dgelu, D);
 }
 
 template <class Form>

@@ -35,26 +35,42 @@ struct BlockOperands {
   Elements du, operand;
 };
 
-// Writes the gradient of u to `to`, unless `to` is dy itself. If db is not null, writes the sum of the gradient's rows
-// to db.
+// Writes du = dy slope to `du` [rows, N], and the sums of the rows of du to db [N]. slope, du and db may be null. The
+// rows are read in strips of a few vectors, so that the sums stay in registers.
+template <class Dy, class Slope, class Du>
+HWY_INLINE void gradient_of_u(const Dy* dy, const Slope* slope, std::int64_t rows, std::int64_t N, Du* du, float* db) {
+  constexpr std::int64_t strip = 4;
+  const auto gradient = [=](std::int64_t at, auto part) HWY_ATTR {
+    V d = load(dy + at, part);
+    if (slope) d = hn::Mul(d, load(slope + at, part));
+    if (du) store(d, du + at, part);
+    return d;
+  };
+  std::int64_t i = 0;
+  for (; i + strip * W <= N; i += strip * W) {
+    V sums[strip] = {zero(), zero(), zero(), zero()};
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t v = 0; v < strip; ++v) sums[v] = hn::Add(gradient(r * N + i + v * W, Whole{}), sums[v]);
+    if (db)
+      for (std::int64_t v = 0; v < strip; ++v) store(sums[v], db + i + v * W, Whole{});
+  }
+  for_lanes(N - i, [&](std::int64_t j, auto part) HWY_ATTR {
+    V sum = zero();
+    for (std::int64_t r = 0; r < rows; ++r) sum = hn::Add(gradient(r * N + i + j, part), sum);
+    if (db) store(sum, db + i + j, part);
+  });
+}
+
+// Writes the gradient of u for rows of the layer to `to`, unless `to` is dy itself. If db is not null, writes the sum
+// of the gradient's rows to db.
 HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to,
                               float* db) {
-  const std::int64_t N = f.N;
-  if (db) std::fill_n(db, N, 0.0f);
-  const Elements from = f.dy + begin * N;
+  const Elements from = f.dy + begin * f.N;
   const bool made = to.data != from.data;
   if (!made && !db) return;
   typed(from, [&](const auto* dy) HWY_ATTR {
-    typed(f.slope + begin * N, [&](const auto* slope) HWY_ATTR {
-      typed(to, [&](auto* du) HWY_ATTR {
-        for (std::int64_t r = 0; r < end - begin; ++r)
-          for_lanes(N, [&](std::int64_t i, auto part) HWY_ATTR {
-            V d = load(dy + r * N + i, part);
-            if (slope) d = hn::Mul(d, load(slope + r * N + i, part));
-            if (made) store(d, du + r * N + i, part);
-            if (db) store(hn::Add(d, load(db + i, part)), db + i, part);
-          });
-      });
+    typed(f.slope + begin * f.N, [&](const auto* slope) HWY_ATTR {
+      typed(to, [&](auto* du) HWY_ATTR { gradient_of_u(dy, slope, end - begin, f.N, made ? du : nullptr, db); });
     });
   });
 }
@@ -105,9 +121,9 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
     return;
   }
   typed(f.dx + begin * K, [&](auto* dx) HWY_ATTR {
-    for_lanes(rows * K, [&](std::int64_t i, auto part) HWY_ATTR {
-      const V d = load(dh.data() + i, part);
-      store(f.add_to_dx ? hn::Add(d, load(dx + i, part)) : d, dx + i, part);
+    for_lanes(rows * K, [dx, d = dh.data(), add = f.add_to_dx](std::int64_t i, auto part) HWY_ATTR {
+      const V gradient = load(d + i, part);
+      store(add ? hn::Add(gradient, load(dx + i, part)) : gradient, dx + i, part);
     });
   });
 }

@@ -25,14 +25,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Computes y = skip + s gate u for a part of row r: `columns` columns from `column` on.
-HWY_INLINE void join_row(const LinearForward& f, const float* u, std::int64_t r, std::int64_t column,
-                         std::int64_t columns, float* y) {
-  const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
-  for_lanes(columns, [&](std::int64_t i, auto part) HWY_ATTR {
-    const V g = f.gate ? hn::Mul(s, load(f.gate + column + i, part)) : s;
-    store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * f.N + column + i, part)), y + i, part);
-  });
+// Computes y = skip + s gate u for a block of u. Row 0 of the block is row `begin` of u. y, skip and gate begin at the
+// first element of the block.
+HWY_INLINE void join_rows(const LinearForward& f, const ProductBlock& b, std::int64_t begin, const float* skip,
+                          const float* gate, float* y) {
+  for (std::int64_t r = 0; r < b.rows; ++r) {
+    const V s = set(f.row_scale ? f.row_scale[(begin + r) / f.rows_per_sample] : 1.0f);
+    const float *const u = b.u + r * b.stride, *const skip_row = skip + r * f.N;
+    float* const to = y + r * f.N;
+    for_lanes(b.columns, [=](std::int64_t i, auto part) HWY_ATTR {
+      const V g = gate ? hn::Mul(s, load(gate + i, part)) : s;
+      store(hn::MulAdd(g, load(u + i, part), load(skip_row + i, part)), to + i, part);
+    });
+  }
 }
 
 // Returns the rows that the product reads: x or the layer norm of x, in the product's type T. `room` is memory for rows
@@ -59,21 +64,15 @@ HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std
 HWY_NOINLINE void finish(const LinearForward& f, const ProductBlock& b, std::int64_t begin) {
   const std::int64_t first = (begin + b.row) * f.N + b.column;
   typed(f.y + first, [&]<class Y>(Y* y) HWY_ATTR {
-    auto* const slope = static_cast<Y*>((f.slope + first).data);
-    for (std::int64_t r = 0; r < b.rows; ++r) {
-      const float* const u = b.u + r * b.stride;
-      const std::int64_t at = r * f.N;
-      if (f.after == LinearCall::After::gelu) {
-        gelu_rows(f.gelu, u, nullptr, 1, b.columns, y + at, slope ? slope + at : nullptr);
-      } else if constexpr (std::is_same_v<Y, float>) {
-        if (f.after == LinearCall::After::residual)
-          join_row(f, u, begin + b.row + r, b.column, b.columns, y + at);
-        else if (u != y + at)
-          convert(u, b.columns, y + at);
-      } else {
-        convert(u, b.columns, y + at);
-      }
+    if (f.after == LinearCall::After::gelu)
+      return gelu_rows(f.gelu, b.u, b.stride, nullptr, b.rows, b.columns, y, static_cast<Y*>((f.slope + first).data),
+                       f.N);
+    if constexpr (std::is_same_v<Y, float>) {
+      if (f.after == LinearCall::After::residual)
+        return join_rows(f, b, begin + b.row, f.skip + first, f.gate ? f.gate + b.column : nullptr, y);
+      if (b.u == y) return;
     }
+    for (std::int64_t r = 0; r < b.rows; ++r) convert(b.u + r * b.stride, b.columns, y + r * f.N);
   });
 }
 

@@ -138,6 +138,20 @@ HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   if (i < n) body(i, Part{n - i});
 }
 
+// Calls body(r, i, lanes) for the vectors of each row r, as for_lanes() does. Rows of two vectors, as in the blocks of
+// a product by AMX, have a loop of their own, because GCC would load the constants of a short inner loop for every row.
+template <class Body>
+HWY_INLINE void for_block(std::int64_t rows, std::int64_t n, Body&& body) {
+  if (n == 2 * W) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      body(r, std::int64_t{0}, Whole{});
+      body(r, W, Whole{});
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { body(r, i, part); });
+}
+
 // Calls f with a pointer to the type of the elements: float*, bfloat16* or Rounded*. Kernels are templates on this
 // type. Therefore the type is chosen once per block of work.
 template <class F>
