@@ -30,7 +30,7 @@ HWY_INLINE V load_before(const X* x, std::int64_t begin, std::int64_t end) {
 template <class X>
 HWY_INLINE void pack_tile(const X* w, std::int64_t stride, std::int64_t k, std::int64_t n, std::int64_t K,
                           std::int64_t N, std::uint32_t* tile) {
-#if HWY_TARGET == HWY_AVX3  // elements 2 i and 2 i + 1 of a row of the tile are elements i of the two rows of w
+#if HWY_TARGET == HWY_AVX3  // whole tiles of bf16: one permutation alternates the elements of two rows of w
   if constexpr (std::is_same_v<X, bfloat16>)
     if (k + tile_depth <= K && n + tile_side <= N) {
       alignas(64) static constexpr std::uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,

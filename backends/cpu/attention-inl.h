@@ -96,7 +96,7 @@ HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std:
 enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
 
 // A row of key bits.
-struct KeyMasks {
+struct KeyBitsRow {
   const std::uint64_t* bits;
   // Returns the mask of the keys from j to j + W - 1.
   Mask operator[](std::int64_t j) const { return lanes_of_bits(reinterpret_cast<const std::uint8_t*>(bits), j); }
@@ -177,9 +177,9 @@ class KeyBits {
   RowState state(std::int64_t r) const { return state_[r]; }
   // Masks of the keys for query `r` of the block. kept: the keys that the softmax includes; undropped: the keys that
   // attention dropout keeps; inside: the keys below M.
-  KeyMasks kept(std::int64_t r) const { return {masked() ? kept_ + r * words_ : all_}; }
-  KeyMasks undropped(std::int64_t r) const { return {undropped_ + r * words_}; }
-  KeyMasks inside() const { return {all_}; }
+  KeyBitsRow kept(std::int64_t r) const { return {masked() ? kept_ + r * words_ : all_}; }
+  KeyBitsRow undropped(std::int64_t r) const { return {undropped_ + r * words_}; }
+  KeyBitsRow inside() const { return {all_}; }
 
  private:
   bool masked() const { return call_.keep.defined() || call_.causal || call_.drop_key.threshold; }
@@ -220,6 +220,7 @@ class KeyBits {
       if (kept < 64) bits[w] &= (std::uint64_t{1} << kept) - 1;
     }
   }
+
   const AttentionCall& call_;
   std::int64_t words_, groups_;
   std::int64_t counted_from_ = 0, counted_rows_ = 0;

@@ -35,7 +35,7 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t row = r * keys;
     Weight* const weights_of_row = weights + r * weights_row;
-    const KeyMasks kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
+    const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
     V total = zero();
     if (bits.state(r) != RowState::attends) {
       const V weight = set(bits.state(r) == RowState::uniform

@@ -30,7 +30,7 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
                              float* scales) {
   const bool dropout = call.dropout.threshold != 0;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const KeyMasks kept = bits.kept(r);
+    const KeyBitsRow kept = bits.kept(r);
     V top = hn::Neg(hn::Inf(f32));
     for (std::int64_t j = 0; j < keys; j += W)
       top = hn::Max(top, hn::IfThenElse(kept[j], hn::Load(f32, s + r * keys + j), top));
@@ -39,7 +39,7 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
   const V c = set(static_cast<float>(call.scale) * log2_e);
   for (std::int64_t r = 0; r < rows; ++r) {
     const RowState state = bits.state(r);
-    const KeyMasks kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
+    const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
     const V top = set(sums[2 * r]);
     V sum = zero();
     for (std::int64_t j = 0; j < keys; j += W) {

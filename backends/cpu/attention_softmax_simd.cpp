@@ -41,7 +41,7 @@ void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float*
       std::fill_n(y, call.keys, bits.state(r) == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0.0f);
       return;
     }
-    const KeyMasks kept = bits.kept(r);
+    const KeyBitsRow kept = bits.kept(r);
     V most = hn::Neg(hn::Inf(f32)), sum = zero();
     for_lanes(call.keys, [&](std::int64_t j, auto part)
                              HWY_ATTR { most = hn::Max(most, hn::IfThenElse(kept[j], load(x + j, part), most)); });
@@ -66,8 +66,9 @@ void AttentionConstantRows(const AttentionCall& call, float* dx, std::int64_t be
 void AttentionDropoutRows(const AttentionCall& call, const float* x, float* y, std::int64_t begin, std::int64_t end) {
   const V scale = set(survivor_scale(call));
   each_row(call, begin, end, [&](const KeyBits& bits, std::int64_t r, std::int64_t first) HWY_ATTR {
+    const KeyBitsRow undropped = bits.undropped(r);
     for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR {
-      store(hn::IfThenElseZero(bits.undropped(r)[j], hn::Mul(load(x + first + j, part), scale)), y + first + j, part);
+      store(hn::IfThenElseZero(undropped[j], hn::Mul(load(x + first + j, part), scale)), y + first + j, part);
     });
   });
 }

@@ -79,7 +79,8 @@ HWY_INLINE void gelu_rows(const float* x, std::int64_t x_row, const float* b, st
 }
 
 // Computes y = gelu(x + b) and dgelu = gelu'(x + b) for rows of D elements. The rows of x begin `x_row` elements apart,
-// those of y and dgelu `y_row` elements. b is [D] or null. dgelu may be null. y or dgelu may be x itself.
+// those of y and dgelu `y_row` elements. b is [D] or null. dgelu may be null. If x_row is y_row, y or dgelu may be x
+// itself.
 template <class Y>
 HWY_INLINE void gelu_rows(Gelu form, const float* x, std::int64_t x_row, const float* b, std::int64_t rows,
                           std::int64_t D, Y* y, Y* dgelu, std::int64_t y_row) {

@@ -35,8 +35,8 @@ struct BlockOperands {
   Elements du, operand;
 };
 
-// Writes du = dy slope to `du` [rows, N], and the sums of the rows of du to db [N]. slope, du and db may be null. The
-// rows are read in strips of a few vectors, so that the sums stay in registers.
+// Writes dy slope to `du` [rows, N], and the sums of its rows to db [N]. slope, du and db may be null. The rows are
+// read in strips of a few vectors, so that the sums stay in registers.
 template <class Dy, class Slope, class Du>
 HWY_INLINE void gradient_of_u(const Dy* dy, const Slope* slope, std::int64_t rows, std::int64_t N, Du* du, float* db) {
   constexpr std::int64_t strip = 4;
@@ -48,7 +48,8 @@ HWY_INLINE void gradient_of_u(const Dy* dy, const Slope* slope, std::int64_t row
   };
   std::int64_t i = 0;
   for (; i + strip * W <= N; i += strip * W) {
-    V sums[strip] = {zero(), zero(), zero(), zero()};
+    V sums[strip];
+    for (V& sum : sums) sum = zero();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t v = 0; v < strip; ++v) sums[v] = hn::Add(gradient(r * N + i + v * W, Whole{}), sums[v]);
     if (db)
@@ -61,8 +62,8 @@ HWY_INLINE void gradient_of_u(const Dy* dy, const Slope* slope, std::int64_t row
   });
 }
 
-// Writes the gradient of u for rows of the layer to `to`, unless `to` is dy itself. If db is not null, writes the sum
-// of the gradient's rows to db.
+// Writes the gradient of u for the rows from `begin` to `end - 1` to `to`, unless `to` is dy itself. If db is not null,
+// writes the sum of the gradient's rows to db.
 HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to,
                               float* db) {
   const Elements from = f.dy + begin * f.N;

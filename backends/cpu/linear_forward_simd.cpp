@@ -25,12 +25,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Computes y = skip + s gate u for a block of u. Row 0 of the block is row `begin` of u. y, skip and gate begin at the
+// Computes y = skip + s gate u for a block of u whose row 0 is row `first_row` of u. y, skip and gate begin at the
 // first element of the block.
-HWY_INLINE void join_rows(const LinearForward& f, const ProductBlock& b, std::int64_t begin, const float* skip,
+HWY_INLINE void join_rows(const LinearForward& f, const ProductBlock& b, std::int64_t first_row, const float* skip,
                           const float* gate, float* y) {
   for (std::int64_t r = 0; r < b.rows; ++r) {
-    const V s = set(f.row_scale ? f.row_scale[(begin + r) / f.rows_per_sample] : 1.0f);
+    const V s = set(f.row_scale ? f.row_scale[(first_row + r) / f.rows_per_sample] : 1.0f);
     const float *const u = b.u + r * b.stride, *const skip_row = skip + r * f.N;
     float* const to = y + r * f.N;
     for_lanes(b.columns, [=](std::int64_t i, auto part) HWY_ATTR {
@@ -60,7 +60,7 @@ HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std
   return result;
 }
 
-// Computes y from a block of u (f32) by the operation after the product. Row 0 of the block is row `begin` of u.
+// Computes y from a block of u (f32) by the operation after the product. b.row counts from row `begin` of u on.
 HWY_NOINLINE void finish(const LinearForward& f, const ProductBlock& b, std::int64_t begin) {
   const std::int64_t first = (begin + b.row) * f.N + b.column;
   typed(f.y + first, [&]<class Y>(Y* y) HWY_ATTR {

@@ -130,7 +130,8 @@ HWY_INLINE V or_else(V v, V other, Part part) {
   return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other);
 }
 
-// Calls body(i, lanes) for i = 0, W, 2 W, ... below n. `lanes` is Whole, or Part for an incomplete last vector.
+// Calls body(i, lanes) for i = 0, W, 2 W, ... below n. `lanes` is Whole, or Part for an incomplete last vector. A body
+// that stores in a hot loop should capture values: GCC loads what a body captures by reference again after each store.
 template <class Body>
 HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   std::int64_t i = 0;

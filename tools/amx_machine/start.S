@@ -119,7 +119,8 @@ enter_program:
     xor %ebp, %ebp
     iretq
 
-// With the trap flag, runs after each instruction of the program, on a stack of its own: counts[rip - count_begin] += 1.
+// With the trap flag, runs after each instruction of the program, on a stack of its own. It computes
+// counts[rip - count_begin] += 1.
 .global count_instruction
 count_instruction:
     push %rax

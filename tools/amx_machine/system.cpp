@@ -50,6 +50,12 @@ void put(u64 x) {
   for (; shift >= 0; shift -= 4) put("0123456789abcdef"[x >> shift & 15]);
 }
 
+// Begins a line for amx_machine.sh, apart from the lines of the program.
+void record(const char* kind) {
+  put("\n\001amx ");
+  put(kind);
+}
+
 bool same(const char* a, const char* b) {
   while (*a && *a == *b) ++a, ++b;
   return *a == *b;
@@ -85,8 +91,8 @@ bool counting;
 [[noreturn]] void stop() {
   if (counts)
     for (u64 i = 0; i < count_bytes; ++i)
-      if (const u32 n = reinterpret_cast<u32*>(counts)[i]) put("\n#count "), put(i), put(' '), put(u64{n});
-  put("\n#stop\n");
+      if (const u32 n = reinterpret_cast<u32*>(counts)[i]) record("count "), put(i), put(' '), put(u64{n});
+  record("stop\n");
   for (const char c : {'S', 'h', 'u', 't', 'd', 'o', 'w', 'n'})  // ends Bochs
     __asm__ volatile("outb %0, %1" : : "a"(c), "d"(u16{0x8900}));
   for (;;) __asm__ volatile("hlt");
@@ -158,9 +164,6 @@ u64 map(const Registers& r) {
   if (!count_bytes && same(file->name, program)) {
     count_begin = address;
     count_bytes = bytes;
-    put("#program ");
-    put(address);
-    put('\n');
     if (counting) {
       counts = allocate(4 * bytes);
       memset(reinterpret_cast<void*>(counts), 0, 4 * bytes);
@@ -273,12 +276,11 @@ u64 answer(const Registers& r) {
       return no_terminal;
     case 60:
     case 231:
-      put("\n#exit ");
+      record("exit ");
       put(a);
       stop();
-    case 200:
-    case 234:
-      put("\n#signal ");
+    case 234:  // tgkill
+      record("signal 0x");
       put(c);
       stop();
     case 10:  // mprotect
@@ -335,17 +337,22 @@ extern "C" void system_call(Registers* r) {
 }
 
 extern "C" void report_exception(const u64* frame, u64 address) {
-  put("\n#exception ");
+  record("exception 0x");
   put(frame[0]);
-  put(" at ");
-  put(frame[2] - count_begin);
-  put(" of the program, address ");
+  put(" at 0x");
+  put(frame[2]);
+  if (frame[2] - count_begin < count_bytes) {
+    put(" (0x");
+    put(frame[2] - count_begin);
+    put(" of the program)");
+  }
+  put(", address 0x");
   put(address);
   stop();
 }
 
 // The loader's table has the addresses of the files. The first file has a line for each variable of the environment, a
-// line "--", and a line for each argument, of which the first is the program. A variable COUNT asks for counts.
+// line "--", and a line for each argument, of which the first is the program. The variable COUNT asks for counts.
 extern "C" void run(const u32* table) {
   for (int i = 0; i < 22; ++i) set_gate(i, reinterpret_cast<u64>(exceptions + 16 * i), 0x8e00);
   set_gate(1, reinterpret_cast<u64>(&count_instruction), 0x8e01);
@@ -353,9 +360,9 @@ extern "C" void run(const u32* table) {
   *reinterpret_cast<u64*>(task_state + 36) = reinterpret_cast<u64>(count_stack_top);
   gdt[3] = 0x67 | (task & 0xffffff) << 16 | u64{0x89} << 40 | (task >> 24 & 0xff) << 56;
   __asm__ volatile("ltr %0" : : "r"(u16{24}));
-  put("#start\n");
+  record("start\n");
 
-  char* lines = nullptr;
+  char *lines = nullptr, *lines_end = nullptr;
   u64 end = 0x2000000;
   const auto* entry = reinterpret_cast<const u32*>(u64{table[6]});
   for (u32 i = 0; i < table[5]; ++i, entry += 4) {
@@ -365,8 +372,8 @@ extern "C" void run(const u32* table) {
     auto* const data = reinterpret_cast<u8*>(u64{entry[0]});
     if (entry[1] > end) end = entry[1];
     if (i == 0)
-      lines = reinterpret_cast<char*>(data);
-    else
+      lines = reinterpret_cast<char*>(data), lines_end = reinterpret_cast<char*>(u64{entry[1]});
+    else if (file_count < 40)
       files[file_count++] = {name, data, entry[1] - entry[0]};
   }
   memory_top = (end + 0x1fffff) & ~u64{0x1fffff};
@@ -376,7 +383,7 @@ extern "C" void run(const u32* table) {
   u64 argument_count = 0, variable_count = 0;
   arguments[argument_count++] = const_cast<char*>("ld.so");
   bool in_arguments = false;
-  for (char* line = lines; *line != '\n';) {  // an empty line ends the file
+  for (char* line = lines; line < lines_end && argument_count < 63 && variable_count < 63;) {
     char* rest = line;
     while (*rest != '\n') ++rest;
     *rest = 0;
