@@ -35,31 +35,27 @@ struct BlockOperands {
   Elements du, operand;
 };
 
-// Writes dy slope to `du` [rows, N], and the sums of its rows to db [N]. slope, du and db may be null. The rows are
-// read in strips of a few vectors, so that the sums stay in registers.
+// Writes dy slope to `du` [rows, N], and the sums of its rows to db [N]. slope, du and db may be null. Four rows at a
+// time are read from left to right: their part of a sum stays in a register, and memory is read in the order of
+// addresses.
 template <class Dy, class Slope, class Du>
 HWY_INLINE void gradient_of_u(const Dy* dy, const Slope* slope, std::int64_t rows, std::int64_t N, Du* du, float* db) {
-  constexpr std::int64_t strip = 4;
-  const auto gradient = [=](std::int64_t at, auto part) HWY_ATTR {
-    V d = load(dy + at, part);
-    if (slope) d = hn::Mul(d, load(slope + at, part));
-    if (du) store(d, du + at, part);
-    return d;
+  const auto each_row = [=](std::int64_t first, auto count) HWY_ATTR {
+    for_lanes(N, [=](std::int64_t i, auto part) HWY_ATTR {
+      V sum = db ? load(db + i, part) : zero();
+      for (std::int64_t r = first; r < first + count; ++r) {
+        V d = load(dy + r * N + i, part);
+        if (slope) d = hn::Mul(d, load(slope + r * N + i, part));
+        if (du) store(d, du + r * N + i, part);
+        sum = hn::Add(d, sum);
+      }
+      if (db) store(sum, db + i, part);
+    });
   };
-  std::int64_t i = 0;
-  for (; i + strip * W <= N; i += strip * W) {
-    V sums[strip];
-    for (V& sum : sums) sum = zero();
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t v = 0; v < strip; ++v) sums[v] = hn::Add(gradient(r * N + i + v * W, Whole{}), sums[v]);
-    if (db)
-      for (std::int64_t v = 0; v < strip; ++v) store(sums[v], db + i + v * W, Whole{});
-  }
-  for_lanes(N - i, [&](std::int64_t j, auto part) HWY_ATTR {
-    V sum = zero();
-    for (std::int64_t r = 0; r < rows; ++r) sum = hn::Add(gradient(r * N + i + j, part), sum);
-    if (db) store(sum, db + i + j, part);
-  });
+  if (db) std::fill_n(db, N, 0.0f);
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) each_row(r, std::integral_constant<std::int64_t, 4>());
+  for (; r < rows; ++r) each_row(r, std::integral_constant<std::int64_t, 1>());
 }
 
 // Writes the gradient of u for the rows from `begin` to `end - 1` to `to`, unless `to` is dy itself. If db is not null,
