@@ -84,15 +84,6 @@ HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, s
           dim * bytes};
 }
 
-// Writes the rows of x to y without the padding.
-template <class T>
-HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y,
-                      std::int64_t stride) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    for_lanes(dim, [&](std::int64_t i, auto part)
-                       HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
-}
-
 enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
 
 // A row of key bits.

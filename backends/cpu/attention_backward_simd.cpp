@@ -118,7 +118,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
       differentiate_rows(call, bits, rows, l.keys, sums + 2 * (i * N + first), s, d, p, parts,
                          weights.start_block(rows), ds.start_block(rows), ds.stride());
       product(ds.left(), right_k, dq_rows, l.dims, {ahead<T>(dout, next_b, next_h, N, hd, first), {}});
-      unpad(dq_rows, l.dims, rows, hd, row<T>(dq, b, h, first), dq.token);
+      convert_rows(dq_rows, l.dims, rows, hd, row<T>(dq, b, h, first), dq.token);
       product(ds_transposed.of(ds), right_queries.of(queries), dk_sum, l.dims,
               {ahead<T>(dk, b, h, M, hd, 0), ahead<T>(dv, b, h, M, hd, 0)}, accumulate);
       product(weights_transposed.of(weights), right_gradients.of(gradients), dv_sum, l.dims, {}, accumulate);
@@ -127,8 +127,8 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
       std::fill_n(dk_sum, M * l.dims, 0.0f);
       std::fill_n(dv_sum, M * l.dims, 0.0f);
     }
-    unpad(dk_sum, l.dims, M, hd, row<T>(dk, b, h, 0), dk.token);
-    unpad(dv_sum, l.dims, M, hd, row<T>(dv, b, h, 0), dv.token);
+    convert_rows(dk_sum, l.dims, M, hd, row<T>(dk, b, h, 0), dk.token);
+    convert_rows(dv_sum, l.dims, M, hd, row<T>(dv, b, h, 0), dv.token);
   }
 }
 

@@ -20,7 +20,8 @@
 #include <hwy/foreach_target.h>
 
 #include "backends/cpu/amx-inl.h"
-#include "backends/cpu/linear-inl.h"
+#include "backends/cpu/layer_norm-inl.h"
+#include "backends/cpu/panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
@@ -91,8 +92,7 @@ HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, st
     if (rows % tile_side == 0 && f.K % tile_side == 0)
       return multiply_amx(AmxScope(), a.left(), *b, b->all_steps(), c, f.K, false);
     return multiply_amx(a.left(), *b, nullptr, [&](const ProductBlock& block) HWY_ATTR {
-      for (std::int64_t r = 0; r < block.rows; ++r)
-        convert(block.u + r * block.stride, block.columns, c + (block.row + r) * f.K + block.column);
+      convert_rows(block.u, block.stride, block.rows, block.columns, c + block.row * f.K + block.column, f.K);
     });
   }
   if (const auto* const b = std::get_if<PackedBf16>(&f.b->packed))

@@ -20,7 +20,8 @@
 
 #include "backends/cpu/amx-inl.h"
 #include "backends/cpu/gelu-inl.h"
-#include "backends/cpu/linear-inl.h"
+#include "backends/cpu/layer_norm-inl.h"
+#include "backends/cpu/panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
@@ -72,7 +73,7 @@ HWY_NOINLINE void finish(const LinearForward& f, const ProductBlock& b, std::int
         return join_rows(f, b, begin + b.row, f.skip + first, f.gate ? f.gate + b.column : nullptr, y);
       if (b.u == y) return;
     }
-    for (std::int64_t r = 0; r < b.rows; ++r) convert(b.u + r * b.stride, b.columns, y + r * f.N);
+    convert_rows(b.u, b.stride, b.rows, b.columns, y, f.N);
   });
 }
 

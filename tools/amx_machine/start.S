@@ -1,5 +1,15 @@
 // Starts the emulated machine: 64-bit mode with all memory at its physical address, AVX-512 and AMX enabled. Everything
 // runs with the rights of a kernel, so the program may do anything, and a system call is a jump.
+// Writes eax, eax + step, eax + 2 step, ... to a page table.
+.macro fill table, entries, step
+    mov $\table, %edi
+    mov $\entries, %ecx
+1:  mov %eax, (%edi)
+    add $\step, %eax
+    add $8, %edi
+    loop 1b
+.endm
+
 .code32
 .section .multiboot, "a"
 .align 4
@@ -18,19 +28,9 @@ _start:
     mov %eax, level4
     mov $level2, %eax
     or $7, %eax
-    mov $level3, %edi
-    mov $4, %ecx
-1:  mov %eax, (%edi)
-    add $4096, %eax
-    add $8, %edi
-    loop 1b
-    mov $level2, %edi
+    fill level3, 4, 4096
     mov $0x87, %eax
-    mov $2048, %ecx
-1:  mov %eax, (%edi)
-    add $0x200000, %eax
-    add $8, %edi
-    loop 1b
+    fill level2, 2048, 0x200000
     mov $level4, %eax
     mov %eax, %cr3
     mov %cr4, %eax

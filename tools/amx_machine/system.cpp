@@ -1,6 +1,8 @@
 // The system under the program that tools/amx_machine.sh runs. It answers the system calls of a program with one thread
 // that reads only the files on its disk, and counts the program's instructions on request. A nanosecond of its clock is
 // an instruction.
+#include <sys/syscall.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -187,17 +189,17 @@ u64 answer(const Registers& r) {
   const u64 a = r.rdi, b = r.rsi, c = r.rdx;
   auto* const at_a = reinterpret_cast<u64*>(a);
   switch (r.rax) {
-    case 0: {  // read
+    case SYS_read: {
       const u64 n = read(opened[a].file, opened[a].at, b, c);
       opened[a].at += n;
       return n;
     }
-    case 17:
-      return read(opened[a].file, r.r10, b, c);  // pread
-    case 1:                                      // write
+    case SYS_pread64:
+      return read(opened[a].file, r.r10, b, c);
+    case SYS_write:
       for (u64 i = 0; i < c; ++i) put(reinterpret_cast<const char*>(b)[i]);
       return c;
-    case 20: {  // writev
+    case SYS_writev: {
       u64 total = 0;
       for (u64 i = 0; i < c; ++i) {
         const u64* const piece = reinterpret_cast<u64*>(b) + 2 * i;
@@ -206,106 +208,108 @@ u64 answer(const Registers& r) {
       }
       return total;
     }
-    case 257:
+    case SYS_openat:
       return open(reinterpret_cast<const char*>(b));
-    case 3:
+    case SYS_close:
       opened[a].file = nullptr;
       return 0;
-    case 5:
+    case SYS_fstat:
       return describe(opened[a].file, b);
-    case 262: {  // newfstatat
+    case SYS_newfstatat: {
       const auto* const path = reinterpret_cast<const char*>(b);
       if (!*path) return describe(opened[a].file, c);
       const File* const file = find(path);
       return file ? describe(file, c) : not_found;
     }
-    case 9:
+    case SYS_mmap:
       return map(r);
-    case 11:  // munmap
+    case SYS_munmap:
       if (b && a < memory_top && freed_count < 4096) freed[freed_count++] = {a, pages(b)};
       return 0;
-    case 25: {  // mremap
+    case SYS_mremap: {
       const u64 address = allocate(c);
       if (address != no_memory) memcpy(reinterpret_cast<void*>(address), at_a, b < c ? b : c);
       return address;
     }
-    case 12:  // brk
+    case SYS_brk:
       if (a < break_begin || a >= break_begin + 0x10000000) return break_end;
       if (a > break_end) memset(reinterpret_cast<void*>(break_end), 0, a - break_end);
       return break_end = a;
-    case 158:  // arch_prctl
+    case SYS_arch_prctl:
       if (a == 0x1002) {
         __asm__ volatile("wrmsr" : : "c"(0xc0000100), "a"(static_cast<u32>(b)), "d"(static_cast<u32>(b >> 32)));
         return 0;
       }
       return a == 0x1023 && b == 18 ? 0 : invalid;  // the permission for tiles
-    case 228:
-      return seconds_to(b, 1);  // clock_gettime
-    case 96:
-      return seconds_to(a, 1000);  // gettimeofday
-    case 201:
-      return 1700000000;  // time
-    case 302:
-      return limits(r.r10, b);  // prlimit64
-    case 97:
-      return limits(b, a);  // getrlimit
-    case 204:               // sched_getaffinity: one processor
+    case SYS_clock_gettime:
+      return seconds_to(b, 1);
+    case SYS_gettimeofday:
+      return seconds_to(a, 1000);
+    case SYS_time:
+      return 1700000000;
+    case SYS_prlimit64:
+      return limits(r.r10, b);
+    case SYS_getrlimit:
+      return limits(b, a);
+    case SYS_sched_getaffinity:  // one processor
       memset(reinterpret_cast<void*>(c), 0, b);
       *reinterpret_cast<u8*>(c) = 1;
       return 8;
-    case 318:  // getrandom
+    case SYS_getrandom:
       for (u64 i = 0; i < b; ++i) reinterpret_cast<u8*>(a)[i] = static_cast<u8>(i * 37 + 11);
       return b;
-    case 98:
+    case SYS_getrusage:
       memset(reinterpret_cast<void*>(b), 0, 144);
-      return 0;  // getrusage
-    case 99:     // sysinfo
+      return 0;
+    case SYS_sysinfo:
       memset(at_a, 0, 112);
       at_a[4] = 2 * large;
       at_a[5] = large;
       reinterpret_cast<u32*>(at_a)[26] = 1;
       return 0;
-    case 39:
-    case 186:
-    case 218:
-      return 1;  // process and thread
-    case 56:
-    case 435:
+    case SYS_getpid:
+    case SYS_gettid:
+    case SYS_set_tid_address:
+      return 1;
+    case SYS_clone:
+    case SYS_clone3:
       return try_again;  // no threads
-    case 16:
+    case SYS_ioctl:
       return no_terminal;
-    case 60:
-    case 231:
+    case SYS_exit:
+    case SYS_exit_group:
       record("exit ");
       put(a);
       stop();
-    case 234:  // tgkill
+    case SYS_tgkill:
       record("signal 0x");
       put(c);
       stop();
-    case 10:  // mprotect
-    case 13:  // signals
-    case 14:
-    case 131:
-    case 24:   // sched_yield
-    case 28:   // madvise
-    case 35:   // nanosleep
-    case 157:  // prctl
-    case 202:  // futex
-    case 203:  // sched_setaffinity
-    case 230:
-    case 273:
+    case SYS_mprotect:
+    case SYS_rt_sigaction:
+    case SYS_rt_sigprocmask:
+    case SYS_sigaltstack:
+    case SYS_sched_yield:
+    case SYS_madvise:
+    case SYS_nanosleep:
+    case SYS_prctl:
+    case SYS_futex:
+    case SYS_sched_setaffinity:
+    case SYS_clock_nanosleep:
+    case SYS_set_robust_list:
       return 0;
   }
   return no_such_call;
 }
 
+struct {
+  u16 low, segment, flags, middle;
+  u32 high, zero;
+} gates[32];
 void set_gate(int n, u64 address, u16 flags) {
-  static struct {
-    u16 low, segment, flags, middle;
-    u32 high, zero;
-  } gates[32];
   gates[n] = {static_cast<u16>(address), 8, flags, static_cast<u16>(address >> 16), 0, 0};
+}
+void use_gates() {
   struct [[gnu::packed]] {
     u16 size;
     u64 address;
@@ -332,7 +336,7 @@ u64 load(const File& file, u64 at) {
 // Counting begins when the program first reads its steady clock, as a benchmark does before its first step. r11 has the
 // program's flags: the trap flag makes the processor call count_instruction().
 extern "C" void system_call(Registers* r) {
-  if (counting && r->rax == 228 && r->rdi == 1) r->r11 |= 0x100;
+  if (counting && r->rax == SYS_clock_gettime && r->rdi == 1) r->r11 |= 0x100;
   r->rax = answer(*r);
 }
 
@@ -356,6 +360,7 @@ extern "C" void report_exception(const u64* frame, u64 address) {
 extern "C" void run(const u32* table) {
   for (int i = 0; i < 22; ++i) set_gate(i, reinterpret_cast<u64>(exceptions + 16 * i), 0x8e00);
   set_gate(1, reinterpret_cast<u64>(&count_instruction), 0x8e01);
+  use_gates();
   const u64 task = reinterpret_cast<u64>(task_state);
   *reinterpret_cast<u64*>(task_state + 36) = reinterpret_cast<u64>(count_stack_top);
   gdt[3] = 0x67 | (task & 0xffffff) << 16 | u64{0x89} << 40 | (task >> 24 & 0xff) << 56;
