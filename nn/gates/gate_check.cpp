@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/bfloat16.h"
-#include "nn/gates/gate_rules.h"
+#include "nn/gates/rules/rules.h"
 
 namespace plumb::nn {
 namespace {
@@ -44,10 +44,10 @@ GateReport check_gate(const GateChoice& gate, const CheckGateOptions& options) {
   GateReport report{gate->label(), {}};
   // For each kind of error: the index of the first rule with this error, and the number of later rules with this error.
   std::map<std::string, std::pair<std::size_t, int>> errors;
-  for (const auto& [rule, check_rule] : gate_rules(options)) {
+  for (const auto& [rule, check_rule] : rules::all_rules(options)) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
       continue;  // the failure of "second order" follows from the failure of "gradients"
-    RuleOutcome outcome{};
+    rules::Outcome outcome{};
     try {
       outcome = check_rule(gate);
     } catch (const DeviceLost&) {

@@ -1,0 +1,49 @@
+#include "nn/gates/rules/rules.h"
+
+namespace plumb::nn::rules {
+namespace {
+
+Outcome builds(const GateChoice& gate) {
+  const auto stack = make_stack(gate);
+  return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
+}
+
+Outcome documented(const GateChoice& gate) {
+  const bool both = !gate->formula.empty() && !gate->source.empty();
+  return {both, both ? gate->formula : "set Method::formula and Method::source"};
+}
+
+}  // namespace
+
+Outcome limited(double error, double limit) {
+  return {error <= limit, fmt::format("error {:.1e}, limit {:g}", error, limit)};
+}
+
+std::vector<Rule> all_rules(const CheckGateOptions& options) {
+  const auto claims = [](InitProperty property) {
+    return Rule{name(property), [=](const GateChoice& gate) { return claim(property, gate); }};
+  };
+  return {
+      {"builds", builds},
+      {"registered", registered},
+      {"gradients", [=](const GateChoice& gate) { return gradients(gate, options.steps); }},
+      {"second order", second_order},
+      claims(InitProperty::identity_at_init),
+      claims(InitProperty::zero_branch_gradient),
+      claims(InitProperty::loss_is_log_classes),
+      {"initial values", initial_values},
+      {"roles", roles},
+      {"learning", learning},
+      {"stochastic depth", stochastic_depth},
+      {"checkpoint", checkpointed},
+      {"junctions", other_junctions},
+      {"devices and dtypes", devices},
+      {"save and load", save_and_load},
+      {"steps", [=](const GateChoice& gate) { return at_steps(gate, options.steps); }},
+      {"depth", deep},
+      {"bf16", bf16},
+      {"documented", documented},
+  };
+}
+
+}  // namespace plumb::nn::rules
