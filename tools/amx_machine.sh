@@ -29,6 +29,13 @@ loader=/usr/lib/ISOLINUX/isolinux.bin modules=/usr/lib/syslinux/modules/bios
 for file in "${root%/}"{/usr/bin/bochs,$bios,$vga} $loader $modules/mboot.c32; do
   [ -e "$file" ] || { echo "amx_machine.sh: $file is missing; see the packages at the top of this script" >&2; exit 1; }
 done
+bochs=(env TERM=vt100 bochs)
+[ "$root" = / ] || bochs=(chroot "$root" "${bochs[@]}")
+version=$("${bochs[@]}" --help 2>&1 | sed -n 's/.*Bochs x86 Emulator \([0-9.]*\).*/\1/p')
+[ "$version" = 3.0 ] || {
+  echo "amx_machine.sh: expected Bochs 3.0, got ${version:-none}; see the top of this script" >&2
+  exit 1
+}
 mkdir -p "${root%/}/tmp"
 folder=$(mktemp -d "${root%/}/tmp/amx_machine.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
@@ -97,8 +104,7 @@ info: action=ignore
 debug: action=ignore
 clock: sync=none
 CONFIGURATION
-command=(env TERM=vt100 bochs -q -f "$inside/bochsrc")
-[ "$root" = / ] || command=(chroot "$root" "${command[@]}")
+command=("${bochs[@]}" -q -f "$inside/bochsrc")
 trap 'pkill -9 -f "$inside/bochsrc" || true; rm -rf "$folder"' EXIT
 script -qfec "${command[*]@Q}" "$folder/screen" < /dev/null > /dev/null 2>&1 || true
 tr -d '\r' < "$folder/screen" | sed -n $'/^\001amx start/,/^\001amx stop/p' > "$folder/output"
