@@ -139,15 +139,15 @@ class PaddedRows {
   void read(const bfloat16* x, std::int64_t rows, std::int64_t x_stride) {
     constexpr hn::ScalableTag<std::uint16_t> bits;
     constexpr std::int64_t lanes = 2 * W;
-    bfloat16* const all = start_block(rows);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const bfloat16* const from = x + r * x_stride;
-      bfloat16* const to = all + r * stride_;
+    const std::int64_t columns = columns_, stride = stride_;
+    bfloat16* to = start_block(rows);
+    for (const bfloat16* const end = to + rows * stride; to != end; to += stride, x += x_stride) {
       std::int64_t i = 0;
-      for (; i + lanes <= columns_; i += lanes) hn::StoreU(hn::LoadU(bits, bits_of(from + i)), bits, bits_of(to + i));
-      for (; i + W <= columns_; i += W) hn::StoreU(hn::LoadU(half_bits, bits_of(from + i)), half_bits, bits_of(to + i));
-      for (; i < columns_; ++i) to[i] = from[i];
-      for (; i < stride_; ++i) to[i] = bfloat16(0.0f);
+      for (; i + lanes <= columns; i += lanes) hn::StoreU(hn::LoadU(bits, bits_of(x + i)), bits, bits_of(to + i));
+      if (i == stride) continue;
+      for (; i + W <= columns; i += W) hn::StoreU(hn::LoadU(half_bits, bits_of(x + i)), half_bits, bits_of(to + i));
+      for (; i < columns; ++i) to[i] = x[i];
+      for (; i < stride; ++i) to[i] = bfloat16(0.0f);
     }
   }
   bfloat16* data() const { return reinterpret_cast<bfloat16*>(memory_.data()); }

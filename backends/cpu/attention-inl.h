@@ -100,10 +100,12 @@ class KeyBits {
       : call_(call),
         words_(layout.words),
         groups_(layout.groups),
+        some_forbidden_(call.keep.defined() || call.causal),
+        masked_(some_forbidden_ || call.drop_key.threshold),
         all_(scratch.take_as<std::uint64_t>(words_ + 1)),
         kept_(scratch.take_as<std::uint64_t>(layout.rows * words_ + 1)),
         undropped_(scratch.take_as<std::uint64_t>(layout.rows * words_ + 1)),
-        counters_(scratch.take_as<std::uint32_t>(layout.rows * groups_ + 8)),
+        counters_(scratch.take_as<std::uint32_t>(layout.rows * groups_ + 16)),
         drawn_(scratch.take_as<std::uint8_t>(layout.rows * groups_ + 16)),
         seeds_(scratch.take_as<std::uint8_t>(groups_)),
         state_(scratch.take_as<RowState>(layout.rows)) {
@@ -123,9 +125,9 @@ class KeyBits {
       count(first, rows);
       draws_below(call_.dropout.random_key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_,
                   call_.dropout.threshold, drawn_);
-      for (std::int64_t r = 0; r < rows; ++r) without(all_, r, undropped_ + r * words_);
+      for (std::int64_t r = 0; r < rows; ++r) without(all_, drawn_ + r * groups_, words_, undropped_ + r * words_);
     }
-    if (!masked()) return;
+    if (!masked_) return;
     const KeyMask& drop = call_.drop_key;
     const bool column = drop.sharing == DropSharing::column;  // with `column`, one row of draws serves all queries
     if (drop.threshold) {
@@ -139,45 +141,42 @@ class KeyBits {
         drop_by_seeds(drop, call_.keys, seeds_, drawn_ + r * groups_);
       }
     }
-    for (std::int64_t r = 0; r < rows; ++r) {
-      std::uint64_t* const kept = kept_ + r * words_;
-      const auto allowed = [&]() -> const std::uint64_t* {
-        if (!call_.keep.defined() && !call_.causal) return all_;
-        if (call_.keep.defined())
-          keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys,
-                    kept);
-        else
-          std::copy_n(all_, words_, kept);
-        if (call_.causal) keep_up_to(call_.last_key(first + r), kept);
-        return kept;
-      };
-      const std::uint64_t* const before = allowed();
-      if (drop.threshold) without(before, column ? 0 : r, kept);
-      state_[r] = RowState::attends;
-      if (any(kept)) continue;
-      if (call_.empty == EmptyRow::keep_all) {
-        const std::uint64_t* all = allowed();
-        if (!any(all)) all = all_;
-        for (std::int64_t w = 0; w < words_; ++w) kept[w] = all[w];
-      } else {
-        state_[r] = call_.empty == EmptyRow::zero ? RowState::zero : RowState::uniform;
-      }
+    // Local copies, because GCC would load members again after each store.
+    const std::int64_t words = words_, drawn_row = column ? 0 : groups_;
+    const std::uint8_t* drawn = drawn_;
+    std::uint64_t* kept = kept_;
+    for (std::int64_t r = 0; r < rows; ++r, kept += words, drawn += drawn_row) {
+      const std::uint64_t* const before = some_forbidden_ ? allowed(b, h, first + r, kept) : all_;
+      const bool any = drop.threshold ? without(before, drawn, words, kept) : any_of(kept, words);
+      state_[r] = any ? RowState::attends : fill_empty_row(b, h, first + r, kept);
     }
   }
 
   RowState state(std::int64_t r) const { return state_[r]; }
   // Masks of the keys for query `r` of the block. kept: the keys that the softmax includes; undropped: the keys that
   // attention dropout keeps; inside: the keys below M.
-  KeyBitsRow kept(std::int64_t r) const { return {masked() ? kept_ + r * words_ : all_}; }
+  KeyBitsRow kept(std::int64_t r) const { return {masked_ ? kept_ + r * words_ : all_}; }
   KeyBitsRow undropped(std::int64_t r) const { return {undropped_ + r * words_}; }
   KeyBitsRow inside() const { return {all_}; }
 
  private:
-  bool masked() const { return call_.keep.defined() || call_.causal || call_.drop_key.threshold; }
-  bool any(const std::uint64_t* bits) const {
-    std::uint64_t all = 0;
-    for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
-    return all != 0;
+  // Writes the keys that the keep mask and causal attention allow for a query.
+  const std::uint64_t* allowed(std::int64_t b, std::int64_t h, std::int64_t query, std::uint64_t* kept) const {
+    if (call_.keep.defined())
+      keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + query) * call_.keys, kept);
+    else
+      std::copy_n(all_, words_, kept);
+    if (call_.causal) keep_up_to(call_.last_key(query), kept);
+    return kept;
+  }
+  // Applies the rule for rows without a kept key.
+  RowState fill_empty_row(std::int64_t b, std::int64_t h, std::int64_t query, std::uint64_t* kept) const {
+    if (call_.empty != EmptyRow::keep_all) return call_.empty == EmptyRow::zero ? RowState::zero : RowState::uniform;
+    if (!some_forbidden_ || !any_of(allowed(b, h, query, kept), words_)) std::copy_n(all_, words_, kept);
+    return RowState::attends;
+  }
+  static bool any_of(const std::uint64_t* bits, std::int64_t words) {
+    return std::any_of(bits, bits + words, [](std::uint64_t word) { return word != 0; });
   }
   // Sets the counters for `rows` rows of draws, beginning with query `first`. All samples and heads use the same
   // counters.
@@ -185,17 +184,26 @@ class KeyBits {
     if (first == counted_from_ && rows <= counted_rows_) return;
     counted_from_ = first;
     counted_rows_ = rows;
-    for (std::int64_t r = 0, i = 0; r < rows; ++r)
-      for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
+    // Whole vectors, which write beyond the end of a row. The next row follows.
+    const hn::ScalableTag<std::uint32_t> u32;
+    constexpr std::int64_t lanes = HWY_LANES(std::uint32_t);
+    const std::int64_t groups = groups_;
+    const auto lane = hn::Iota(u32, 0);
+    std::uint32_t* row = counters_;
+    for (std::int64_t r = 0; r < rows; ++r, row += groups)
+      for (std::int64_t g = 0; g < groups; g += lanes)
+        hn::StoreU(hn::Add(hn::Set(u32, static_cast<std::uint32_t>((first + r) << 16 | g)), lane), u32, row + g);
   }
-  // Sets `to` to `from` without the drawn bits of row r. Also reads drawn bits after the end of the row, but `from` is
-  // 0 at these places.
-  void without(const std::uint64_t* from, std::int64_t r, std::uint64_t* to) const {
-    for (std::int64_t w = 0; w < words_; ++w) {
+  // Sets `to` to `from` without the drawn bits. Also reads drawn bits after the end of the row, but `from` is 0 at
+  // these places. Returns whether any bit is left.
+  static bool without(const std::uint64_t* from, const std::uint8_t* drawn, std::int64_t words, std::uint64_t* to) {
+    std::uint64_t left = 0;
+    for (std::int64_t w = 0; w < words; ++w) {
       std::uint64_t dropped = 0;
-      std::memcpy(&dropped, drawn_ + r * groups_ + 8 * w, sizeof dropped);
-      to[w] = from[w] & ~dropped;
+      std::memcpy(&dropped, drawn + 8 * w, sizeof dropped);
+      left |= to[w] = from[w] & ~dropped;
     }
+    return left != 0;
   }
   void keep_bits(const std::uint8_t* keep, std::uint64_t* bits) const {
     for (std::int64_t w = 0; w < words_; ++w) {
@@ -214,6 +222,7 @@ class KeyBits {
 
   const AttentionCall& call_;
   std::int64_t words_, groups_;
+  bool some_forbidden_, masked_;  // whether only some keys are allowed; whether only some are kept
   std::int64_t counted_from_ = 0, counted_rows_ = 0;
   std::uint64_t *all_, *kept_, *undropped_;
   std::uint32_t* counters_;

@@ -22,14 +22,15 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // Turns the scores `s` of a block of queries into P' (`weights`), and `d` from dout v^T into dS (`ds`). `p` is memory
-// for P. `weights` may be `s`, and `ds` may be `d`. `p` may be `s` if `weights` is not, or if there is no dropout.
-// `parts` is memory for one vector per row. `sums` holds the largest score and the total of each row. Two passes over
-// the rows are faster than one pass, because no row then waits for its own sum over lanes.
-template <class Weight>
-HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
-                                   const float* sums, const float* s, float* d, float* p, float* parts, Weight* weights,
-                                   Weight* ds, std::int64_t weights_row) {
-  const bool dropout = call.dropout.threshold != 0, separate = static_cast<void*>(p) != weights;
+// for P; it is `weights` for f32 without dropout. `weights` may be `s`, and `ds` may be `d`. `p` may be `s` if
+// `weights` is not, or if there is no dropout. `parts` is memory for one vector per row. `sums` holds the largest score
+// and the total of each row. Two passes over the rows are faster than one pass, because no row then waits for its own
+// sum over lanes.
+template <bool dropout, class Weight>
+HWY_NOINLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows,
+                                     std::int64_t keys, const float* sums, const float* s, float* d, float* p,
+                                     float* parts, Weight* weights, Weight* ds, std::int64_t weights_row) {
+  constexpr bool separate = dropout || !std::is_same_v<Weight, float>;
   const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale)),
           c = set(static_cast<float>(call.scale) * log2_e);
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -96,6 +97,9 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
   typename Products::Weights weights(l.rows, M, s), ds(l.rows, M, d);
   const typename Products::LeftTranspose weights_transposed(l.rows, M), ds_transposed(l.rows, M);
   const Products product;
+  using Weight = typename Products::Weight;
+  const auto softmax_backward =
+      call.dropout.threshold ? differentiate_rows<true, Weight> : differentiate_rows<false, Weight>;
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
@@ -115,8 +119,8 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
               {ahead<T>(dq, b, h, N, hd, first), ahead<T>(k, next_b, next_h, M, hd, first)});
       product(gradients.left(), vt, d, l.keys,
               {ahead<T>(v, next_b, next_h, M, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)});
-      differentiate_rows(call, bits, rows, l.keys, sums + 2 * (i * N + first), s, d, p, parts,
-                         weights.start_block(rows), ds.start_block(rows), ds.stride());
+      softmax_backward(call, bits, rows, l.keys, sums + 2 * (i * N + first), s, d, p, parts, weights.start_block(rows),
+                       ds.start_block(rows), ds.stride());
       product(ds.left(), right_k, dq_rows, l.dims, {ahead<T>(dout, next_b, next_h, N, hd, first), {}});
       convert_rows(dq_rows, l.dims, rows, hd, row<T>(dq, b, h, first), dq.token);
       product(ds_transposed.of(ds), right_queries.of(queries), dk_sum, l.dims,

@@ -24,11 +24,10 @@ namespace plumb::cpu::HWY_NAMESPACE {
 // exponentials relative to this q.k. `scales` gets the factors that turn weights into probabilities. `parts` is memory
 // for one vector per row. The code makes three passes over the rows, because a single pass would wait at every row for
 // the sums over lanes.
-template <class Weight>
-HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
-                             const float* s, Weight* weights, std::int64_t weights_row, float* parts, float* sums,
-                             float* scales) {
-  const bool dropout = call.dropout.threshold != 0;
+template <bool dropout, class Weight>
+HWY_NOINLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
+                               const float* s, Weight* weights, std::int64_t weights_row, float* parts, float* sums,
+                               float* scales) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const KeyBitsRow kept = bits.kept(r);
     V top = hn::Neg(hn::Inf(f32));
@@ -38,19 +37,21 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
   }
   const V c = set(static_cast<float>(call.scale) * log2_e);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const RowState state = bits.state(r);
-    const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
+    const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r);
+    const auto write = [=, to = weights + r * weights_row](std::int64_t j, V p)
+                           HWY_ATTR { store(dropout ? hn::IfThenElseZero(undropped[j], p) : p, to + j, Whole{}); };
+    if (bits.state(r) != RowState::attends) {
+      const V p = set(bits.state(r) == RowState::uniform ? 1.0f : 0.0f);
+      for (std::int64_t j = 0; j < keys; j += W) write(j, hn::IfThenElseZero(bits.inside()[j], p));
+      continue;
+    }
     const V top = set(sums[2 * r]);
     V sum = zero();
     for (std::int64_t j = 0; j < keys; j += W) {
       // The masked lanes become 0 after the exponential, because their exponentials might be denormal, which is slow.
-      const V p =
-          state == RowState::attends
-              ? hn::IfThenElseZero(kept[j], exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + r * keys + j), top), c)))
-          : state == RowState::uniform ? hn::IfThenElseZero(inside[j], set(1.0f))
-                                       : zero();
+      const V p = hn::IfThenElseZero(kept[j], exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + r * keys + j), top), c)));
       sum = hn::Add(sum, p);
-      store(dropout ? hn::IfThenElseZero(undropped[j], p) : p, weights + r * weights_row + j, Whole{});
+      write(j, p);
     }
     hn::Store(sum, f32, parts + r * W);
   }
@@ -81,6 +82,8 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
   typename Products::Right right_values(M, hd);
   typename Products::Weights weights(l.rows, M, s);
   const Products product;
+  using Weight = typename Products::Weight;
+  const auto softmax = call.dropout.threshold ? softmax_rows<true, Weight> : softmax_rows<false, Weight>;
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
@@ -96,16 +99,14 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
       queries.read(row<T>(q, b, h, first), rows, q.token);
       product(queries.left(), kt, s, l.keys,
               {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)});
-      softmax_rows(call, bits, rows, l.keys, s, weights.start_block(rows), weights.stride(), parts,
-                   sums + 2 * (i * N + first), scales);
+      softmax(call, bits, rows, l.keys, s, weights.start_block(rows), weights.stride(), parts,
+              sums + 2 * (i * N + first), scales);
       product(weights.left(), right_v, o, l.dims,
               {ahead<T>(k, next_b, next_h, M, hd, first), ahead<T>(v, next_b, next_h, M, hd, first)});
-      for (std::int64_t r = 0; r < rows; ++r) {
-        T* const to = row<T>(out, b, h, first + r);
-        for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR {
-          store(hn::Mul(hn::Load(f32, o + r * l.dims + j), set(scales[r])), to + j, part);
-        });
-      }
+      T* const to = row<T>(out, b, h, first);
+      for (std::int64_t r = 0; r < rows; ++r)
+        for_lanes(hd, [=, x = o + r * l.dims, y = to + r * out.token, scale = set(scales[r])](std::int64_t j, auto part)
+                          HWY_ATTR { store(hn::Mul(hn::Load(f32, x + j), scale), y + j, part); });
     }
   }
 }

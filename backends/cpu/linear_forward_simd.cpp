@@ -30,15 +30,18 @@ namespace plumb::cpu::HWY_NAMESPACE {
 // first element of the block.
 HWY_INLINE void join_rows(const LinearForward& f, const ProductBlock& b, std::int64_t first_row, const float* skip,
                           const float* gate, float* y) {
-  for (std::int64_t r = 0; r < b.rows; ++r) {
-    const V s = set(f.row_scale ? f.row_scale[(first_row + r) / f.rows_per_sample] : 1.0f);
-    const float *const u = b.u + r * b.stride, *const skip_row = skip + r * f.N;
-    float* const to = y + r * f.N;
-    for_lanes(b.columns, [=](std::int64_t i, auto part) HWY_ATTR {
-      const V g = gate ? hn::Mul(s, load(gate + i, part)) : s;
-      store(hn::MulAdd(g, load(u + i, part), load(skip_row + i, part)), to + i, part);
-    });
-  }
+  const auto join = [&](auto scale_of) HWY_ATTR {
+    for_block(b.rows, b.columns,
+              [=, u = b.u, u_row = b.stride, N = f.N](std::int64_t r, std::int64_t i, auto part) HWY_ATTR {
+                const V s = scale_of(r), g = gate ? hn::Mul(s, load(gate + i, part)) : s;
+                store(hn::MulAdd(g, load(u + r * u_row + i, part), load(skip + r * N + i, part)), y + r * N + i, part);
+              });
+  };
+  if (f.row_scale)
+    join([=, scales = f.row_scale, rows = f.rows_per_sample](std::int64_t r)
+             HWY_ATTR { return set(scales[(first_row + r) / rows]); });
+  else
+    join([](std::int64_t) HWY_ATTR { return set(1.0f); });
 }
 
 // Returns the rows that the product reads: x or the layer norm of x, in the product's type T. `room` is memory for rows

@@ -154,20 +154,22 @@ HWY_INLINE void for_block(std::int64_t rows, std::int64_t n, Body&& body) {
   for (std::int64_t r = 0; r < rows; ++r) for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { body(r, i, part); });
 }
 
-// Copies x to y, element by element, and converts each element to the type of y.
-template <class X, class Y>
-HWY_INLINE void convert(const X* x, std::int64_t n, Y* y) {
-  if constexpr (std::is_same_v<X, bfloat16> && std::is_same_v<Y, Rounded>)
-    convert(x, n, &y->value);  // x is already rounded to bf16
-  else
-    for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(x + i, part), y + i, part); });
-}
-
 // Copies and converts rows of n elements. The rows of x begin `x_row` elements apart, those of y `y_row` elements.
 template <class X, class Y>
 HWY_INLINE void convert_rows(const X* x, std::int64_t x_row, std::int64_t rows, std::int64_t n, Y* y,
                              std::int64_t y_row) {
-  for (std::int64_t r = 0; r < rows; ++r) convert(x + r * x_row, n, y + r * y_row);
+  if constexpr (std::is_same_v<X, bfloat16> && std::is_same_v<Y, Rounded>)
+    convert_rows(x, x_row, rows, n, &y->value, y_row);  // x is already rounded to bf16
+  else
+    for_block(rows, n, [=](std::int64_t r, std::int64_t i, auto part) HWY_ATTR {
+      store(load(x + r * x_row + i, part), y + r * y_row + i, part);
+    });
+}
+
+// Copies x to y, element by element, and converts each element to the type of y.
+template <class X, class Y>
+HWY_INLINE void convert(const X* x, std::int64_t n, Y* y) {
+  convert_rows(x, n, 1, n, y, n);
 }
 
 // Calls f with a pointer to the type of the elements: float*, bfloat16* or Rounded*. Kernels are templates on this
