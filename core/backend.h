@@ -131,7 +131,8 @@ struct LinearCall {
   Array gate = {};       // [1] or [N]; 1 if undefined
   Array row_scale = {};  // [B], one factor for each R / B rows; 1 if undefined
   // Precision::bf16 rounds the operands of the products to bf16 and keeps sums in f32. Then x, y, slope, dy and dx may
-  // be bf16, with two exceptions that are f32: x if a norm precedes the product, and y and dy of a residual sum.
+  // be bf16, with two exceptions that are f32: x if a norm precedes the product, and y and dy of a residual sum. slope
+  // has the dtype of y.
   // Weights and their gradients are always f32.
   Precision products = Precision::f32;
 };
@@ -250,10 +251,11 @@ int num_threads();
 void set_strict_determinism(bool on);
 bool strict_determinism();
 // The instructions with which the cpu backend multiplies bf16 operands: the CPU's bf16 instructions if they are faster
-// than those for f32, else the f32 instructions. In linear layers, both kinds of instructions round the same way; only
-// the order of sums differs. With AMX, attention also multiplies in bf16 (docs/numerics.md). The choice comes from a
-// table of CPUs and not from a measurement, so that the choice is the same in every run. The environment variable
-// ONEDNN_MAX_CPU_ISA, which limits the instructions that oneDNN uses, is respected.
+// than those for f32, else the f32 instructions. In linear layers, both kinds of instructions round the same way, except
+// that denormal numbers become 0 on a CPU with AMX; the order of sums differs. With AMX, attention also multiplies in
+// bf16 (docs/numerics.md). The choice comes from a table of CPUs and not from a measurement, so that the choice is the
+// same in every run. The environment variable ONEDNN_MAX_CPU_ISA, which limits the instructions that oneDNN uses, is
+// respected.
 struct Bf16Products {
   const char* instructions;  // "AMX", "AVX-512 bf16", "f32 instructions" (and why)
   bool faster_than_f32;

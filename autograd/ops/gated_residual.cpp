@@ -34,9 +34,9 @@ void detail::check_junction(const char* op, const Tensor& skip, const Shape& bra
   }
   if (row_scale.defined()) {
     check_operands(op, skip, row_scale);
-    check(branch.rank() > 0 && row_scale.shape() == Shape{branch[0]} && !row_scale.requires_grad(),
-          "[{}] expected a constant row scale with one number for each sample of branch {}, got {}", op, branch,
-          row_scale.shape());
+    check(branch.rank() > 1 && row_scale.shape() == Shape{branch[0]} && !row_scale.requires_grad(),
+          "[{}] expected a constant row scale [B] for a branch [B, .., D], got {} for branch {}", op, row_scale.shape(),
+          branch);
   }
 }
 

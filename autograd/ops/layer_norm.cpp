@@ -31,8 +31,6 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 namespace {
 
-Tensor rows_in_one(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
-
 // h = (x - mean) / sqrt(var + eps).
 Tensor normalized(const Tensor& x, double eps) {
   const Tensor centred = x - mean(x, -1, true);
@@ -73,7 +71,7 @@ detail::LayerNormGradients detail::layer_norm_backward(const Tensor& dy, const T
         kernels(of_x).layer_norm_backward(dy.array(), x.array(), g.array(), mean, rstd, of_x, Out(), Out());
         return Tensors{Tensor(ddy), Tensor(of_x)};
       },
-      through([eps](const Tensors& in) { return sum(rows_in_one(in[0] * normalized(in[1], eps)), 0); }, {dy, x}));
+      through([eps](const Tensors& in) { return sum(detail::as_matrix(in[0] * normalized(in[1], eps)), 0); }, {dy, x}));
   result.dbias =
       record("sum", dbias, {dy}, [shape = dy.shape()](const Tensor& g) { return Tensors{broadcast_to(g, shape)}; });
   return result;

@@ -77,8 +77,6 @@ struct Kept {
   bool summed;  // whether a residual sum follows the product
 };
 
-Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
-
 // The backward pass in f32 and f64, written in ops that are recorded. With h = norm(x), u = h W^T + b and du the
 // gradient of u: dh = du W, dW = du^T h, db = sum du. The output of the branch is not needed. With s the row scale and
 // G = (s dy)^T h: dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
@@ -94,17 +92,17 @@ Tensors recorded_backward(const Kept& kept, const Tensor& dy) {
     while (by_sample.rank() < dy.shape().rank()) by_sample = by_sample.appended(1);
     scaled = dy * reshape(row_scale, by_sample);
   }
-  const Tensor du = in_rows(gate.defined() ? scaled * gate : scaled);
+  const Tensor du = detail::as_matrix(gate.defined() ? scaled * gate : scaled);
   Tensor dx, dweight, dbias, dgamma, dbeta, dgate;
   if (bias.defined() && bias.requires_grad()) dbias = sum(du, 0);
   if (gated) {
-    const Tensor product = matmul(in_rows(scaled), in_rows(h), true);
+    const Tensor product = matmul(detail::as_matrix(scaled), detail::as_matrix(h), true);
     dweight = product * (gate.numel() == 1 ? gate : unsqueeze(gate, -1));
     dgate = sum(weight * product, -1);
-    if (bias.defined()) dgate = dgate + bias * sum(in_rows(scaled), 0);
+    if (bias.defined()) dgate = dgate + bias * sum(detail::as_matrix(scaled), 0);
     if (gate.numel() == 1) dgate = sum(dgate, {}, true);
   } else if (weight.requires_grad()) {
-    dweight = matmul(du, in_rows(h), true);
+    dweight = matmul(du, detail::as_matrix(h), true);
   }
   if (h.requires_grad()) {
     const Tensor dh = reshape(matmul(du, weight), x.shape());
@@ -204,8 +202,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
 }
 
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = reshape(matmul(reshape(x, {x.numel() / x.dim(-1), x.dim(-1)}), weight, false, true),
-                           x.shape().with(-1, weight.dim(0)));
+  const Tensor y = reshape(matmul(detail::as_matrix(x), weight, false, true), x.shape().with(-1, weight.dim(0)));
   return bias.defined() ? y + bias : y;
 }
 

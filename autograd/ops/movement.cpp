@@ -78,6 +78,8 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
   return reshape(x, Shape(dims));
 }
 
+Tensor detail::as_matrix(const Tensor& x) { return reshape(x, Shape{x.shape().with(-1, 1).numel(), x.dim(-1)}); }
+
 Tensor permute(const Tensor& x, const Axes& axes) {
   detail::check_defined("permute", x);
   const int rank = x.shape().rank();

@@ -24,7 +24,8 @@ struct ErfForm {
 
   explicit ErfForm(V x) : u(x) {
     bell = exp2_or_zero(hn::Mul(hn::Mul(u, u), set(-0.5f * log2_e)));
-    const V t = reciprocal(hn::MulAdd(hn::Abs(u), set(0.2316419f), set(1.0f)));
+    // Without the limit, the reciprocal of inf would be NaN. If u is NaN, bell is NaN.
+    const V size = hn::Min(hn::Abs(u), set(1e18f)), t = reciprocal(hn::MulAdd(size, set(0.2316419f), set(1.0f)));
     V p = set(-0.0719413392f);
     p = hn::MulAdd(p, t, set(0.254234595f));
     p = hn::MulAdd(p, t, set(-0.213439092f));
@@ -39,31 +40,38 @@ struct ErfForm {
   V value() const { return hn::Mul(u, cdf); }
   static constexpr float density = std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
   V slope() const { return hn::MulAdd(hn::Mul(u, set(density)), bell, cdf); }
-  V curvature() const { return hn::Mul(hn::Mul(bell, set(density)), hn::NegMulAdd(u, u, set(2.0f))); }
+  V curvature() const {  // for u that is so large that bell is 0, u^2 may be inf
+    const V c = hn::Mul(hn::Mul(bell, set(density)), hn::NegMulAdd(u, u, set(2.0f)));
+    return hn::IfThenZeroElse(hn::Eq(bell, zero()), c);
+  }
 };
 
 // The tanh form: y = u s, s = (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)), z = c (u + 0.044715 u^3).
 struct TanhForm {
   static constexpr float c = std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>, cube = 0.044715f;
-  V u, e, s;  // e = exp(-2 z)
+  V u, near, e, s;  // near: u, but at most 1e4 in size; beyond, the derivatives are constant. e = exp(-2 z)
 
-  explicit TanhForm(V x) : u(x) {
+  explicit TanhForm(V x) : u(x), near(hn::Min(hn::Max(x, set(-1e4f)), set(1e4f))) {
     const V z = hn::Mul(u, hn::MulAdd(hn::Mul(u, u), set(c * cube), set(c)));
-    // Clipping t at 100 loses nothing, because s is only 2^-100 at this limit. The comparison lets NaN pass.
+    // From t = 100 on, s is set to 0 instead of at most 2^-100, because u s must not grow with u. The comparison lets
+    // NaN pass.
     const V t = hn::Mul(z, set(-2 * log2_e));
-    e = exp2_or_zero(hn::IfThenElse(hn::Gt(t, set(100.0f)), set(100.0f), t));
-    s = reciprocal(hn::Add(set(1.0f), e));
+    const auto none = hn::Gt(t, set(100.0f));
+    e = exp2_or_zero(hn::IfThenElse(none, set(100.0f), t));
+    s = hn::IfThenZeroElse(none, reciprocal(hn::Add(set(1.0f), e)));
   }
   V value() const { return hn::Mul(u, s); }
   V slope() const {
-    const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c));  // twice dz/du
-    return hn::MulAdd(hn::Mul(hn::Mul(u, s), hn::Mul(e, s)), dz, s);        // with 1 - s = e s
+    return hn::MulAdd(hn::Mul(hn::Mul(near, s), hn::Mul(e, s)), twice_dz(), s);  // with 1 - s = e s
   }
   V curvature() const {  // s (1 - s) (2 dz + u ((1 - 2 s) dz^2 + dz'))
-    const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c)), other = hn::Mul(e, s);
-    const V bend = hn::MulAdd(hn::Mul(hn::Sub(other, s), dz), dz, hn::Mul(u, set(12 * c * cube)));
-    return hn::Mul(hn::Mul(s, other), hn::MulAdd(u, bend, hn::Add(dz, dz)));
+    const V dz = twice_dz(), other = hn::Mul(e, s);
+    const V bend = hn::MulAdd(hn::Mul(hn::Sub(other, s), dz), dz, hn::Mul(near, set(12 * c * cube)));
+    return hn::Mul(hn::Mul(s, other), hn::MulAdd(near, bend, hn::Add(dz, dz)));
   }
+
+ private:
+  V twice_dz() const { return hn::MulAdd(hn::Mul(near, near), set(6 * c * cube), set(2 * c)); }  // 2 dz/du
 };
 
 template <class Form, class Y>

@@ -119,7 +119,9 @@ HWY_EXPORT(LinearForwardRows);
 void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept,
                     const Out& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
-  if (y.numel() == 0) return;
+  if (R == 0 || (N == 0 && !call.gamma.defined())) return;  // without outputs, the backward pass still reads the norm
+  internal_check(!kept.slope.defined() || kept.slope.dtype() == y.dtype(),
+                 "expected a slope of the dtype of y");
   const OperandType type(call, R, K, N);
   const std::int64_t rows = type.kind == OperandType::amx ? amx_rows(R) : more_rows(R);
   const LinearMatrix matrix(type, K, N, w.data<float>(), true, nullptr, rows);

@@ -52,12 +52,20 @@ void drop_head_scale(std::uint64_t key, std::uint32_t step, std::uint32_t first_
   }
 }
 
+namespace {
+
+// The number of elements of x [B, ..] with the same factor of row_scale [B].
+std::int64_t elements_per_sample(const Array& row_scale, const Array& x) {
+  return row_scale.defined() && row_scale.numel() > 0 ? x.numel() / row_scale.numel() : 1;
+}
+
+}  // namespace
+
 void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale,
                             const Out& y) {
   const Values x(skip), f(branch), gates(gate), scales(row_scale);
   const OutValues result(y);
-  const std::int64_t per_sample = row_scale.defined() ? y.numel() / row_scale.numel() : 1,
-                     per_gate = elements_per_gate(gate, y.shape());
+  const std::int64_t per_sample = elements_per_sample(row_scale, y), per_gate = elements_per_gate(gate, y.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i) {
     const double g = gate.defined() ? gates[i / per_gate % gate.numel()] : 1,
                  s = row_scale.defined() ? scales[i / per_sample] : 1;
@@ -69,8 +77,7 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
                              const Out& dbranch, const Out& dgate) {
   const Values d(dy), f(branch), gates(gate), scales(row_scale);
   const OutValues df(dbranch), dg(dgate);
-  const std::int64_t per_sample = row_scale.defined() ? dy.numel() / row_scale.numel() : 1,
-                     per_gate = elements_per_gate(gate, dy.shape());
+  const std::int64_t per_sample = elements_per_sample(row_scale, dy), per_gate = elements_per_gate(gate, dy.shape());
   std::vector<double> sum(static_cast<std::size_t>(dgate.defined() ? dgate.numel() : 0));
   for (std::int64_t i = 0; i < dy.numel(); ++i) {
     const double g = gate.defined() ? gates[i / per_gate % gate.numel()] : 1,

@@ -329,6 +329,17 @@ TEST_CASE("cpu gelu with and without bias and in place") {
         array_from(std::vector<double>{-1e4, -100, -20, -9, 9, 20, 100, 1e4, 0, NAN}, {10}, DType::f32, Device::cpu);
     compare("gelu far out", "gelu", {{10}, {10}},
             [&](const Kernels& k, const Results& y) { k.gelu_forward(form, far, Array(), y[0], y[1]); });
+    const Array huge = array_from(std::vector<double>{-3e38, -1e30, -1e20, -1e12, -1e9, 1e9, 1e12, 1e20, 1e30, 3e38},
+                                  {10}, DType::f32, Device::cpu),
+                one = full_like(huge, {10}, 1);
+    compare("gelu of huge numbers", "gelu", {{10}, {10}, {10}, {10}}, [&](const Kernels& k, const Results& y) {
+      k.gelu_forward(form, huge, Array(), y[0], y[1]);
+      k.gelu_second(form, one, one, huge, y[2], y[3]);
+    });
+    const Out of_inf = fresh({2}), slope_of_inf = fresh({2});
+    const Array inf = array_from(std::vector<double>{INFINITY, INFINITY}, {2}, DType::f32, Device::cpu);
+    cpu_kernels().gelu_forward(form, inf, Array(), of_inf, slope_of_inf);
+    CHECK(of_inf.mutable_data<float>()[0] == INFINITY);
   }
 }
 

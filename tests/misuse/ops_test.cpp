@@ -402,6 +402,13 @@ TEST_CASE("misuse: products of unfit shapes") {
   CHECK_REFUSED(linear(ones({2, 4}), matrix), "[linear] expected");
 }
 
+TEST_CASE("misuse: a residual sum of rows without samples") {
+  const std::string message = "expected a constant row scale [B] for a branch [B, .., D], got [3] for branch [3]";
+  CHECK_REFUSED(gated_residual(ones({3}), ones({3}), {}, ones({3})), "[gated_residual] " + message);
+  CHECK_REFUSED(linear(ones({2}), ones({3, 2}), {}, {.sum = ResidualSum{ones({3}), {}, ones({3})}}),
+                "[linear] " + message);
+}
+
 TEST_CASE("misuse: gradients with a non-finite factor") {
   const Tensor x = variable(matrix);
   const Gradients g = backward(sum(x));
