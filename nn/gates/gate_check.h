@@ -55,6 +55,7 @@ struct CheckGateOptions {
 //   stochastic depth     the term that the gate adds is proportional to the factor of the sample; if all samples are
 //                        dropped, the branches have no effect. The difference between a dropped sample and its skip is
 //                        reported
+//   fused sum            combine() is the sum that plain_scale() states, which the block computes in its place
 //   checkpoint           computing blocks again in the backward pass gives the same output, bit for bit, and the same
 //                        gradients
 //   junctions            blocks of one junction (MLP), of three junctions (MLP, attention, MLP), and of the decoder of
@@ -63,6 +64,7 @@ struct CheckGateOptions {
 //                        has no form for such blocks may refuse them: Method::build throws an Error that contains
 //                        "expected blocks", and the report says "not applicable"
 //   devices and dtypes   reference f64, cpu f64 and cpu f32 agree in values and gradients
+//   samples              in evaluation, the output for a sample does not depend on the other samples of its batch
 //   save and load        another model that loads the file of a calibrated model gives the same outputs, bit for bit
 //   steps                at several training steps, the network is finite, and evaluation computes what training
 //                        computed; a gate that draws random numbers in training is not compared with evaluation.

@@ -55,6 +55,16 @@ struct WrongSecondOrder : nn::AfterGate {
   }
 };
 
+struct OtherFusedSum : Sound {
+  std::optional<Tensor> plain_scale() const override { return 2 + a; }
+};
+
+struct MixedSamples : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, branch - 0.1 * mean(branch, {0}, true));
+  }
+};
+
 struct Decaying : nn::Gate {
   Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::weight);
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
@@ -341,7 +351,7 @@ TEST_CASE("every method of the table passes check_gate()") {
     const nn::GateReport report = nn::check_gate(name);
     INFO(report.text());
     CHECK(report.passed());
-    CHECK(report.rules.size() == 19);
+    CHECK(report.rules.size() == 21);
     const std::string junctions = std::ranges::find(report.rules, "junctions", &nn::RuleResult::rule)->detail;
     CHECK_THAT(junctions, contains("2 blocks of 3 junctions (mlp, attn, mlp2): every parameter learns"));
     if (name == "b2t")
@@ -368,6 +378,8 @@ TEST_CASE("check_gate() finds each broken rule and only that one") {
   CHECK(broken_rules(method_of<Idle>()) == Broken{"learning"});
   CHECK(broken_rules(method_of<WithoutStochasticDepth>()) == Broken{"stochastic depth"});
   CHECK(broken_rules(method_of<IgnoredRowScale>()) == Broken{"stochastic depth"});
+  CHECK(broken_rules(method_of<OtherFusedSum>()) == Broken{"fused sum"});
+  CHECK(broken_rules(method_of<MixedSamples>()) == Broken{"samples"});
   CHECK(broken_rules(method_of<NormAfterWithoutScaled>()) == Broken{"stochastic depth"});
   CHECK(broken_rules(method_of<Noting>()) == Broken{"initial values"});
   nn::Method hidden = method_of<Sound>();
@@ -491,7 +503,7 @@ TEST_CASE("check_gate() says what to do and reports one mistake once") {
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
   CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") &&
-                                contains("(15 later rules fail with the same error"));
+                                contains("(17 later rules fail with the same error"));
 }
 
 TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, with the reason") {

@@ -1,4 +1,6 @@
 // Rules about junctions: what a gate does with dropped samples, and with blocks that are not transformer blocks.
+#include <optional>
+
 #include "autograd/autograd.h"
 #include "core/names.h"
 #include "nn/evaluation_scope.h"
@@ -56,6 +58,30 @@ Outcome stochastic_depth(const GateChoice& gate) {
                                           : fmt::format("a dropped sample differs from its skip by {:.1e}: if this is "
                                                         "not intended, override combine_scaled",
                                                         kept))};
+}
+
+// A block with plain_scale() does not call combine(), but measures do. So both must be the same sum.
+Outcome fused_sum(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const Shaken s(gate);
+  double error = 0;
+  int fused = 0;
+  std::vector<Handle> watch;
+  for (const auto& block : s.stack->blocks())
+    watch.push_back(block->observe([&](const JunctionPass& j) {
+      const std::optional<Tensor> scale = j.gate.plain_scale();
+      if (!scale) return;
+      ++fused;
+      const Tensor x = j.before.x.detach(), f = j.branch_value.detach();
+      error = worse(error, largest_difference({j.gate.combine(x, f)}, {gated_residual(x, f, *scale)}));
+    }));
+  (*s.stack)(s.x);
+  if (fused == 0) return {true, "no junction has a plain_scale()"};
+  if (!(error <= 1e-9))
+    return {false, fmt::format("combine() differs from skip + plain_scale() * branch by {:.1e}: the block computes the "
+                               "latter and never calls combine(); override only one of them",
+                               error)};
+  return {true, fmt::format("combine() is skip + plain_scale() * branch, error {:.1e}", error)};
 }
 
 namespace {

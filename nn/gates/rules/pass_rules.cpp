@@ -52,6 +52,24 @@ Outcome devices(const GateChoice& gate) {
           fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
 }
 
+// In evaluation, the result for a sample must not depend on the other samples of its batch.
+Outcome samples(const GateChoice& gate) {
+  const DefaultsScope scope(f64_cpu);
+  const auto model = make_vit(gate);
+  shake(*model);
+  calibrate(*model, images());
+  model->eval();
+  const Tensor all = images(), together = (*model)(all);
+  double gap = 0;
+  for (std::int64_t i = 0; i < all.dim(0); ++i)
+    gap = worse(gap, largest_difference({(*model)(slice(all, 0, i, i + 1))}, {slice(together, 0, i, i + 1)}));
+  if (!(gap <= 1e-9))
+    return {false, fmt::format("in evaluation, the output for an image changes by {:.1e} with the other images of its "
+                               "batch: a gate must not compute across axis 0",
+                               gap)};
+  return {true, fmt::format("independent of each other in evaluation, error {:.1e}", gap)};
+}
+
 namespace {
 
 // The output of a training pass.

@@ -46,11 +46,13 @@ Outcome save_and_load(const GateChoice& gate);
 
 // junction_rules.cpp
 Outcome stochastic_depth(const GateChoice& gate);
+Outcome fused_sum(const GateChoice& gate);
 Outcome other_junctions(const GateChoice& gate);
 
 // pass_rules.cpp
 Outcome checkpointed(const GateChoice& gate);
 Outcome devices(const GateChoice& gate);
+Outcome samples(const GateChoice& gate);
 Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps);
 Outcome deep(const GateChoice& gate);
 Outcome bf16(const GateChoice& gate);
