@@ -108,7 +108,8 @@ std::string chart_of(const fs::path& figures) {
 // The program of the study writes the tables into a temporary folder.
 TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
-  check(::mkdtemp(pattern.data()), "cannot create a folder like {}: {}", pattern, std::strerror(errno));
+  const bool made = ::mkdtemp(pattern.data());
+  check(made, "cannot create a folder like {}: {}", pattern, std::strerror(errno));
   const fs::path folder = pattern;
   const auto gone = [&](int*) {
     std::error_code ignored;

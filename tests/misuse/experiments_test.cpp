@@ -107,6 +107,12 @@ TEST_CASE("misuse: options that exclude each other") {
   refused({"--profile", "--steps", "2"}, 2, "--profile times the steps 3 to 7");
   refused({"--drop-key", "0.3", "--drop-key-shape", "block", "--drop-key-window", "9"}, 2, "window");
 }
+TEST_CASE("misuse: options of dropping without a rate") {
+  refused({"--drop-key-shape", "block"}, 2, "--drop-key-shape has no effect without --drop-key; give --drop-key RATE");
+  refused({"--drop-key-schedule", "decreasing", "--drop-key", "0"}, 2, "--drop-key-schedule has no effect");
+  refused({"--drop-key", "0.1", "--drop-key-window", "5"}, 2, "--drop-key-window has no effect on single keys");
+  refused({"--drop-path-form", "original"}, 2, "--drop-path-form has no effect without --drop-path");
+}
 TEST_CASE("misuse: a batch larger than the data") {
   const TemporaryFolder folder;
   for (const Main& main : {Main(depth_stability), Main(passport), Main(deep_mlp), Main(own_experiment)})
@@ -193,6 +199,14 @@ TEST_CASE("misuse: resuming with other settings or another experiment or damaged
   fs::remove(folder / "a/extra.txt");
   std::ofstream(folder / "a/run.json") << "{";
   refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a study");
+  refused_also_dry(folder, with(run, {"--resume"}), 2, "its trials are not lost");
+  fs::remove(folder / "a/run.json");
+  refused_also_dry(folder, with(run, {"--resume"}), 2, "Its ledger is not lost");
+  // The remedy that the message names.
+  REQUIRE(call(folder.path(), depth_stability, with(tiny, {"--out", "b"})).status == 0);
+  fs::copy_file(folder / "b/run.json", folder / "a/run.json");
+  CHECK_THAT(call(folder.path(), depth_stability, with(run, {"--resume", "--dry-run"})).out,
+             contains("--resume skips 1 finished trial\n"));
 }
 TEST_CASE("misuse: a custom experiment resumed with a damaged ledger") {
   const TemporaryFolder folder;

@@ -303,6 +303,11 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
       read(g);
       given_.push_back(g.option->name);
     }
+  if (usual_config_ && config_.empty() && given_.empty())
+    config_ = usual_config_([&](std::string_view option) {
+      const auto it = std::ranges::find(given, option, [](const Given& g) { return std::string_view(g.option->name); });
+      return it == given.end() ? "" : it->option->is_switch() && it->value.empty() ? "true" : it->value;
+    });
   if (!preset_.empty()) apply_preset(preset_, "--preset");
   if (!config_.empty()) apply_preset_of(config_);
   for (const auto& look : looks_) look();

@@ -99,6 +99,11 @@ class Cli {
   // Adds an example to the end of --help. `arguments` is a command line without the name of the program.
   void example(const std::string& arguments);
 
+  // Registers a function that names a file of settings for a call without --config and --preset, or returns "". It gets
+  // the typed value of an option ("true" for a switch), or "" for an option that is not typed.
+  using TypedValue = std::function<std::string(std::string_view option)>;
+  void usual_config(std::function<std::string(const TypedValue&)> file) { usual_config_ = std::move(file); }
+
   // Reads the command line and sets the variables of the options. Values of the command line override values of
   // --config, which override values of --preset, which override the defaults. Throws UsageError if the command line or
   // the configuration file is wrong. Prints --help and other texts to `out`.
@@ -153,6 +158,7 @@ class Cli {
   std::vector<std::function<std::optional<int>()>> actions_;
   int status_ = 0;
   std::function<std::string()> config_note_;
+  std::function<std::string(const TypedValue&)> usual_config_;
   std::vector<std::string> given_, typed_, by_rule_;  // given_: options from the command line or --config
   std::string words_title_;
   std::vector<std::string>* words_ = nullptr;

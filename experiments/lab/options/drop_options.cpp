@@ -41,6 +41,21 @@ void DropOptions::declare(Cli& cli) {
              "Branches that --drop-path scales (rescaled: the kept branches, in training; original: all branches, in "
              "evaluation, as in the paper)")
       .one_of("form", nn::drop_path_form_names(), nn::drop_path_form_named);
+  // A typed option without effect is a mistake: the study would train the control.
+  cli.rule([this, &cli] {
+    if (cli.has("--drop-key") && drop_key == 0)
+      for (const char* option : {"--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing",
+                                 "--drop-key-match", "--empty-rows"})
+        usage_check(!cli.typed(option), "{} has no effect without --drop-key; give --drop-key RATE, or leave it out",
+                    option);
+    usage_check(
+        !cli.typed("--drop-key-window") || !cli.has("--drop-key-shape") || drop_key_shape != DropShape::plain,
+        "--drop-key-window has no effect on single keys; give --drop-key-shape block or cross, or leave it out");
+    if (cli.has("--drop-path") && drop_path == 0)
+      for (const char* option : {"--drop-path-schedule", "--drop-path-form"})
+        usage_check(!cli.typed(option), "{} has no effect without --drop-path; give --drop-path RATE, or leave it out",
+                    option);
+  });
 }
 
 nn::DropKey DropOptions::key() const {

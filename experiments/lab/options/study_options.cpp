@@ -4,12 +4,32 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/device.h"
 
 namespace plumb::lab {
+namespace {
+
+// The description of the study in --out if the call continues a study of this program, else "".
+std::string study_to_continue(const Cli& cli, const Cli::TypedValue& typed) {
+  if (typed("--out").empty() ||
+      (typed("--resume") != "true" && typed("--rebuild") != "true" && typed("--replay").empty()))
+    return "";
+  const std::filesystem::path file = std::filesystem::path(typed("--out")) / "run.json";
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) return "";
+  const auto run = nlohmann::json::parse(read_file(file), nullptr, false);
+  const bool ours = run.is_object() && run.value("experiment", nlohmann::json()) == cli.experiment() &&
+                    run.value("settings", nlohmann::json()).is_object();
+  return ours ? file.string() : "";
+}
+
+}  // namespace
 
 StudyOptions::Shard StudyOptions::shard_of_call() const {
   if (shard.empty()) return {};
@@ -132,7 +152,8 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   cli.option("--out", &out, "Folder for the results; by default a new folder under runs/")
       .value_name("DIR")
       .scope(Scope::call);
-  cli.option("--resume", &resume, "Finish the study in the folder --out").scope(Scope::call);
+  cli.option("--resume", &resume, "Finish the study in the folder --out, with its settings").scope(Scope::call);
+  cli.usual_config([&cli](const Cli::TypedValue& typed) { return study_to_continue(cli, typed); });
   cli.option("--overwrite", &overwrite, "Delete the results in the folder --out and start again").scope(Scope::call);
   cli.option("--dry-run", &dry_run,
              "Check the options and the data, list the trials and their cost, and start no trial")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,7 +46,12 @@ class Point {
     if constexpr (std::is_same_v<T, std::string>) {
       if (const auto* text = std::get_if<std::string>(value)) return *text;
     } else {
-      if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<T>(*whole);
+      if (const auto* whole = std::get_if<std::int64_t>(value)) {
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+          check(std::in_range<T>(*whole), "expected a value from {} to {} on the axis {}, got {}",
+                std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), axis, *whole);
+        return static_cast<T>(*whole);
+      }
       if (const auto* number = std::get_if<double>(value); number && std::is_floating_point_v<T>)
         return static_cast<T>(*number);
     }

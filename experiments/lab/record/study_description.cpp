@@ -139,7 +139,11 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
   const Json run = Json::parse(text, nullptr, false);
   const bool ours = run.is_object() && run.contains("experiment") && run["experiment"].is_string() &&
                     run.contains("settings") && run["settings"].is_object();
-  usage_check(ours, "{} does not describe a study; choose another --out", file);
+  usage_check(
+      ours,
+      "{} does not describe a study; choose another --out. If the folder has a ledger, its trials are not lost: "
+      "start the same command with another --out, end it, and copy its run.json to this place",
+      file);
   usage_check(run.contains("code"),
               "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
   try {

@@ -87,8 +87,11 @@ void check_resumable(const Cli& cli, const char* option, const fs::path& file, c
   usage_check(run.experiment == cli.experiment(), "{}: {} belongs to {}, not to {}; choose another --out", option,
               file.string(), run.experiment, cli.experiment());
   const std::string difference = cli.difference(run.settings);
-  usage_check(difference.empty(), "{}: {} has other settings: {}; use the same settings or another --out", option,
-              file.string(), difference);
+  usage_check(
+      difference.empty(),
+      "{}: {} has other settings: {}; leave the options out, which takes the settings from this file, or choose "
+      "another --out",
+      option, file.string(), difference);
   const Json former = Json::parse(run.settings), ours = Json::parse(cli.settings());
   const auto name = [](const Json& settings) {
     return settings.value("shard", "").empty() ? "all trials"
@@ -116,7 +119,10 @@ void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
   usage_check(reads || mode == Mode::resume || mode == Mode::overwrite,
               "{} is not empty; --resume finishes the trials in it, --overwrite deletes them", name);
   usage_check(std::ranges::find(there, path / "run.json") != there.end(),
-              "{} is not empty and has no run.json, so it is not a study folder; choose another --out", name);
+              "{} is not empty and has no run.json, so it is not a study folder; choose another --out{}", name,
+              fs::exists(path / Ledger::file_name) ? ". Its ledger is not lost: start the same command with another "
+                                                     "--out, end it, and copy its run.json into this folder"
+                                                   : "");
   const StudyDescription run = described(path);
   if (mode != Mode::overwrite)
     return check_resumable(cli,
@@ -222,7 +228,8 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
   check(fs::is_directory(there, error), "cannot create {}: {} is not a folder; choose another --out", path.string(),
         there.string());
-  check(::access(there.c_str(), W_OK | X_OK) == 0, "cannot write in {}: {}", there.string(), std::strerror(errno));
+  const bool writable = ::access(there.c_str(), W_OK | X_OK) == 0;
+  check(writable, "cannot write in {}: {}", there.string(), std::strerror(errno));
   if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run());
 }
 

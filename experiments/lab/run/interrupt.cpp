@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -15,6 +16,9 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch
 
 extern "C" void on_signal(int signal) {
   if (first_signal.exchange(signal) != 0) ::_exit(128 + signal);
+  constexpr std::string_view note = "\nstopping after this step; a second signal ends at once, without a checkpoint\n";
+  [[maybe_unused]] const auto written =
+      ::write(STDERR_FILENO, note.data(), note.size());  // a signal handler may call it
 }
 
 }  // namespace

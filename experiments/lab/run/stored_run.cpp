@@ -15,15 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The path of the program that wrote a study: in the folder of the calling program, or otherwise the path in run.json.
+// The path of the program that wrote a study: the path in run.json, or the same name in the folder of the calling
+// program or in the current folder. Another program may have the same name, so the path in run.json comes first.
 fs::path program_of(const StudyDescription& run) {
   std::error_code none;
-  const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
-  if (::access(beside.c_str(), X_OK) == 0) return beside;
-  check(fs::path(run.program).is_absolute() && ::access(run.program.c_str(), X_OK) == 0,
-        "the program of {} was found neither at {} nor at {}; put it at one of these paths", run.experiment,
-        run.program, beside.string());
-  return run.program;
+  const fs::path name = fs::path(run.program).filename(),
+                 beside = fs::read_symlink("/proc/self/exe", none).parent_path() / name,
+                 here = fs::current_path(none) / name;
+  for (const fs::path& path : {fs::path(run.program), beside, here})
+    if (path.is_absolute() && fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0) return path;
+  fail(fmt::format("the program of {} was found neither at {} nor at {} nor at {}; put it at one of these paths",
+                   run.experiment, run.program, beside.string(), here.string()));
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ Measured measure(const TrialEnvironment& environment, const Point& point, const 
 
 }  // namespace
 
-std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named, const ToFollow& later,
-                    int jobs, const DataFacts& data, const std::function<void(Trial&)>& body) {
+std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named, std::size_t finished,
+                    const ToFollow& later, int jobs, const DataFacts& data, const std::function<void(Trial&)>& body) {
   const StudyOptions& o = environment.options;
   std::string text;
   for (const Point& point : named) text += point.label() + "\n";
@@ -63,14 +63,16 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   }
   text +=
       fmt::format("\n{}{} trial{}", later.trials.empty() ? "" : "about ", trials.size(), trials.size() == 1 ? "" : "s");
-  if (steps == 0)
+  if (trials.empty())
+    text += " to run";
+  else if (steps == 0)
     text += " without training steps";
   else
     text += fmt::format(
         "{}: {} steps, {} {}",
         lengths.size() == 1 ? fmt::format(" of {} steps of {} {}", *lengths.begin(), o.batch, sample_name) : "", steps,
         samples, sample_name);
-  text += o.resume ? "; --resume skips finished trials\n" : "\n";
+  text += o.resume ? fmt::format("; --resume skips {} finished trial{}\n", finished, finished == 1 ? "" : "s") : "\n";
   text += "data: " + data.text + "\n";
   if (steps == 0 || trials.empty()) return text;
 

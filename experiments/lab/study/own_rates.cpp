@@ -298,6 +298,8 @@ void settle_rates(StudyDeclaration& study) {
               "--at-lr expects one learning rate, because {} has no axis of learning rates; got {}", cli.program(),
               fmt::join(study.at_lr, ","));
   if (axis_typed) study.at_lr = *rates;
+  // A typed --rates-from replaces the rates of a configuration file.
+  if (!axis_typed && !at_typed && cli.typed("--rates-from")) study.at_lr.clear();
   // A typed rate replaces the rate of a configuration file.
   if (!axis && !recorded && !study.at_lr.empty() && cli.typed("--lr")) study.at_lr = {study.optimization.lr};
   usage_check(study.at_lr.empty() || study.rates_from.empty(),

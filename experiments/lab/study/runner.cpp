@@ -9,6 +9,7 @@
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
 #include "experiments/lab/run/step_profile.h"
+#include "experiments/lab/run/stored_run.h"
 #include "experiments/lab/stats/claim_check.h"
 #include "experiments/lab/study/dry_run.h"
 #include "experiments/lab/study/outputs.h"
@@ -38,15 +39,16 @@ void check_accept_code(const StudyOptions& options, const Ledger& ledger,
 
 // The hashes of the codes whose trials count. Prints notes on stderr about damaged lines of the ledger and about trials
 // of other code. The trials that chose the rates of --rates-from may be of any code.
-std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& ledger, const StudyFolder& folder) {
+std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& ledger,
+                                  const StudyDescription& description) {
   const StudyOptions& options = study.options;
   const bool chosen_elsewhere = std::holds_alternative<ChosenRates>(study.rates);
   for (const std::string& line : ledger.damaged())
     note_error(fmt::format(
         "damaged: {}; the line stays, {}\n", line,
         options.mode() == Mode::rebuild ? "but is ignored" : "its trial is repeated unless another line has it"));
-  std::vector<std::string> codes{folder.description().facts.code};
-  const std::vector<std::string>& accepted = folder.description().accepted_code;
+  std::vector<std::string> codes{description.facts.code};
+  const std::vector<std::string>& accepted = description.accepted_code;
   codes.insert(codes.end(), accepted.begin(), accepted.end());
   if (!options.accept_code.empty()) codes.push_back(options.accept_code);
   for (const std::string& code : ledger.codes())
@@ -106,7 +108,7 @@ int rebuild(const StudyDeclaration& study, const Plan& plan) {
   const StudyFolder folder(study.cli, study.options);
   Ledger ledger(folder / Ledger::file_name);
   check_accept_code(study.options, ledger, [](const LedgerEntry&) { return true; });
-  const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study, ledger, folder),
+  const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study, ledger, folder.description()),
                     Sweep::Takes::ended);
   const StudyResults results = write_and_print(study, plan, sweep, folder);
   for (const Record& record : results.records)
@@ -134,13 +136,25 @@ int run_study(const StudyDeclaration& study) {
                             study.by_point, progress,       study.loss_levels};
   };
   if (options.mode() == Mode::dry_run) {
-    Ledger none{{}};
-    const Sweep sweep(plan, setup.facts, none, {}, Sweep::Takes::finished);
-    const std::vector<Point> named = sweep.named(), cells = sweep.cells();
+    const std::filesystem::path folder = options.resume ? options.out : "";
+    const bool resumes = !folder.empty() && std::filesystem::exists(folder / "run.json");
+    Ledger ledger(resumes ? folder / Ledger::file_name : "");
+    std::vector<std::string> codes;
+    if (resumes) {
+      StudyDescription description = described(folder);
+      description.facts.code = code_hash();
+      codes = codes_of(study, ledger, description);
+    }
+    const Sweep sweep(plan, setup.facts, ledger, codes, Sweep::Takes::finished);
+    const std::vector<Record> finished = sweep.records();
+    std::vector<Point> named = sweep.named(), cells = sweep.cells();
+    std::erase_if(named, [&](const Point& point) {
+      return std::ranges::any_of(finished, [&](const Record& record) { return record.point == point; });
+    });
     const ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
     const int jobs = jobs_for(plan, named.size() + later.trials.size());
     write_result(
-        dry_run(environment({}, nullptr), named, later, jobs, setup.facts, study.body) +
+        dry_run(environment({}, nullptr), named, finished.size(), later, jobs, setup.facts, study.body) +
         (study.next ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
     return 0;
   }
@@ -154,6 +168,8 @@ int run_study(const StudyDeclaration& study) {
   if (!options.accept_code.empty())  // checked before anything is written
     check_accept_code(options, Ledger(std::filesystem::path(options.out) / Ledger::file_name),
                       [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, setup.facts); });
+  if (options.resume && !std::filesystem::exists(std::filesystem::path(options.out) / "run.json"))
+    note_error(fmt::format("{} has no study yet; --resume starts a new one\n", options.out));
   DataFacts facts = setup.facts;
   setup.problem->add_baseline(facts);
   std::vector<std::string> claims;
@@ -167,7 +183,7 @@ int run_study(const StudyDeclaration& study) {
                       .claims = claims});
   Ledger ledger(folder / Ledger::file_name);
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
-  Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder), Sweep::Takes::finished);
+  Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder.description()), Sweep::Takes::finished);
   std::unique_ptr<StepProfile> profile;
   if (options.profile) profile = std::make_unique<StepProfile>(folder, options.steps);
   const auto check_measures = [&](const Record& record) {

@@ -226,6 +226,11 @@ TEST_CASE("wrong declarations of a study are errors") {
              }),
              contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
   CHECK_THAT(error([](Study& s) {
+               s.axis<int>("--depths", {1}, "Depths");
+               s.claim("y", "z", lower("loss", {{"depth", 1}}, {{"depth", 1}}));
+             }),
+             contains("[claim] \"y\": expected two different points, got depth 1 twice"));
+  CHECK_THAT(error([](Study& s) {
                s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
              }),
              contains("expected an unused file name without folders for an output, got ledger.jsonl"));

@@ -38,7 +38,8 @@ TEST_CASE("a resumed study may have further values and seeds and runs only missi
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "b/metrics.jsonl"));
   // A call with fewer values keeps the other trials in the ledger, and tells their number.
-  const Ended fewer = call(folder.path(), main, with(tiny, {"--depths", "2", "--epsilons", "0.1", "--resume"}));
+  const Ended fewer =
+      call(folder.path(), main, with(tiny, {"--depths", "2", "--epsilons", "0.1", "--seeds", "0", "--resume"}));
   CHECK(study.bodies == 16);
   CHECK_THAT(fewer.err, contains("7 trials of a/ledger.jsonl outside the axes of this call"));
   CHECK(lines_of(file(folder, "a/results.csv")) == 2);
@@ -47,6 +48,38 @@ TEST_CASE("a resumed study may have further values and seeds and runs only missi
   const Ended other = call(folder.path(), main, with(tiny, {"--weight-decay", "0.1", "--resume"}));
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("weight_decay is 0.05 there and 0.1 here"));
+}
+
+TEST_CASE("resume, rebuild and dry run take the settings of the folder") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Words first = with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1"});
+  REQUIRE(call(folder.path(), main, first).status == 0);
+  const std::string settings = nlohmann::json::parse(file(folder, "a/run.json"))["settings"].dump();
+  const Ended planned = call(folder.path(), main, {"--resume", "--out", "a", "--dry-run"});
+  CHECK_THAT(planned.out, contains("0 trials to run; --resume skips 8 finished trials"));
+  for (const char* option : {"--resume", "--rebuild"}) {
+    const Ended again = call(folder.path(), main, {option, "--out", "a", "--no-progress"});
+    INFO(again.err);
+    CHECK(again.status == 0);
+    CHECK(study.bodies == 8);
+    CHECK(nlohmann::json::parse(file(folder, "a/run.json"))["settings"].dump() == settings);
+  }
+  // Typed options replace those of the folder.
+  const Ended more = call(folder.path(), main, {"--resume", "--out", "a", "--seeds", "0..2", "--no-progress"});
+  CHECK(more.status == 0);
+  CHECK(study.bodies == 12);
+  const Ended rest = call(folder.path(), main, {"--resume", "--out", "a", "--seeds", "0..3", "--dry-run"});
+  CHECK_THAT(rest.out, contains("4 trials") && contains("--resume skips 12 finished trials"));
+  const Ended other = call(folder.path(), main, {"--resume", "--out", "a", "--weight-decay", "0.1"});
+  CHECK(other.status == 2);
+  CHECK_THAT(other.err, contains("weight_decay is 0.05 there and 0.1 here; leave the options out"));
+  // A folder without a study begins one.
+  Words begin = with(tiny, {"--depths", "1", "--resume"});
+  *(std::ranges::find(begin, "--out") + 1) = "b";
+  const Ended begun = call(folder.path(), main, begin);
+  CHECK_THAT(begun.err, contains("b has no study yet; --resume starts a new one"));
 }
 
 TEST_CASE("a resumed study counts its looks, and a claim that was added later is post hoc") {
