@@ -14,9 +14,17 @@ struct ValueAndSlope {
   T value, slope;
 };
 
+// Returns x, but at most 1e4 in size. Beyond, the derivatives are constant, but their formulas contain inf times 0.
+template <class T>
+__device__ __forceinline__ T near(T x) {
+  constexpr T limit = static_cast<T>(1e4);
+  return x > limit ? limit : x < -limit ? -limit : x;  // the comparisons let NaN pass
+}
+
 // Returns the second derivative. For the erf form, the second derivative is phi(x) (2 - x^2).
 template <Gelu form, class T>
-__device__ __forceinline__ T gelu_curvature(T x) {
+__device__ __forceinline__ T gelu_curvature(T any_x) {
+  const T x = near(any_x);
   constexpr T density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536),
               cubic = static_cast<T>(0.044715), half = static_cast<T>(0.5);
   if constexpr (form == Gelu::erf) {
@@ -38,8 +46,8 @@ __device__ __forceinline__ ValueAndSlope<T> gelu(T x) {
     const T cdf = half * (1 + erf(x * root_half));
     return {x * cdf, cdf + x * (density * exp(-half * x * x))};
   } else {
-    const T t = tanh(c * (x + cubic * x * x * x));
-    return {half * x * (1 + t), half * (1 + t) + half * x * (1 - t * t) * (c * (1 + 3 * cubic * x * x))};
+    const T t = tanh(c * (x + cubic * x * x * x)), v = near(x);
+    return {half * x * (1 + t), half * (1 + t) + half * v * (1 - t * t) * (c * (1 + 3 * cubic * v * v))};
   }
 }
 
