@@ -4,6 +4,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
 #include "autograd/autograd.h"
 #include "nn/io/model_card_parts.h"
 
@@ -133,7 +134,7 @@ DetrCard detr_card_of(const TensorFile& file, const std::string& path) {
   check(written != file.metadata.end(),
         "{}: expected weights with Plumb's description of a Detr (nn::metadata_of), got a file without it", path);
   try {
-    const Json json = Json::parse(written->second);
+    const Json json = Json::parse(shallow_json(written->second, metadata_key));
     check(
         !json.contains("no_card"),
         "these weights are of a model that a card cannot describe: {}; load them with nn::load_weights in the program "

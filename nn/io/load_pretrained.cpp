@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
+#include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/positions.h"
 #include "nn/io/weights.h"
@@ -55,7 +56,8 @@ std::string advice_on_method(const Classifier& model, const TensorFile& file, co
   const auto written = file.metadata.find(metadata_key);
   if (written == file.metadata.end()) return "";
   try {
-    const MethodText text = method_text(Json::parse(written->second).at("gate").get<std::string>());
+    const MethodText text =
+        method_text(Json::parse(shallow_json(written->second, metadata_key)).at("gate").get<std::string>());
     const ModelCard here = *card_of(model);
     const Method& ours = method_of(here);
     std::vector<std::string> names, values;

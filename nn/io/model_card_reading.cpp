@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/name_remedies.h"
 
@@ -121,7 +122,7 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
 }  // namespace
 
 ModelCard card_from(const std::string& text, const std::string& supplied, const std::string& path) {
-  Json json = Json::parse(text);
+  Json json = Json::parse(shallow_json(text, metadata_key));
   ModelCard card;
   if (json.is_object() && json.contains("no_card"))
     fail(

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/atomic_file.h"
+#include "core/json_text.h"
 
 namespace plumb::nn {
 namespace {
@@ -127,7 +128,7 @@ class Reader {
       return true;
     };
     try {
-      Json header = Json::parse(text, watch);
+      Json header = Json::parse(shallow_json(text, path_), watch);
       check(header.is_object(), "{}: expected a JSON object as header, got {}", path_, header.type_name());
       return header;
     } catch (const Json::exception& e) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/atomic_file.h"
+#include "core/json_text.h"
 #include "core/nearest.h"
 #include "experiments/lab/build_info.h"
 
@@ -60,7 +61,7 @@ Json parse_config(const std::string& path) {
     return true;
   };
   try {
-    Json config = Json::parse(content, refuse_twice, true, true);
+    Json config = Json::parse(shallow_json(content, path), refuse_twice, true, true);
     if (config.is_object() && config.contains("experiment") && config.contains("settings"))
       config = Json(config["settings"]);  // the file is a run.json, not a configuration file
     usage_check(config.is_object(), "{}: expected an object like the one that --print-config prints, got {}", path,

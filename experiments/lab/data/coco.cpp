@@ -9,6 +9,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/json_text.h"
 
 namespace plumb::lab {
 namespace {
@@ -110,7 +111,8 @@ void each(const Json& file, const char* name, const char* one, Faults& faults, c
 // The content of a JSON file.
 Json parsed(const std::string& path, const char* what) {
   try {
-    return Json::parse(read_file(path));
+    const std::string text = read_file(path);
+    return Json::parse(shallow_json(text, path));
   } catch (const Json::exception& e) {
     fail(fmt::format("{}: expected a JSON file of {} in COCO's format: {}", path, what, e.what()));
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
+#include "core/json_text.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/device.h"
 
@@ -23,7 +24,8 @@ std::string study_to_continue(const Cli& cli, const Cli::TypedValue& typed) {
   const std::filesystem::path file = std::filesystem::path(typed("--out")) / "run.json";
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) return "";
-  const auto run = nlohmann::json::parse(read_file(file), nullptr, false);
+  const std::string text = read_file(file);
+  const auto run = nlohmann::json::parse(shallow_json(text, file.string()), nullptr, false);
   const bool ours = run.is_object() && run.value("experiment", nlohmann::json()) == cli.experiment() &&
                     run.value("settings", nlohmann::json()).is_object();
   return ours ? file.string() : "";

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
+
 namespace plumb::lab {
 namespace {
 
@@ -114,7 +116,7 @@ std::string to_json(const Record& r) {
 
 Record record_from_json(std::string_view text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(shallow_json(text, "record"));
     Record r{.point = point_from(json.at("arm")),
              .steps = json.at("steps"),
              .seconds = json.at("seconds"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
 #include "experiments/lab/console.h"
 
 namespace plumb::lab {
@@ -136,7 +137,7 @@ std::string StudyDescription::text() const {
 }
 
 StudyDescription StudyDescription::parse(const std::string& text, const std::string& file) {
-  const Json run = Json::parse(text, nullptr, false);
+  const Json run = Json::parse(shallow_json(text, file), nullptr, false);
   const bool ours = run.is_object() && run.contains("experiment") && run["experiment"].is_string() &&
                     run.contains("settings") && run["settings"].is_object();
   usage_check(
