@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/lab/hash.h"
-#include "nn/io/safetensors.h"
 
 namespace plumb::lab {
 namespace {
@@ -11,12 +10,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* format = "plumb trial 1";
 
-// The checksum of a checkpoint: a hash of all tensors and of all metadata except the checksum "sum".
-std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
+}  // namespace
+
+std::string checksum_of_checkpoint(const nn::TensorFile& file) {
   Hash hash;
-  for (const auto& [name, value] : metadata)
+  for (const auto& [name, value] : file.metadata)
     if (name != "sum") hash.add(name), hash.add(value);
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : file.tensors) {
     const Array a = on_host(tensor.array());
     hash.add(name);
     hash.add(fmt::format("{} {}", plumb::name(a.dtype()), a.shape()));
@@ -24,8 +24,6 @@ std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string
   }
   return hash.text();
 }
-
-}  // namespace
 
 void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& c) {
   std::filesystem::create_directories(file.parent_path());
@@ -40,7 +38,7 @@ void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& 
                                       {"record", to_json(c.record)},
                                       {"recent", recent.dump()},
                                       {"reached", Json(c.reached).dump()}}};
-  content.metadata["sum"] = checksum(content.tensors, content.metadata);
+  content.metadata["sum"] = checksum_of_checkpoint(content);
   nn::write_safetensors(file, content);
 }
 
@@ -54,7 +52,7 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
   };
   check(field("format") == format, "{}: expected the state of a trial of format \"{}\", got \"{}\"", file.string(),
         format, field("format"));
-  check(field("sum") == checksum(content.tensors, content.metadata),
+  check(field("sum") == checksum_of_checkpoint(content),
         "{}: expected the state of a trial with a valid checksum, got a file that was changed", file.string());
   try {
     TrialCheckpoint c{.key = field("key"),

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "experiments/lab/record/record.h"
-#include "nn/io/named_tensors.h"
+#include "nn/io/safetensors.h"
 
 namespace plumb::lab {
 
@@ -27,6 +27,9 @@ struct TrialCheckpoint {
 void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& checkpoint);
 // Reads a checkpoint. Throws Error if write_checkpoint() did not write the file or if a bit of the file has changed.
 TrialCheckpoint read_checkpoint(const std::filesystem::path& file);
+
+// The checksum of the file of a checkpoint: a hash of all tensors and of all metadata except the checksum "sum".
+std::string checksum_of_checkpoint(const nn::TensorFile& file);
 
 // The tensors whose names begin with "<part>.", under their names without this prefix.
 nn::NamedTensors part_of(const nn::NamedTensors& tensors, const std::string& part);
