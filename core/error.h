@@ -25,7 +25,8 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-// A lack of memory on a device. what() says how much was asked for, reserved and free.
+// A lack of memory for an array, on the host or a device. what() says how many bytes were asked for, in use, reserved
+// and free.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(const std::string& message) : message_(std::make_shared<const std::string>(message)) {}

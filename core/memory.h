@@ -60,11 +60,11 @@ class Memory {
   // Whether chunks of a region get and lose their memory one by one. If not, a region has its memory from reserve()
   // until give_back(), and supply() and withdraw() do nothing.
   virtual bool by_chunks() const { return true; }
-  // The free and total bytes of a device; both 0 if not known.
+  // The free and total bytes of a memory; both 0 if not known.
   struct Room {
     std::size_t free = 0, total = 0;
   };
-  // The free and total bytes of this device now.
+  // The free and total bytes of this memory now.
   virtual Room room() const { return {}; }
   // Reserves a region, without memory if by_chunks(). Returns null if there is not enough address space.
   virtual std::byte* reserve(std::size_t bytes) = 0;

@@ -57,7 +57,8 @@ const bool fills_fresh_buffers = std::getenv("PLUMB_FILL_FRESH_BUFFERS") != null
 
 class Cache {
  public:
-  explicit Cache(Memory& memory) : memory_(memory), small_(memory), large_(memory) {}
+  explicit Cache(Memory& memory)
+      : memory_(memory), most_(on_host() ? memory.room().total : 0), small_(memory), large_(memory) {}
 
   HeapBlock* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -98,8 +99,10 @@ class Cache {
   }
 
  private:
-  // Allocates a block. If the system has no more memory, gives free memory back and tries once more.
+  // Allocates a block. If the system has no more memory, gives free memory back and tries once more. The host refuses
+  // a size that the whole machine cannot hold: Linux may supply such memory, and end the process when it is used.
   HeapBlock* allocate_or_trim(std::size_t bytes) {
+    if (most_ > 0 && (bytes > most_ || in_use_ > most_ - bytes)) refuse(bytes);
     try {
       return pool(bytes).allocate(bytes);
     } catch (const std::bad_alloc&) {
@@ -109,20 +112,28 @@ class Cache {
     try {
       return pool(bytes).allocate(bytes);
     } catch (const std::bad_alloc&) {
-      const Memory::Room room = memory_.room();
-      if (room.total == 0) throw;
-      const auto mib = [](std::size_t n) { return static_cast<double>(n) / 0x1p20; };
-      throw OutOfMemory(fmt::format(
-          "out of memory on the device: asked for {:.1f} MiB; {:.1f} MiB are in use, {:.1f} MiB are reserved, and "
-          "{:.1f} of {:.1f} MiB of the device are free",
-          mib(bytes), mib(in_use_), mib(small_.reserved() + large_.reserved()), mib(room.free), mib(room.total)));
+      refuse(bytes);
     }
   }
+
+  [[noreturn]] void refuse(std::size_t bytes) const {
+    const Memory::Room room = memory_.room();
+    const char* const where = on_host() ? "host" : "device";
+    const auto mib = [](std::size_t n) { return static_cast<double>(n) / 0x1p20; };
+    throw OutOfMemory(fmt::format(
+        "out of memory on the {}: asked for {} bytes ({:.1f} MiB); {:.1f} MiB are in use, {:.1f} MiB are reserved, and "
+        "{:.1f} of {:.1f} MiB of the {} are free",
+        where, bytes, mib(bytes), mib(in_use_), mib(small_.reserved() + large_.reserved()), mib(room.free),
+        mib(room.total), where));
+  }
+
+  bool on_host() const { return &memory_ == &host_memory(); }
 
   Pool& pool(std::size_t bytes) { return bytes < large_from ? small_ : large_; }
 
   std::mutex mutex_;
   Memory& memory_;
+  const std::size_t most_;  // the bytes that the host can hold; 0 if not known, and for a device
   Pool small_, large_;
   std::size_t in_use_ = 0, peak_ = 0;
   std::uint64_t allocations_ = 0, allocated_ = 0;

@@ -12,7 +12,8 @@ namespace plumb {
 struct HeapBlock;
 
 // 64-byte aligned, uninitialised memory of a device. `version` counts in-place changes, so that the backward pass can
-// detect that a saved value was changed. The constructor throws std::bad_alloc if the device has not enough memory.
+// detect that a saved value was changed. If the device has not enough memory, the constructor throws OutOfMemory
+// (core/error.h), which names the bytes.
 struct Storage {
   explicit Storage(std::size_t size, Device device = Device::cpu);
   // A part of the bytes of `whole`. The bytes stay alive as long as this part.

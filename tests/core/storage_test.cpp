@@ -13,6 +13,7 @@
 #include "tests/support/catch.h"
 
 using namespace plumb;
+using namespace plumb::test;
 
 TEST_CASE("storages are aligned, and their sizes count in units of 64 bytes") {
   const MemoryStats start = memory_stats();
@@ -41,10 +42,16 @@ TEST_CASE("the peak of memory use counts all storages together") {
 
 TEST_CASE("a storage larger than memory throws and leaves the counts unchanged") {
   const MemoryStats start = memory_stats();
-#ifndef PLUMB_ADDRESS_SANITIZER  // AddressSanitizer ends the program instead
   CHECK_THROWS_AS(Storage(std::size_t{1} << 60), std::bad_alloc);
-  CHECK_THROWS_AS(Array({1ll << 58}, DType::f64, Device::cpu), std::bad_alloc);
-#endif
+  CHECK_THROWS_AS(Storage(~std::size_t{0}), OutOfMemory);
+  const auto asked = [](std::size_t bytes) {
+    return fmt::format("out of memory on the host: asked for {} bytes (", bytes);
+  };
+  for (const Device device : {Device::cpu, Device::reference}) {
+    CHECK_THAT(error_of([&] { Array({1ll << 58}, DType::f64, device); }),
+               contains(asked(std::size_t{1} << 61)) && contains(" MiB of the host are free"));
+    CHECK_THAT(error_of([&] { Array({1ll << 50}, DType::u8, device); }), contains(asked(std::size_t{1} << 50)));
+  }
   const MemoryStats after = memory_stats();
   CHECK(after.in_use == start.in_use);
   CHECK(after.peak == start.peak);

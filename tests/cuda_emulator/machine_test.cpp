@@ -244,8 +244,9 @@ TEST_CASE("out of memory frees the regions without used blocks and tries once mo
   const Array larger = of_mib(buffers_are_reused ? 500 : 0);
   CHECK(larger.defined());
   const std::string told = error_of([] { of_mib(4096); });
-  CHECK_THAT(told, contains("out of memory on the device: asked for 4096.0 MiB; ") && contains(" MiB are in use, ") &&
-                       contains(" MiB are reserved, and ") && contains(" MiB of the device are free"));
+  CHECK_THAT(told, contains("out of memory on the device: asked for 4294967296 bytes (4096.0 MiB); ") &&
+                       contains(" MiB are in use, ") && contains(" MiB are reserved, and ") &&
+                       contains(" MiB of the device are free"));
 }
 
 TEST_CASE("a program or a trial without memory on the device says so and what to do") {
@@ -263,8 +264,9 @@ TEST_CASE("a program or a trial without memory on the device says so and what to
       with(tiny, {"--device", "cuda", "--depths", "1"}));
   INFO(e.err);
   CHECK(e.status == 1);
-  CHECK_THAT(file(here, "a/ledger.jsonl"), contains("out of memory on the device: asked for 100000.0 MiB; ") &&
-                                               contains(" are free; try a smaller --batch"));
+  CHECK_THAT(file(here, "a/ledger.jsonl"),
+             contains("out of memory on the device: asked for 104857600000 bytes (100000.0 MiB); ") &&
+                 contains(" are free; try a smaller --batch"));
   CHECK(lines_of(file(here, "a/ledger.jsonl")) == 2);  // the failure of a trial does not end the study
 }
 
