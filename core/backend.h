@@ -2,7 +2,9 @@
 // the kernels, and the settings of the cpu backend.
 //
 // A backend is one plain table of function pointers. An op checks shapes and dtypes and allocates the results before it
-// calls a kernel; all arrays are contiguous. Kernels only compute and never throw for a user's mistake.
+// calls a kernel; all arrays are contiguous. Kernels only compute and never throw for a user's mistake. The tables
+// leave out calls whose results have no elements (backends/with_results.h). A kernel must accept operands without
+// elements.
 //
 // Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an absent operand, an
 // undefined Out an unwanted result. Unless a kernel's comment says otherwise, all floating operands of a call have one

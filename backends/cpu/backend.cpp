@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/route.h"
+#include "backends/with_results.h"
 
 namespace plumb {
 namespace {
@@ -25,7 +26,7 @@ const Kernels& cpu_kernels() {
   static const Kernels table = [] {
     cpu::choose_instruction_set();
     return Kernels{
-#define PLUMB_KERNEL(dtypes, name, parameters) .name = cpu::dtypes<&Kernels::name, cpu::name>,
+#define PLUMB_KERNEL(dtypes, name, parameters) .name = with_results<cpu::dtypes<&Kernels::name, cpu::name>>,
 #include "core/kernels.def"
     };
   }();
