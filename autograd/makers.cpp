@@ -46,10 +46,21 @@ std::pair<std::vector<T>, Shape> flattened(const NestedList<T>& list, const char
   return {std::move(values), Shape(extents)};
 }
 
+// Numbers on the host that become a tensor. They lie in an array, whose errors name the bytes.
+class Numbers {
+ public:
+  explicit Numbers(const Shape& shape) : array_(Array(shape, DType::f64, Device::cpu)) {}
+  std::span<double> all() const { return {array_.mutable_data<double>(), static_cast<std::size_t>(array_.numel())}; }
+  Tensor on(Defaults where) const { return Tensor(array_from(all(), array_.shape(), where.dtype, where.device)); }
+
+ private:
+  Out array_;
+};
+
 Tensor drawn(const Shape& shape, Defaults where, const std::function<double(std::uint64_t element)>& draw) {
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = draw(i);
-  return tensor(values, shape, where);
+  const Numbers numbers(shape);
+  for (std::uint64_t i = 0; double& number : numbers.all()) number = draw(i++);
+  return numbers.on(where);
 }
 
 Defaults like(const char* op, const Tensor& x) {
@@ -103,8 +114,10 @@ Tensor arange(double begin, double end, double step, Defaults where) {
         "[arange] expected finite numbers, got {}, {} and a step of {}", begin, end, step);
   check(step != 0 && (end - begin) / step >= 0, "[arange] expected a step that leads from {} towards {}, got {}", begin,
         end, step);
-  const auto count = static_cast<std::int64_t>(std::ceil((end - begin) / step));
-  return drawn({count}, where, [&](std::uint64_t i) { return begin + static_cast<double>(i) * step; });
+  const double count = std::ceil((end - begin) / step);
+  check(count <= static_cast<double>(Shape::max_numel), "[arange] expected at most 2^59 numbers, got {:.3g}", count);
+  return drawn({static_cast<std::int64_t>(count)}, where,
+               [&](std::uint64_t i) { return begin + static_cast<double>(i) * step; });
 }
 
 Tensor arange(double end, Defaults where) { return arange(0, end, 1, where); }
@@ -112,15 +125,22 @@ Tensor arange(double end, Defaults where) { return arange(0, end, 1, where); }
 Tensor detail::arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device) {
   check(step != 0 && (begin == end || (begin < end) == (step > 0)),
         "[arange] expected a step that leads from {} towards {}, got {}", begin, end, step);
-  std::vector<std::int64_t> values;
-  for (std::int64_t v = begin; step > 0 ? v < end : v > end; v += step) values.push_back(v);
-  return integers(values, {static_cast<std::int64_t>(values.size())}, device);
+  // Differences of 64-bit integers fit into an unsigned integer.
+  const auto first = static_cast<std::uint64_t>(begin), last = static_cast<std::uint64_t>(end),
+             by = static_cast<std::uint64_t>(step), distance = step > 0 ? last - first : first - last,
+             stride = step > 0 ? by : -by, count = distance / stride + (distance % stride > 0);
+  check(count <= static_cast<std::uint64_t>(Shape::max_numel), "[arange] expected at most 2^59 numbers, got {}", count);
+  const Out y(
+      Array(Shape{static_cast<std::int64_t>(count)}, DType::i64, in_host_memory(device) ? device : Device::cpu));
+  for (std::uint64_t i = 0; i < count; ++i)
+    y.mutable_data<std::int64_t>()[i] = static_cast<std::int64_t>(first + i * by);
+  return Tensor(to_device(y, device));
 }
 
 Tensor linspace(double first, double last, std::int64_t count, Defaults where) {
   check(count >= 0, "[linspace] expected a count of at least 0, got {}", count);
   const double n = static_cast<double>(count - 1);
-  return drawn({count}, where, [&](std::uint64_t i) {
+  return drawn(Shape({count}, "linspace"), where, [&](std::uint64_t i) {
     const auto k = static_cast<double>(i);
     // The numbers are computed from the nearer end, so that both ends are exact.
     if (count == 1) return first;
@@ -131,28 +151,29 @@ Tensor linspace(double first, double last, std::int64_t count, Defaults where) {
 Tensor eye(std::int64_t rows, std::int64_t columns, Defaults where) {
   check(rows >= 0 && columns >= 0, "[eye] expected extents of at least 0, got {} and {}", rows, columns);
   const auto width = static_cast<std::uint64_t>(columns);
-  return drawn({rows, columns}, where, [&](std::uint64_t i) { return i / width == i % width ? 1.0 : 0.0; });
+  return drawn(Shape({rows, columns}, "eye"), where,
+               [&](std::uint64_t i) { return i / width == i % width ? 1.0 : 0.0; });
 }
 
 Tensor one_hot(const Tensor& index, std::int64_t classes, DType dtype) {
   check(index.defined(), "[one_hot] {}", expected_a_tensor);
   check(index.dtype() == DType::i64, "[one_hot] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
   check(classes >= 0, "[one_hot] expected a number of classes of at least 0, got {}", classes);
-  const Shape shape = index.shape().appended(classes);
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+  const Numbers numbers(index.shape().appended(classes, "one_hot"));
+  std::ranges::fill(numbers.all(), 0.0);
   const Array host = on_host(index.array());
   for (std::int64_t i = 0; i < index.numel(); ++i) {
     const std::int64_t k = host.data<std::int64_t>()[i];
     check(0 <= k && k < classes, "[one_hot] expected indices in 0..{}, got {} at {}", classes - 1, k, i);
-    values[static_cast<std::size_t>(i * classes + k)] = 1;
+    numbers.all()[static_cast<std::size_t>(i * classes + k)] = 1;
   }
-  return tensor(values, shape, {dtype, index.device()});
+  return numbers.on({dtype, index.device()});
 }
 
 Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where) {
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  normal_draws(random_key(seed, name), values);
-  return tensor(values, shape, where);
+  const Numbers numbers(shape);
+  normal_draws(random_key(seed, name), numbers.all());
+  return numbers.on(where);
 }
 
 Tensor random_normal_like(const Tensor& x, std::uint64_t seed, std::string_view name) {
@@ -172,6 +193,7 @@ Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device) {
   check(n >= 0, "[random_permutation] expected a number of at least 0, got {}", n);
   const std::uint64_t key = random_key(seed, name);
+  const Out order(Array(Shape({n}, "random_permutation"), DType::i64, Device::cpu));
   std::vector<std::pair<std::uint64_t, std::int64_t>> drawn_numbers;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto element = static_cast<std::uint64_t>(i);
@@ -180,9 +202,8 @@ Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view n
     drawn_numbers.emplace_back(std::uint64_t{d[word]} << 32 | d[word + 1], i);
   }
   std::ranges::sort(drawn_numbers);
-  std::vector<std::int64_t> order;
-  for (const auto& [draw, number] : drawn_numbers) order.push_back(number);
-  return integers(order, {n}, device);
+  std::ranges::transform(drawn_numbers, order.mutable_data<std::int64_t>(), [](const auto& d) { return d.second; });
+  return Tensor(to_device(order, device));
 }
 
 }  // namespace plumb

@@ -226,6 +226,8 @@ void check_indices(const char* op, const Tensor& x, int axis, const Tensor& inde
 void check_logits(const char* op, const Tensor& logits);
 // Throws Error unless labels are i64 [..] on the device of logits [.., C], with values in 0..C - 1.
 void check_labels(const char* op, const Tensor& logits, const Tensor& labels);
+// Throws Error if an op would return more than 2^20 tensors. A tensor without elements can have any number of parts.
+void check_parts(const char* op, std::int64_t count);
 // Returns x [.., D] as [rows, D]. D may be 0.
 Tensor as_matrix(const Tensor& x);
 // Throws Error unless the operands fit a residual sum whose branch has this shape.

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/shape.h"
+
 namespace plumb {
 
 // The result of attention for a query that lost every key to DropKey (an empty row).
@@ -49,8 +51,9 @@ DropSharing drop_sharing_named(const std::string& name);
 // side is below 65536.
 struct KeyGrid {
   std::int64_t height = 0, width = 0;
-  // The number of cells of the grid; 0 if there is no grid.
-  std::int64_t cells() const { return height * width; }
+  // The number of cells of the grid; 0 if there is no grid. Throws Error if a side is negative or the number is above
+  // Shape::max_numel.
+  std::int64_t cells() const { return extent_product("drop_key", {height, width}); }
 };
 
 // The cells that seeds drop: [height * width], 1 = dropped. In `seeds` [height * width], every value other than 0 is a

@@ -5,20 +5,28 @@
 #include "core/error.h"
 
 namespace plumb {
+namespace {
 
-Shape::Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+// Multiplies `product` by an extent of at least 0. Returns whether the result is at most max_numel.
+bool multiply(std::int64_t& product, std::int64_t extent) {
+  return !__builtin_mul_overflow(product, extent, &product) && product <= Shape::max_numel;
+}
 
-Shape::Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
-  check(dims.size() <= max_rank, "[shape] expected at most {} axes, got {}", max_rank, dims.size());
+}  // namespace
+
+Shape::Shape(std::initializer_list<std::int64_t> dims, const char* op)
+    : Shape(std::span(dims.begin(), dims.size()), op) {}
+
+Shape::Shape(std::span<const std::int64_t> dims, const char* op) : rank_(static_cast<int>(dims.size())) {
+  check(dims.size() <= max_rank, "[{}] expected at most {} axes, got {}", op, max_rank, dims.size());
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    check(dims[i] >= 0, "[shape] expected extents of at least 0, got {} on axis {}", dims[i], i);
+    check(dims[i] >= 0, "[{}] expected extents of at least 0, got {} on axis {}", op, dims[i], i);
     dims_[i] = dims[i];
   }
   std::int64_t n = 1;
-  bool overflow = false;
-  for (std::int64_t d : dims)
-    if (d != 0) overflow |= __builtin_mul_overflow(n, d, &n);
-  check(!overflow && n <= (std::int64_t{1} << 59), "[shape] expected fewer than 2^59 elements, got {}", *this);
+  bool fits = true;
+  for (std::int64_t d : dims) fits = fits && (d == 0 || multiply(n, d));
+  check(fits, "[{}] expected fewer than 2^59 elements, got {}", op, *this);
 }
 
 std::int64_t Shape::numel() const {
@@ -34,10 +42,10 @@ int Shape::axis(int i) const {
   return axis;
 }
 
-Shape Shape::with(int i, std::int64_t extent) const {
-  Shape s = *this;
-  s.dims_[static_cast<std::size_t>(axis(i))] = extent;
-  return s;
+Shape Shape::with(int i, std::int64_t extent, const char* op) const {
+  std::array<std::int64_t, max_rank> dims = dims_;
+  dims[static_cast<std::size_t>(axis(i))] = extent;
+  return Shape(std::span(dims.data(), static_cast<std::size_t>(rank_)), op);
 }
 
 Shape Shape::without(int i) const {
@@ -47,10 +55,28 @@ Shape Shape::without(int i) const {
   return s;
 }
 
-Shape Shape::appended(std::int64_t extent) const {
+Shape Shape::appended(std::int64_t extent, const char* op) const {
   std::vector<std::int64_t> dims(begin(), end());
   dims.push_back(extent);
-  return Shape(dims);
+  return Shape(dims, op);
+}
+
+std::int64_t extent_sum(const char* op, std::span<const std::int64_t> extents) {
+  std::int64_t sum = 0;
+  bool fits = true;
+  for (const std::int64_t e : extents)
+    fits = fits && e >= 0 && !__builtin_add_overflow(sum, e, &sum) && sum <= Shape::max_numel;
+  check(fits, "[{}] expected extents of at least 0 whose sum is at most 2^59, got {}", op, fmt::join(extents, " + "));
+  return sum;
+}
+
+std::int64_t extent_product(const char* op, std::span<const std::int64_t> extents) {
+  std::int64_t product = 1;
+  bool fits = true;
+  for (const std::int64_t e : extents) fits = fits && e >= 0 && (e == 0 || multiply(product, e));
+  check(fits, "[{}] expected extents of at least 0 whose product is at most 2^59, got {}", op,
+        fmt::join(extents, " x "));
+  return std::ranges::find(extents, 0) == extents.end() ? product : 0;
 }
 
 bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
@@ -65,7 +91,7 @@ Shape broadcast(const Shape& a, const Shape& b, const char* op) {
           "[{}] expected shapes that broadcast together, got {} and {} (axis -{}: {} and {})", op, a, b, i, m, n);
     dims[static_cast<std::size_t>(rank - i)] = m == 1 ? n : m;
   }
-  return Shape(dims);
+  return Shape(dims, op);
 }
 
 bool broadcasts_to(const Shape& from, const Shape& to) {

@@ -233,7 +233,7 @@ void check_packed(const char* op, const Tensor& x) {
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
   constexpr const char* op = "attention_qkv";
   check_packed(op, qkv);
-  check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % (3 * heads) == 0 && qkv.dim(1) > 0,
+  check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % 3 == 0 && qkv.dim(2) / 3 % heads == 0 && qkv.dim(1) > 0,
         "[{}] expected qkv [B, T, 3 D] with D a multiple of {} heads, got {}", op, heads, qkv.shape());
   return attend(op, {qkv}, {{{0, 0, 3}, {0, 1, 3}, {0, 2, 3}}}, heads, options);
 }

@@ -6,7 +6,8 @@ namespace plumb {
 namespace {
 
 Shape output_shape(const Tensor& x, const Tensor& weight, const Conv2dOptions& o) {
-  return {x.dim(0), weight.dim(0), o.output(x.dim(2), weight.dim(2)), o.output(x.dim(3), weight.dim(3))};
+  return Shape({x.dim(0), weight.dim(0), o.output(x.dim(2), weight.dim(2)), o.output(x.dim(3), weight.dim(3))},
+               "conv2d");
 }
 
 }  // namespace
@@ -49,6 +50,10 @@ Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias
   const std::int64_t B = x.dim(0), C = x.dim(1), H = x.dim(2), W = x.dim(3), O = weight.dim(0), kh = weight.dim(2),
                      kw = weight.dim(3);
   const Shape shape = output_shape(x, weight, options);
+  if (shape.numel() == 0) {  // the derivatives are 0, and an image of no sample may have any size
+    const Tensor none = sum(x) + sum(weight);
+    return broadcast_to(bias.defined() ? none + sum(bias) : none, shape);
+  }
   const std::int64_t outside = H * W;  // index of an extra pixel of zeros after the image
   std::vector<std::int64_t> index;     // the pixel under each entry of the filter, [H' W', kh kw]
   for (std::int64_t i = 0; i < shape[2]; ++i)

@@ -110,7 +110,8 @@ Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b) {
   const std::string order = batch + rows + columns;
   std::vector<std::int64_t> dims;
   for (const char c : order) dims.push_back(extent[c]);
-  return arranged(reshape(matmul(left.x, right.x, left.transposed, right.transposed), Shape(dims)), order, l.result);
+  return arranged(reshape(matmul(left.x, right.x, left.transposed, right.transposed), Shape(dims, "einsum")), order,
+                  l.result);
 }
 
 }  // namespace plumb

@@ -49,7 +49,7 @@ void check_fusion(const char* op, const Tensor& x, const Tensor& weight, const L
     detail::check_operands(op, sum->skip, weight);
     check(!sum->gate.defined() || sum->gate.shape().rank() == 1,
           "[{}] expected a gate [1] or [{}] in the residual sum, got {}", op, weight.dim(0), sum->gate.shape());
-    detail::check_junction(op, sum->skip, x.shape().with(-1, weight.dim(0)), sum->gate, sum->row_scale);
+    detail::check_junction(op, sum->skip, x.shape().with(-1, weight.dim(0), op), sum->gate, sum->row_scale);
   }
 }
 
@@ -129,7 +129,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
   // Operands in f64 serve to check gradients, so they are never rounded to bf16.
   const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16);
   const ResultDType result = bf16 ? fusion.result : ResultDType::weight;
-  Array y(x.shape().with(-1, weight.dim(0)), result == ResultDType::product ? DType::bf16 : weight.dtype(), x.device());
+  Array y(x.shape().with(-1, weight.dim(0), op), result == ResultDType::product ? DType::bf16 : weight.dtype(),
+          x.device());
   LinearCall call{.gamma = norm.weight.array(),
                   .beta = norm.bias.array(),
                   .eps = norm.eps,

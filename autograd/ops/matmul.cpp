@@ -26,7 +26,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
   check(K == b.dim(transpose_b ? -1 : -2), "[matmul] expected equal inner extents, got {}{} and {}{}", a.shape(),
         transpose_a ? "^T" : "", b.shape(), transpose_b ? "^T" : "");
   const Shape batch = broadcast(a.shape().without(-1).without(-1), b.shape().without(-1).without(-1), "matmul");
-  Array y = empty_like(a.array(), batch.appended(M).appended(N));
+  Array y = empty_like(a.array(), batch.appended(M, "matmul").appended(N, "matmul"));
   kernels(y).matmul(a.array(), transpose_a, b.array(), transpose_b, y);
   return record("matmul", y, {a, b}, [a = Saved(a), b = Saved(b), transpose_a, transpose_b](const Tensor& dy) {
     // dA = dy B^T and dB = A^T dy, each transposed if its operand was transposed.

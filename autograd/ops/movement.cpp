@@ -29,7 +29,7 @@ Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
 Tensor rows_at(const Tensor& x, const Tensor& index) {
   std::vector<std::int64_t> dims(index.shape().begin(), index.shape().end());
   dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
-  Array y = empty_like(x.array(), Shape(dims));
+  Array y = empty_like(x.array(), Shape(dims, "gather"));
   kernels(y).gather(x.array(), index.array(), y);
   return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) {
     return Tensors{scatter(dy, index, shape)};
@@ -70,12 +70,17 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
   dims[static_cast<std::size_t>(open - extents.begin())] = 1;
   check(std::ranges::count(extents, -1) == 1, "[reshape] expected at most one extent of -1, got [{}]",
         fmt::join(extents, ", "));
-  const std::int64_t others = Shape(dims).numel();
+  const std::int64_t others = Shape(dims, "reshape").numel();
   check(others > 0 && x.numel() % others == 0,
         "[reshape] expected extents other than -1 whose product divides the {} elements of {}, got [{}]", x.numel(),
         x.shape(), fmt::join(extents, ", "));
   dims[static_cast<std::size_t>(open - extents.begin())] = x.numel() / others;
   return reshape(x, Shape(dims));
+}
+
+void detail::check_parts(const char* op, std::int64_t count) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  check(count <= most, "[{}] expected at most {} parts, got {}", op, most, count);
 }
 
 Tensor detail::as_matrix(const Tensor& x) { return reshape(x, Shape{x.shape().with(-1, 1).numel(), x.dim(-1)}); }
@@ -114,16 +119,16 @@ Tensor concat(const Tensors& parts, int axis) {
   check(!parts.empty(), "[concat] expected at least one tensor, got none");
   detail::check_defined("concat", parts[0]);
   axis = detail::checked_axis("concat", parts[0].shape(), axis);
-  std::int64_t extent = 0;
+  std::vector<std::int64_t> extents;
   for (const Tensor& part : parts) {
     detail::check_alike("concat", parts[0], part);
     check(
         part.shape().rank() == parts[0].shape().rank() && part.shape().with(axis, 0) == parts[0].shape().with(axis, 0),
         "[concat] expected shapes that are equal except on axis {}, got {} and {}", axis, parts[0].shape(),
         part.shape());
-    extent += part.dim(axis);
+    extents.push_back(part.dim(axis));
   }
-  Array y = empty_like(parts[0].array(), parts[0].shape().with(axis, extent));
+  Array y = empty_like(parts[0].array(), parts[0].shape().with(axis, extent_sum("concat", extents), "concat"));
   std::vector<std::int64_t> begins;
   std::int64_t begin = 0;
   for (const Tensor& part : parts) {
@@ -164,6 +169,7 @@ Tensors chunk(const Tensor& x, std::int64_t count, int axis) {
   check(count > 0 && extent % count == 0,
         "[chunk] expected a count that divides the {} of axis {} of {}, got {}: use split() for unequal parts", extent,
         axis, x.shape(), count);
+  detail::check_parts("chunk", count);
   Tensors parts;
   for (std::int64_t i = 0; i < count; ++i)
     parts.push_back(slice(x, axis, i * (extent / count), (i + 1) * (extent / count)));
@@ -187,14 +193,19 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64
   detail::check_defined("pad", x);
   check(static_cast<int>(widths.size()) == x.shape().rank(),
         "[pad] expected a pair of widths for each axis of {}, got {} pairs", x.shape(), widths.size());
-  Tensor y = x;
+  std::vector<std::int64_t> dims;
   for (int axis = 0; axis < x.shape().rank(); ++axis) {
     const auto [before, after] = widths[static_cast<std::size_t>(axis)];
     check(before >= 0 && after >= 0,
           "[pad] expected widths of at least 0, got {} and {} for axis {}: use slice() to remove elements", before,
           after, axis);
-    if (before + after > 0) y = embed(y, y.shape().with(axis, before + x.dim(axis) + after), axis, before, value);
+    dims.push_back(extent_sum("pad", {before, x.dim(axis), after}));
   }
+  const Shape shape(dims, "pad");
+  Tensor y = x;
+  for (int axis = 0; axis < x.shape().rank(); ++axis)
+    if (shape[axis] != x.dim(axis))
+      y = embed(y, y.shape().with(axis, shape[axis]), axis, widths[static_cast<std::size_t>(axis)].first, value);
   return y;
 }
 

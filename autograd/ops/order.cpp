@@ -17,7 +17,7 @@ Tensor first_in_order(const char* op, const Tensor& x, int axis, std::int64_t co
   const std::int64_t extent = x.dim(axis), rows = x.numel() / std::max<std::int64_t>(extent, 1);
   const Array in = on_host(x.array());
   Out y(Array(x.shape().with(axis, count), DType::i64, in.device()));
-  std::vector<std::int64_t> order(static_cast<std::size_t>(extent));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(rows > 0 ? extent : 0));
   dispatch_float(x.dtype(), op, [&]<class T>() {
     const auto below = [](T a, T b) { return std::isnan(b) ? !std::isnan(a) : a < b; };
     for (std::int64_t row = 0; row < (count > 0 ? rows : 0); ++row) {

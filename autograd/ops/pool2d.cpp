@@ -26,7 +26,7 @@ void check_images(const char* op, const Tensor& x, const Pool2dOptions& o) {
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
   check_images("max_pool2d", x, options);
   const std::int64_t planes = x.dim(0) * x.dim(1), pixels = x.dim(2) * x.dim(3);
-  const Shape result{x.dim(0), x.dim(1), options.output(x.dim(2)), options.output(x.dim(3))};
+  const Shape result({x.dim(0), x.dim(1), options.output(x.dim(2)), options.output(x.dim(3))}, "max_pool2d");
   Array index(result, DType::i64, x.device());
   kernels(index).max_pool2d(x.array(), options, index);
   const Array flat = index.reshaped(Shape{planes, result[2] * result[3]});
@@ -36,7 +36,8 @@ Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
   check_images("avg_pool2d", x, options);
   const std::int64_t k = options.kernel;
-  const Tensor filter = full({1, 1, k, k}, 1 / static_cast<double>(k * k), {x.dtype(), x.device()});
+  const Tensor filter =
+      full(Shape({1, 1, k, k}, "avg_pool2d"), 1 / static_cast<double>(k * k), {x.dtype(), x.device()});
   const Tensor y = conv2d(reshape(x, Shape{x.dim(0) * x.dim(1), 1, x.dim(2), x.dim(3)}), filter, {},
                           {.stride = options.step(), .padding = options.padding});
   return reshape(y, Shape{x.dim(0), x.dim(1), y.dim(2), y.dim(3)});

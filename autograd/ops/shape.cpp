@@ -30,15 +30,17 @@ Tensor around(const Tensor& x, int axis) {
 // Returns a mask [rows, columns] that is 1 where holds(row, column).
 Tensor mask_of(std::int64_t rows, std::int64_t columns, Device device,
                const std::function<bool(std::int64_t, std::int64_t)>& holds) {
-  std::vector<std::uint8_t> bits(static_cast<std::size_t>(rows * columns));
+  const Out mask(Array(Shape{rows, columns}, DType::u8, in_host_memory(device) ? device : Device::cpu));
+  std::uint8_t* bit = mask.mutable_data<std::uint8_t>();
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) bits[static_cast<std::size_t>(i * columns + j)] = holds(i, j);
-  return Tensor(array_from(std::span<const std::uint8_t>(bits), Shape{rows, columns}, device));
+    for (std::int64_t j = 0; j < columns; ++j) *bit++ = holds(i, j);
+  return Tensor(to_device(mask, device));
 }
 
 Tensor triangle(const char* op, const Tensor& x, const std::function<bool(std::int64_t, std::int64_t)>& kept) {
   detail::check_float(op, x);
   check(x.shape().rank() >= 2, "[{}] expected matrices [.., M, N], got {}", op, x.shape());
+  if (x.numel() == 0) return x;
   return where(mask_of(x.dim(-2), x.dim(-1), x.device(), kept), x, 0);
 }
 
@@ -101,6 +103,7 @@ Tensor select(const Tensor& x, int axis, std::int64_t index) {
 Tensors unbind(const Tensor& x, int axis) {
   detail::check_defined("unbind", x);
   axis = detail::checked_axis("unbind", x.shape(), axis);
+  detail::check_parts("unbind", x.dim(axis));
   Tensors parts;
   for (std::int64_t i = 0; i < x.dim(axis); ++i) parts.push_back(select(x, axis, i));
   return parts;
@@ -110,9 +113,11 @@ Tensors split(const Tensor& x, std::int64_t size, int axis) {
   detail::check_defined("split", x);
   axis = detail::checked_axis("split", x.shape(), axis);
   check(size > 0, "[split] expected a size of at least 1, got {}", size);
+  const std::int64_t extent = x.dim(axis);
+  detail::check_parts("split", extent / size);
   Tensors parts;
-  for (std::int64_t begin = 0; begin < x.dim(axis); begin += size)
-    parts.push_back(slice(x, axis, begin, std::min(begin + size, x.dim(axis))));
+  for (std::int64_t begin = 0; begin < extent; begin += std::min(size, extent - begin))
+    parts.push_back(slice(x, axis, begin, begin + std::min(size, extent - begin)));
   return parts;
 }
 
@@ -120,7 +125,7 @@ Tensors split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis)
   detail::check_defined("split", x);
   axis = detail::checked_axis("split", x.shape(), axis);
   const bool fits = std::ranges::none_of(sizes, [](std::int64_t size) { return size < 0; });
-  check(fits && std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) == x.dim(axis),
+  check(fits && extent_sum("split", sizes) == x.dim(axis),
         "[split] expected sizes of at least 0 whose sum is the {} of axis {} of {}, got {}", x.dim(axis), axis,
         x.shape(), fmt::join(sizes, ", "));
   Tensors parts;
@@ -144,10 +149,12 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats) {
     const std::int64_t count = repeats[axis];
     check(count >= 0, "[repeat] expected repeat counts of at least 0, got {} for axis {}", count, axis);
     if (count == 1) continue;
+    const Shape result =
+        y.shape().with(static_cast<int>(axis), extent_product("repeat", {count, dims[axis]}), "repeat");
     const Tensor parts = around(y, static_cast<int>(axis));
     const std::int64_t run = parts.dim(1) * parts.dim(2);
-    y = reshape(broadcast_to(reshape(parts, Shape{parts.dim(0), 1, run}), Shape{parts.dim(0), count, run}),
-                y.shape().with(static_cast<int>(axis), count * dims[axis]));
+    y = reshape(broadcast_to(reshape(parts, Shape{parts.dim(0), 1, run}), Shape({parts.dim(0), count, run}, "repeat")),
+                result);
   }
   return y;
 }
@@ -156,15 +163,18 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis) {
   detail::check_defined("repeat_interleave", x);
   axis = detail::checked_axis("repeat_interleave", x.shape(), axis);
   check(count >= 0, "[repeat_interleave] expected a repeat count of at least 0, got {}", count);
+  const Shape result =
+      x.shape().with(axis, extent_product("repeat_interleave", {count, x.dim(axis)}), "repeat_interleave");
   const Tensor parts = around(x, axis);
   const std::int64_t rows = parts.dim(0) * parts.dim(1), run = parts.dim(2);
-  return reshape(broadcast_to(reshape(parts, Shape{rows, 1, run}), Shape{rows, count, run}),
-                 x.shape().with(axis, count * x.dim(axis)));
+  return reshape(broadcast_to(reshape(parts, Shape{rows, 1, run}), Shape({rows, count, run}, "repeat_interleave")),
+                 result);
 }
 
 Tensor flip(const Tensor& x, const Axes& axes) {
   detail::check_defined("flip", x);
   const std::vector<bool> flipped = named_axes("flip", x.shape(), axes);
+  if (x.numel() == 0) return x;
   Tensor y = x.detach();
   for (int axis = 0; axis < x.shape().rank(); ++axis)
     if (axes.empty() || flipped[static_cast<std::size_t>(axis)])
@@ -177,7 +187,7 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   axis = detail::checked_axis("roll", x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
   if (extent == 0) return x;
-  const std::int64_t cut = ((-shift) % extent + extent) % extent;  // the index of the first element of the result
+  const std::int64_t cut = (extent - shift % extent) % extent;  // the index of the first element of the result
   return concat({slice(x, axis, cut, extent), slice(x, axis, 0, cut)}, axis);
 }
 
@@ -194,9 +204,13 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) {
 Tensor diag(const Tensor& x, std::int64_t diagonal) {
   detail::check_float("diag", x);
   check(x.shape().rank() == 1 || x.shape().rank() == 2, "[diag] expected a vector or a matrix, got {}", x.shape());
+  check(-Shape::max_numel <= diagonal && diagonal <= Shape::max_numel,
+        "[diag] expected a diagonal in -2^59..2^59, got {}", diagonal);
   const std::int64_t up = std::max<std::int64_t>(diagonal, 0), down = std::max<std::int64_t>(-diagonal, 0);
   const bool matrix = x.shape().rank() == 2;
   const std::int64_t n = matrix ? std::max<std::int64_t>(std::min(x.dim(0) - down, x.dim(1) - up), 0) : x.dim(0);
+  const std::int64_t side = matrix ? 0 : extent_sum("diag", {n, up, down});
+  const Shape result({side, side}, "diag");  // throws for a matrix that is too large, before the work begins
   const Tensor on_diagonal = mask_of(n, n, x.device(), std::equal_to<>());
   if (!matrix) return pad(where(on_diagonal, x, 0), {{down, up}, {up, down}});
   if (n == 0) return reshape(slice(slice(x, 0, 0, 0), 1, 0, 0), Shape{0});

@@ -16,8 +16,8 @@ AttentionOptions AttentionOptions::resolved(const char* op) const {
   survivable_threshold(op, "dropout rate", dropout);
   check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
   check(drop_head_steps >= 0, "[{}] expected DropHead steps of at least 0, got {}", op, drop_head_steps);
-  key_mask(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(),
-           0);  // throws for invalid options
+  key_mask(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid,
+           std::numeric_limits<std::int64_t>::max(), 0);  // throws for invalid options
   AttentionOptions o = *this;
   o.drop_key = by_rate(drop_key, grid);
   return o;
@@ -47,7 +47,7 @@ AttentionBranch::AttentionBranch(std::string type, const char* op, std::string k
     : Branch(std::move(type)),
       kind_(std::move(kind)),
       options_(o.resolved(op)),
-      qkv_({.in = o.dim, .out = 3 * o.dim, .bias = o.qkv_bias, .init = o.init}),
+      qkv_({.in = o.dim, .out = extent_product(op, {3, o.dim}), .bias = o.qkv_bias, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
   child("qkv", qkv_);
   child("proj", proj_);

@@ -3,12 +3,22 @@
 #include "autograd/ops.h"
 
 namespace plumb::nn {
+namespace {
 
-PatchEmbed::PatchEmbed(const PatchEmbedOptions& o)
-    : Layer("PatchEmbed"), options_(o), proj_({.in = o.channels * o.patch * o.patch, .out = o.dim, .init = o.init}) {
-  check(o.patch > 0 && o.image % o.patch == 0,
+const PatchEmbedOptions& checked(const PatchEmbedOptions& o) {
+  check(o.patch > 0 && o.image > 0 && o.image % o.patch == 0,
         "[patch_embed] expected an image size that is a multiple of the patch, got image {} and patch {}", o.image,
         o.patch);
+  return o;
+}
+
+}  // namespace
+
+PatchEmbed::PatchEmbed(const PatchEmbedOptions& o)
+    : Layer("PatchEmbed"),
+      options_(checked(o)),
+      tokens_(extent_product("patch_embed", {o.image / o.patch, o.image / o.patch})),
+      proj_({.in = extent_product("patch_embed", {o.channels, o.patch, o.patch}), .out = o.dim, .init = o.init}) {
   child("proj", proj_);
 }
 

@@ -21,13 +21,14 @@ class PatchEmbed : public Layer {
  public:
   explicit PatchEmbed(const PatchEmbedOptions& options);
   // Returns the number of tokens of an image.
-  std::int64_t tokens() const { return (options_.image / options_.patch) * (options_.image / options_.patch); }
+  std::int64_t tokens() const { return tokens_; }
 
  protected:
   Tensor forward(const Tensor& images) const override;
 
  private:
   PatchEmbedOptions options_;
+  std::int64_t tokens_;
   Linear proj_;
 };
 

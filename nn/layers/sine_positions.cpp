@@ -26,6 +26,7 @@ void write(std::span<double> to, double count, double last) {
 
 Tensor sine_positions(std::int64_t height, std::int64_t width, std::int64_t dim) {
   check_dim(dim);
+  extent_product("sine_positions", {height, width, dim});
   const auto half = static_cast<std::size_t>(dim / 2);
   std::vector<double> rows(static_cast<std::size_t>(height) * half), columns(static_cast<std::size_t>(width) * half),
       all;
@@ -49,6 +50,7 @@ Tensor sine_positions(const Tensor& keep, std::int64_t dim) {
   check(keep.defined() && keep.dtype() == DType::u8 && keep.shape().rank() == 3,
         "[sine_positions] expected a u8 mask [B, height, width], got {}", describe(keep));
   const std::int64_t B = keep.dim(0), H = keep.dim(1), W = keep.dim(2);
+  extent_product("sine_positions", {B, H, W, dim});
   const std::vector<double> kept = keep.values();
   const auto half = static_cast<std::size_t>(dim / 2);
   std::vector<double> all(static_cast<std::size_t>(B * H * W * dim));

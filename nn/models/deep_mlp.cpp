@@ -23,7 +23,7 @@ double default_bound(std::int64_t fan_in) { return 1 / std::sqrt(static_cast<dou
 
 // He's normal distribution, std sqrt(2 / fan_in), expressed as a gain of Xavier's normal distribution.
 Init he_normal(std::int64_t in, std::int64_t out) {
-  return Init::xavier_normal(std::sqrt(static_cast<double>(in + out) / static_cast<double>(in)));
+  return Init::xavier_normal(std::sqrt((static_cast<double>(in) + static_cast<double>(out)) / static_cast<double>(in)));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ DeepMlp::DeepMlp(const DeepMlpOptions& o)
 DeepMlp::~DeepMlp() = default;
 
 Tensor DeepMlp::first(const Tensor& x) const {
-  check(x.shape().rank() >= 1 && x.numel() == x.dim(0) * options_.inputs,
+  check(x.shape().rank() >= 1 && x.numel() == extent_product("deep_mlp", {x.dim(0), options_.inputs}),
         "[deep_mlp] expected samples [B, ..] of {} elements, got {}", options_.inputs, x.shape());
   return relu(first_(reshape(x, {x.dim(0), options_.inputs})));
 }

@@ -83,7 +83,7 @@ Detr::Detr(const DetrOptions& o)
           o, o.decoder,
           {self_attention(attention_of(o, o.decoder_attention)), cross_attention(attention_of(o, o.cross_attention))},
           true)),
-      class_embed_({.in = o.dim, .out = o.classes + 1, .init = Init::fan_in_uniform()}),
+      class_embed_({.in = o.dim, .out = extent_sum("detr", {o.classes, 1}), .init = Init::fan_in_uniform()}),
       bbox_embed_(std::make_unique<BoxHead>(o.dim)) {
   check(o.classes >= 1 && o.queries >= 1, "[detr] expected at least one class and one query, got {} and {}", o.classes,
         o.queries);

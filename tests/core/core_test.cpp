@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "core/array.h"
 #include "core/backend.h"
@@ -28,6 +29,43 @@ TEST_CASE("shapes print, index from both ends, and explain errors") {
              }),
              contains("fewer than 2^59 elements, got [4294967296, 4294967296]"));
   CHECK_THAT(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }), contains("at most 8 axes, got 9"));
+}
+
+TEST_CASE("a shape with other extents is checked, and errors name the op") {
+  const Shape s{4, 0, 5};
+  CHECK_THAT(error_of([&] { (void)s.with(1, -3); }),
+             contains("[shape] expected extents of at least 0, got -3 on axis 1"));
+  CHECK_THAT(error_of([&] { (void)s.with(0, std::int64_t{1} << 58, "pad"); }),
+             contains("[pad] expected fewer than 2^59 elements, got [288230376151711744, 0, 5]"));
+  CHECK_THAT(error_of([&] { (void)s.appended(-1, "one_hot"); }), contains("[one_hot] expected extents of at least 0"));
+  CHECK_THAT(error_of([&] { (void)s.appended(std::int64_t{1} << 62); }), contains("fewer than 2^59 elements"));
+  CHECK_THAT(error_of([&] { (void)Shape({1, -2}, "eye"); }), contains("[eye] expected extents of at least 0, got -2"));
+  CHECK(s.with(-1, std::int64_t{1} << 57) == Shape({4, 0, std::int64_t{1} << 57}));
+}
+
+TEST_CASE("sums and products of extents are exact or an error") {
+  constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max(), most = Shape::max_numel;
+  CHECK(extent_sum("op", {3, 0, 4}) == 7);
+  CHECK(extent_sum("op", {}) == 0);
+  CHECK(extent_sum("op", {most - 1, 1}) == most);
+  CHECK(extent_product("op", {3, 4, 5}) == 60);
+  CHECK(extent_product("op", {}) == 1);
+  CHECK(extent_product("op", {most, 0}) == 0);
+  CHECK(extent_product("op", {most / 2, 2}) == most);
+  CHECK_THAT(error_of([] {
+               (void)extent_sum("pad", {big, 5, big});
+             }),
+             contains("[pad] expected extents of at least 0 whose sum is at most 2^59, got 9223372036854775807 + 5 + "
+                      "9223372036854775807"));
+  CHECK_THAT(
+      error_of([] {
+        (void)extent_product("repeat", {most, 3});
+      }),
+      contains("[repeat] expected extents of at least 0 whose product is at most 2^59, got 576460752303423488 x 3"));
+  for (const std::vector<std::int64_t>& bad : {std::vector<std::int64_t>{most, 1}, {-1, 2}, {big, big}, {big, 1, 0}}) {
+    if (bad.back() != 0) CHECK_THROWS_AS(extent_sum("op", bad), Error);
+    if (bad != std::vector<std::int64_t>{most, 1}) CHECK_THROWS_AS(extent_product("op", bad), Error);
+  }
 }
 
 TEST_CASE("broadcasting follows NumPy's rules") {

@@ -293,3 +293,25 @@ TEST_CASE("the parameters of a child without a name appear as those of its paren
   other.add("blocks.3", three);
   CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("expected a new name in Root, got \"blocks.3\""));
 }
+
+TEST_CASE("sizes of models that overflow, or that no memory holds, are errors") {
+  constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
+  const auto vit = [](std::int64_t image, std::int64_t patch, std::int64_t dim = 64) {
+    return error_of([&] { nn::ViT({.image = image, .patch = patch, .dim = dim}); });
+  };
+  const std::string product = "[patch_embed] expected extents of at least 0 whose product is at most 2^59, got ";
+  CHECK_THAT(vit(1LL << 33, 1), contains(product + "8589934592 x 8589934592"));
+  CHECK_THAT(vit(big, 1), contains(product));
+  CHECK_THAT(vit(big, big), contains(product + "3 x 9223372036854775807 x 9223372036854775807"));
+  CHECK_THAT(vit(1LL << 20, 1), contains("out of memory on the host: asked for "));
+  CHECK_THAT(vit(8, 8, big), contains("] expected "));
+  for (const auto& [image, patch] : {std::pair(0, 8), {-8, 8}, {8, 0}, {8, -8}, {9, 8}})
+    CHECK_THAT(vit(image, patch),
+               contains("[patch_embed] expected an image size that is a multiple of the patch, got"));
+  CHECK_THAT(error_of([&] { nn::CaiT({.image = 1LL << 33, .patch = 1}); }), contains(product));
+  CHECK_THAT(error_of([&] { nn::Attention({.dim = big, .heads = 1}); }),
+             contains("[attention] expected extents of at least 0 whose product is at most 2^59, got 3 x "));
+  CHECK(nn::Attention({.dim = 4, .heads = 2, .grid = {1LL << 33, 1LL << 33}}).options().dim == 4);
+  CHECK_THAT(error_of([&] { (void)nn::sine_positions(1LL << 33, 1LL << 33, 4); }),
+             contains("[sine_positions] expected extents"));
+}
