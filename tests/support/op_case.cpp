@@ -663,9 +663,9 @@ std::vector<OpCase> attention_cases() {
   const auto masked = [](EmptyRow empty) {
     return [empty](const Tensors& in) {
       const std::int64_t N = in[0].dim(2), M = in[1].dim(2);
-      std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M), 1);
-      for (std::int64_t j = 0; j < M; ++j) keep[static_cast<std::size_t>(M + j)] = 0;  // query 1 may attend to no key
-      keep[0] = 0;
+      std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M));
+      for (std::size_t i = 0; i < keep.size(); ++i)  // query 1 may attend to no key
+        keep[i] = i > 0 && static_cast<std::int64_t>(i) / M != 1;
       return attention(in[0], in[1], in[2], {.empty = empty, .keep = Tensor(array_from(keep, {N, M}, in[0].device()))});
     };
   };
