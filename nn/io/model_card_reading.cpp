@@ -103,7 +103,7 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
                 "{}: expected \"{}\" with {} elements, as {} says, got {}", path, name, elements, "its description",
                 found == tensors.end() ? "none" : to_string(found->second.shape()));
         };
-        has("patch_embed.proj.weight", o.dim * o.channels * o.patch * o.patch);
+        has("patch_embed.proj.weight", extent_product("card", {o.dim, o.channels, o.patch, o.patch}));
         has(fmt::format("blocks.{}.mlp.fc1.weight", o.depth - 1), mlp_hidden("card", o.mlp_ratio, o.dim) * o.dim);
         has("head.weight", o.classes * o.dim);
         const auto positions = tensors.find("pos_embed");

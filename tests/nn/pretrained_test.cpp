@@ -549,6 +549,12 @@ TEST_CASE("files that describe no model are rejected with one line") {
   CHECK_THAT(error(changed("\"depth\":2", "\"depth\":2000000")),
              contains("expected sizes from 1 to 1048576, got 2000000"));
   CHECK_THAT(error(changed("\"dim\":64", "\"dim\":0")), contains("expected sizes from 1"));
+  std::string large = good;  // the product of these sizes is 2^80
+  for (const std::string key : {"\"dim\":", "\"channels\":", "\"patch\":", "\"image\":"}) {
+    const std::size_t at = large.find(key) + key.size();
+    large.replace(at, large.find(',', at) - at, "1048576");
+  }
+  CHECK_THAT(error(says(large)), contains("whose product is at most 2^59, got 1048576 x 1048576 x 1048576 x 1048576"));
   CHECK_THAT(error(changed("\"heads\":1", "\"heads\":7")), contains("width of whole heads"));
   CHECK_THAT(error(changed("layerscale", "layerscal")), contains("layerscal"));
   CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")),
