@@ -19,32 +19,37 @@ namespace {
 // The bytes of a region: `tight` if address space is limited, else `roomy`.
 constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;
 
-// Reads the number after `label` in a file of the system; returns the largest number if the file has none.
+constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+// The limit of the address space of this process in bytes.
+std::size_t address_space() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : unlimited;
+}
+
+// Reads the number after `label` in a file of the system; returns `unlimited` if the file has none.
 std::size_t number_in(const char* path, const std::string& label = "") {
   std::ifstream file(path);
   std::size_t number = 0;
   for (std::string word; !label.empty() && file >> word && word != label;) {
   }
-  return file >> number ? number : std::numeric_limits<std::size_t>::max();
+  return file >> number ? number : unlimited;
 }
 
 class HostMemory : public Memory {
  public:
   // If the process has a limit of address space (ulimit -v), regions are small.
-  std::size_t usual_region() const override {
-    rlimit limit{};
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? tight : roomy;
-  }
+  std::size_t usual_region() const override { return address_space() < unlimited ? tight : roomy; }
 
-  // The memory and swap of the machine, or the limit of the container (cgroup) if this limit is lower.
+  // The memory and swap of the machine, or the limit of the process or its container (cgroup) if this limit is lower.
   Room room() const override {
     struct sysinfo machine {};
     if (sysinfo(&machine) != 0) return {};
     const std::size_t total =
-        std::min({(machine.totalram + machine.totalswap) * machine.mem_unit, number_in("/sys/fs/cgroup/memory.max"),
-                  number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
+        std::min({(machine.totalram + machine.totalswap) * machine.mem_unit, address_space(),
+                  number_in("/sys/fs/cgroup/memory.max"), number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
     const std::size_t kib = number_in("/proc/meminfo", "MemAvailable:");
-    const bool known = kib < std::numeric_limits<std::size_t>::max() / 1024;
+    const bool known = kib < unlimited / 1024;
     return {std::min(known ? kib * 1024 : machine.freeram * machine.mem_unit, total), total};
   }
 
