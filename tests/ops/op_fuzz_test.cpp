@@ -17,6 +17,7 @@
 using namespace plumb;
 using namespace plumb::test;
 
+namespace op_fuzz {
 namespace {
 
 // Decodes a call from bytes. After the last byte, all decoded numbers are 0.
@@ -479,10 +480,13 @@ void fuzz(Device device) {
 }
 
 }  // namespace
+}  // namespace op_fuzz
 
-TEST_CASE("random calls of ops give the results of the reference backend or an error on cpu") { fuzz(Device::cpu); }
+TEST_CASE("random calls of ops give the results of the reference backend or an error on cpu") {
+  op_fuzz::fuzz(Device::cpu);
+}
 
 TEST_CASE("random calls of ops give the results of the reference backend or an error on cuda") {
   PLUMB_REQUIRE_CUDA();
-  fuzz(Device::cuda);
+  op_fuzz::fuzz(Device::cuda);
 }
