@@ -36,7 +36,8 @@ class Gradients {
   // All gradients, in the order in which their variables were made.
   const std::vector<Entry>& entries() const { return entries_; }
 
-  // The gradient of a variable. If the variable has no gradient, the result is undefined.
+  // The gradient of a variable. If the variable has no gradient, such as a constant, a frozen parameter, or a variable
+  // that the loss does not depend on, the result is undefined. Throws Error for the result of an op; use grad() for it.
   Tensor find(const Tensor& variable) const;
   // The gradient of a parameter. Throws Error if no parameter has this name; the message has the nearest name. Throws
   // Error if several parameters have this name, as with two models.

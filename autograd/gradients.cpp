@@ -82,6 +82,11 @@ const Array& Gradients::squared_norm() const {
 }
 
 Tensor Gradients::find(const Tensor& x) const {
+  if (x.node() && !x.node()->inputs.empty())
+    fail(
+        fmt::format("[gradients] expected a variable of this graph, got {}, the result of {}: for its gradient, use "
+                    "grad(loss, x)",
+                    describe(x), x.node()->op));
   const auto entry = std::ranges::find(entries_, x.node(), &Entry::node);
   return entry == entries_.end() ? Tensor() : entry->gradient;
 }

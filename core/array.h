@@ -120,7 +120,8 @@ class DefaultsScope {
 
 // The text of errors about an undefined tensor.
 inline constexpr const char* expected_a_tensor =
-    "expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)";
+    "expected a tensor, got an undefined tensor (from Gradients::find() of no variable of this graph, or consumed by "
+    "an earlier backward(std::move(loss))?)";
 
 // A new, uninitialised array with the dtype and device of `a`, and the shape of `a` or the given shape.
 inline Array empty_like(const Array& a) { return Array(a.shape(), a.dtype(), a.device()); }

@@ -25,7 +25,9 @@ Tensor given_up() {
 }
 
 const char* const got_undefined =
-    "expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)";
+    "expected a tensor, got an undefined tensor (from Gradients::find() of no variable of this graph, or consumed by "
+    "an "
+    "earlier backward(std::move(loss))?)";
 
 }  // namespace
 
@@ -301,6 +303,21 @@ TEST_CASE("misuse: a gradient under an unknown name") {
   const Gradients g = backward(sum(x));
   CHECK_REFUSED(g["blocks.0.gama"], "got \"blocks.0.gama\"; did you mean \"blocks.0.gamma\"?");
   CHECK_REFUSED(g["head"], "got \"head\"");
+}
+
+TEST_CASE("misuse: a gradient of an intermediate result, or of a variable that was replaced") {
+  Tensor x = x_2_3();
+  const Tensor h = x * x;
+  const Gradients g = backward(sum(h));
+  CHECK_REFUSED(
+      g.find(h),
+      "[gradients] expected a variable of this graph, got f32 [2, 3], the result of multiply: for its gradient, "
+      "use grad(loss, x)");
+  x = variable(x.detach() * 2.0);
+  CHECK_FALSE(g.find(x).defined());
+  const char* const reason = "got an undefined tensor (from Gradients::find() of no variable of this graph, ";
+  CHECK_REFUSED(g.find(x).values(), reason);
+  CHECK_REFUSED(x - g.find(x), reason);
 }
 
 TEST_CASE("misuse: a gradient under a name that two variables have") {
