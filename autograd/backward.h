@@ -44,12 +44,20 @@ class Gradients {
   const Tensor& operator[](const std::string& parameter_name) const;
 
   // Adds and scales gradients. The result is the same as if the losses had been added and scaled before the backward
-  // pass; loss() is added and scaled too. A program can compute a large batch in small parts:
+  // pass; loss() is added and scaled too. Gradients are matched by variable. If only one summand has a gradient for a
+  // variable, the sum has this gradient. Throws Error for a factor that is not finite. A program can compute the
+  // gradients of a large batch in parts, which may have different sizes, if the loss is a mean over samples:
   //   Gradients g;
-  //   for (const auto& [images, labels] : parts) g += backward(cross_entropy(model(images), labels));
-  //   optimizer.step(g / parts.size());
-  // Gradients are matched by variable. If only one summand has a gradient for a variable, the sum has this gradient.
-  // Throws Error for a factor that is not finite.
+  //   std::uint32_t first = 0;
+  //   for (const auto& [images, labels] : parts) {
+  //     const auto size = static_cast<std::uint32_t>(images.dim(0));
+  //     const RandomScope random({.seed = seed, .step = step, .first_sample = first});
+  //     g += size * backward(cross_entropy(model(images), labels));
+  //     first += size;
+  //   }
+  //   optimizer.step(g / first);
+  // `first` is the index of the first sample of a part in the batch. Without .first_sample, dropout and all other drops
+  // draw the same numbers in each part.
   Gradients& operator+=(Gradients other);
   Gradients& operator*=(double factor);
 

@@ -16,8 +16,10 @@ using Path = std::shared_ptr<const std::string>;
 // The values that every random draw of a pass depends on, in addition to the path of the module (core/random.h).
 struct RandomState {
   std::uint64_t seed = 0;
-  std::uint32_t step = 0;          // training step
-  std::uint32_t first_sample = 0;  // index of the batch's first sample in the whole batch of all workers
+  std::uint32_t step = 0;  // training step
+  // Index of the first sample of this pass in the whole batch, which several parts or workers may share. Sample i of a
+  // pass gets the draws of sample first_sample + i of the whole batch.
+  std::uint32_t first_sample = 0;
 };
 
 // The module path of this thread.
@@ -52,6 +54,9 @@ class PhaseScope {
 
 // Sets the seed and the step of random draws until the scope ends. Training opens a scope for each step:
 //   RandomScope scope({.seed = seed, .step = step});
+// In one state, each pass of a module draws the same numbers. Two passes that must differ need two scopes:
+// - The parts of a batch: .first_sample is the index of the first sample of the part (autograd/backward.h).
+// - A second pass of a whole batch with other draws, as in R-Drop: .first_sample is the size of the batch.
 class RandomScope {
  public:
   [[nodiscard(
