@@ -9,6 +9,7 @@
 #include <set>
 
 #include "experiments/lab/plot/svg_parts.h"
+#include "experiments/lab/plot/text.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/page.h"
 #include "experiments/lab/report/parts.h"
@@ -105,7 +106,7 @@ std::map<double, double> gradients(const LayerStats& p) {
 // Three significant digits, because the table has many columns.
 std::string cell(double v) {
   return fmt::format(R"(<td class="num">{}</td>)",
-                     std::isfinite(v) ? escape_markup(short_number(std::stod(fmt::format("{:.2e}", v)))) : "–");
+                     std::isfinite(v) ? escape_markup(short_number(rounded_to(v, 3))) : "–");
 }
 
 std::string html_table(const std::vector<PassportGroup>& groups, Moment moment) {

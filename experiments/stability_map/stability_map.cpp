@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "experiments/lab/plot/text.h"
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/study/published_settings.h"
@@ -83,7 +84,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
         .lowest = -span,
         .highest = span,
         .edges = lab::EdgeSearch::Edges::both,
-        .value = [&](int tick) { return tick == 0 ? first_lr : std::stod(fmt::format("{:.2g}", rates().at(tick))); },
+        .value = [&](int tick) { return tick == 0 ? first_lr : lab::rounded_to(rates().at(tick), 2); },
         .look = [](const Known& known) -> std::optional<int> {
           const auto look = std::ranges::find_if(looks, [&](int tick) { return !known.contains(tick); });
           if (look == std::end(looks)) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <vector>
 
@@ -105,7 +106,43 @@ std::set<std::string> users_of(const fs::path& root, const std::string& header) 
   return found;
 }
 
+// The lines, without their comments, that read or print numbers by the rules of the locale. A program that uses Plumb
+// may set a locale with a decimal comma, in which strtod("1.5") is 1.
+std::vector<std::string> lines_by_locale(const fs::path& root) {
+  static const std::regex by_locale(
+      R"(\b(stod|stof|stold|strtod|strtof|strtold|atof|sscanf|fscanf)\b|printf\b.*%[-+ #0-9.*]*[aefgAEFG]|)"
+      R"(\{[^{}"]*:[^{}"]*L[a-zA-Z]?\})");
+  std::vector<std::string> found;
+  for (const char* folder : {"core", "autograd", "backends", "nn", "experiments", "bench", "examples", "tools"})
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension().string())) continue;
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);)
+        if (std::regex_search(line.substr(0, line.find("//")), by_locale))
+          found.push_back(fs::relative(entry.path(), root).string() + ": " + line);
+    }
+  return found;
+}
+
 }  // namespace
+
+TEST_CASE("no source file reads or prints numbers by the rules of the locale") {
+  for (const std::string& line : lines_by_locale(plumb::test::source_dir()))
+    FAIL_CHECK(line << "\nuse fmt and std::from_chars");
+  SUCCEED();
+}
+
+TEST_CASE("the check finds numbers that are read or printed by the rules of the locale") {
+  const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering_locale";
+  fs::remove_all(root);
+  for (const char* folder : {"core", "autograd", "backends", "nn", "experiments", "bench", "examples", "tools"})
+    fs::create_directories(root / folder);
+  std::ofstream(root / "nn" / "bad.cpp") << "double a = std::stod(text);\nstd::printf(\"%d %.3e\\n\", i, x);\n"
+                                            "fmt::print(\"{:.2Lf}\", x);\n";
+  std::ofstream(root / "tools" / "good.cpp") << "std::snprintf(a, 9, \"%s %d\", text, 3);  // strtod() is not used\n"
+                                                "double y = fmt::format(\"{:.3f}\", x).size();\n";
+  CHECK(lines_by_locale(root).size() == 3);
+}
 
 TEST_CASE("every include points to the same or a lower layer") {
   for (const Violation& v : violations(plumb::test::source_dir())) FAIL_CHECK(v.file << " includes " << v.include);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -90,6 +91,12 @@ std::vector<std::string> tick_labels(const std::vector<double>& ticks, bool log)
     labels.push_back(powers ? power_of_ten(t)
                             : with_thousands(log ? fmt::format("{:.6g}", t) : fmt::format("{:.{}f}", t, decimals)));
   return labels;
+}
+
+double rounded_to(double value, int digits) {
+  const std::string text = fmt::format("{:.{}e}", value, digits - 1);
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 std::string short_number(double value) {

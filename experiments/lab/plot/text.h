@@ -22,6 +22,9 @@ std::vector<std::string> tick_labels(const std::vector<double>& ticks, bool log)
 // A number with four significant digits, for readers; "not finite" for NaN and infinity.
 std::string short_number(double value);
 
+// The value with `digits` significant digits, the same in every locale.
+double rounded_to(double value, int digits);
+
 // Escapes text for the content or an attribute value of HTML or XML, and removes control characters.
 std::string escape_markup(std::string_view text);
 

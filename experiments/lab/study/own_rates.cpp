@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -14,6 +13,7 @@
 #include <set>
 
 #include "core/atomic_file.h"
+#include "experiments/lab/plot/text.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/rates.h"
 #include "experiments/lab/study/plan.h"
@@ -31,10 +31,7 @@ constexpr int octave = 2, bound = 5 * octave;  // in ticks of half an octave
 
 // The rate at a tick of the grid around `start`, with three significant digits.
 double rate_at(double start, int tick) {
-  const std::string text = fmt::format("{:.2e}", start * std::exp2(static_cast<double>(tick) / octave));
-  double rate = 0;
-  std::from_chars(text.data(), text.data() + text.size(), rate);
-  return rate;
+  return rounded_to(start * std::exp2(static_cast<double>(tick) / octave), 3);
 }
 
 int tick_of(double start, double rate) { return static_cast<int>(std::lround(octave * std::log2(rate / start))); }

@@ -71,6 +71,10 @@ TEST_CASE("Short numbers have four significant digits") {
   CHECK(short_number(1.234567e-7) == "1.235×10⁻⁷");
   CHECK(short_number(9.99996e-5) == "10⁻⁴");
   CHECK(short_number(not_a_number) == "not finite");
+  CHECK(rounded_to(0.00123456, 3) == 0.00123);
+  CHECK(rounded_to(-98765, 2) == -99000);
+  CHECK(rounded_to(1e300, 1) == 1e300);
+  CHECK(rounded_to(0, 3) == 0);
 }
 
 TEST_CASE("Text is cut between code points and not between bytes") {
