@@ -20,22 +20,31 @@ T = dict(enumerate([12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 folder = pathlib.Path(sys.argv[1])
 picture = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "losses.png")
 
-results = pd.read_csv(folder / "results.csv")
+
+def table_of(name):
+    """Reads a table as text, so that methods named nan, null, 1e5 or 007 keep their names."""
+    return pd.read_csv(folder / name, dtype=str, keep_default_na=False)
+
+
+results = table_of("results.csv")
 axes = list(results.columns[: results.columns.get_loc("seed")])  # the columns before the seed
+results["train_loss"] = pd.to_numeric(results["train_loss"])  # an empty cell becomes NaN
 
 # One row for each combination of the axes. Diverged trials are counted, and enter no mean.
 ok = results[results.status == "ok"]
 by = axes or ["status"]
-table = ok.groupby(by).train_loss.agg(["mean", "sem", "count"])
+table = ok.groupby(by, sort=False).train_loss.agg(["mean", "sem", "count"])
 table["half_width"] = table["sem"] * (table["count"] - 1).map(lambda n: T.get(n, 1.96))
 table["diverged"] = results[results.status == "diverged"].groupby(by).size().reindex(table.index, fill_value=0)
 print(table[["mean", "half_width", "count", "diverged"]].to_string(float_format="%.6f"))
 
 if (folder / "comparisons.csv").exists():
-    comparisons = pd.read_csv(folder / "comparisons.csv")
+    comparisons = table_of("comparisons.csv")
     # A study without a control has the comparisons of all pairs only.
     family = "control" if (comparisons.family == "control").any() else "pairs"
-    shown = comparisons[comparisons.family == family]
+    shown = comparisons[comparisons.family == family].copy()
+    for number in ["difference", "low", "high"]:
+        shown[number] = pd.to_numeric(shown[number])
     title = {"control": "against the control", "pairs": "all pairs"}[family]
     print(f"\n{title}: {(shown.order != 'undecided').sum()} of {len(shown)} decided")
     print(shown[["depth", "lr", "first", "order", "second", "difference", "low", "high"]].to_string(index=False))

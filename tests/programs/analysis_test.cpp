@@ -36,6 +36,22 @@ TEST_CASE("docs/analysis.py reads a run folder with pandas and draws a figure") 
       run(folder.path(), python + " " + plumb::test::source_dir() + "/docs/analysis.py b losses.png");
   REQUIRE(of_pairs.status == 0);
   CHECK_THAT(of_pairs.out, contains("all pairs: ") && !contains(" of 0 decided") && !contains("Empty DataFrame"));
+  // Methods may have names that pandas would read as missing values or numbers.
+  const Finished named = run(
+      folder.path(),
+      program("depth_stability") +
+          " --gates pre,rezero,post,layerscale --depths 1 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out "
+          "c && sed -i 's/\\bpre\\b/null/g; s/\\brezero\\b/nan/g; s/\\bpost\\b/1e5/g; s/\\blayerscale\\b/007/g' "
+          "c/results.csv c/comparisons.csv c/metrics.jsonl && " +
+          python + " " + plumb::test::source_dir() + "/docs/analysis.py c losses.png");
+  INFO(named.err << named.out);
+  REQUIRE(named.status == 0);
+  CHECK_THAT(named.out, contains(" of 3 decided"));
+  const std::string means = named.out.substr(named.out.find("half_width"));
+  for (const char* name : {"null", "nan", "1e5", "007"}) {
+    INFO(name);
+    CHECK_THAT(means.substr(0, means.find("against")), contains(name));
+  }
   // The means in the output must equal those of results.csv.
   std::map<std::string, std::vector<double>> losses;
   for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
