@@ -11,16 +11,18 @@ struct EmaOptions {
   double decay = 0.9999;  // the decay of the averages, in [0, 1]
   // If `warm_up` is true, update t, counted from 0, uses the decay min(decay, (1 + t) / (10 + t)), as in TensorFlow's
   // ExponentialMovingAverage with num_updates. With this warm-up, the first weights soon have little influence on the
-  // average. (timm's ModelEmaV3 uses another formula.)
+  // average. (timm's ModelEmaV3 uses another formula.) Without warm-up, the share of the initial weights in the average
+  // is decay^t after t updates: 97 % after 300 updates with the decay 0.9999. The average then stays near the initial
+  // network for about 1 / (1 - decay) updates. For a short training, use warm_up or a smaller decay.
   bool warm_up = false;
 };
 
 // Keeps averages of all parameters of a model: average = decay average + (1 - decay) weight. Parameters of
-// Role::counter are copied instead. The initial averages are the weights at construction. Statistics and frozen
-// parameters have averages too, so freezing and unfreezing do not affect the Ema. The model must have all its
-// parameters when the Ema is constructed. If parameters were replaced, added or removed after the construction,
-// update(), swap(), state() and load_state() throw one Error that names these parameters, and change nothing. The
-// exception is the swap() that puts the weights back, which does not throw.
+// Role::counter are copied instead. The initial averages are the weights at construction, which the average forgets
+// slowly (EmaOptions::warm_up). Statistics and frozen parameters have averages too, so freezing and unfreezing do not
+// affect the Ema. The model must have all its parameters when the Ema is constructed. If parameters were replaced,
+// added or removed after the construction, update(), swap(), state() and load_state() throw one Error that names these
+// parameters, and change nothing. The exception is the swap() that puts the weights back, which does not throw.
 class Ema {
  public:
   // The model must live as long as the Ema. Throws Error for a decay outside [0, 1], and if the model has one parameter

@@ -1,5 +1,6 @@
 // The rows of docs/pytorch_to_plumb.md. Each row is code that compiles and runs here; the page must show the same text.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -8,6 +9,7 @@
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace plumb;
@@ -103,6 +105,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
   nn::AdamW optimizer(model.parameters(), {});
   nn::Linear first({.in = 3, .out = 4}), second({.in = 4, .out = 2});
   nn::initialize(first, 0), nn::initialize(second, 0);
+  Gradients sum_of_parts;
   const TemporaryFolder folder;
   const auto path = folder / "model.safetensors";
   // clang-format off
@@ -195,6 +198,8 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       ROW("F.relu(x), F.gelu(x), F.silu(x), x.sigmoid(), F.softplus(x)", relu(x), gelu(x), silu(x), sigmoid(x), softplus(x)),
       ROW("F.softmax(x, -1), F.log_softmax(x, -1)", softmax(x, -1), log_softmax(x, -1)),
       ROW("F.scaled_dot_product_attention(q, k, k)", attention(q, k, k)),
+      ROW("F.scaled_dot_product_attention(q, k, k, is_causal=True)", attention(q, k, k, {.causal = true})),
+      ROW("F.scaled_dot_product_attention(q, k, k, attn_mask=torch.ones(5, 5, dtype=torch.bool).tril())", attention(q, k, k, {.keep = tril(ones({5, 5})) > 0})),
       // losses
       ROW("F.cross_entropy(logits, labels)", cross_entropy(logits, labels)),
       ROW("F.mse_loss(x, y), F.l1_loss(x, y), F.huber_loss(x, y)", mse_loss(x, y), l1_loss(x, y), huber_loss(x, y)),
@@ -208,6 +213,8 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       ROW("torch.autograd.functional.hvp(f, parameters, direction)", hvp(loss, parameters, direction)),
       ROW("torch.autograd.gradcheck(f, x)", check_gradients([](const Tensors& in) { return exp(in[0]); }, {ones({2}, f64)})),
       RUN("torch.manual_seed(0)", RandomScope scope({.seed = 0});),
+      RUN("for index, labels in parts: (len(index) / batch * F.cross_entropy(model(index), labels)).backward()", const RandomScope part({.seed = 0, .step = 1, .first_sample = 4}); sum_of_parts += 2 * backward(cross_entropy(model(index), labels));),
+      RUN("a, b = model(index), model(index)", Tensor a = model(index); const RandomScope other_draws({.seed = 0, .step = 1, .first_sample = 2}); Tensor b = model(index);),
       // modules and training
       ROW("nn.Linear(3, 4), nn.Linear(3, 4, bias=False)", nn::Linear({.in = 3, .out = 4}), nn::Linear({.in = 3, .out = 4, .bias = false})),
       ROW("nn.Conv2d(2, 3, 3, stride=2, padding=1)", nn::Conv2d({.in = 2, .out = 3, .kernel = 3, .stride = 2, .padding = 1})),
@@ -228,7 +235,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       RUN("optimizer.zero_grad(); loss.backward(); optimizer.step()", optimizer.step(backward(cross_entropy(model(index), labels)));),
       ROW("clip_grad_norm_(model.parameters(), 1)", nn::AdamW(model.parameters(), {.clip_norm = 1})),
       ROW("CosineAnnealingLR(optimizer, 100)", nn::AdamW(model.parameters(), {.lr = nn::cosine(1e-3, 100)})),
-      ROW("SequentialLR(optimizer, [LinearLR(...), CosineAnnealingLR(...)], [10])", nn::warmup_cosine(1e-3, 10, 100)),
+      ROW("SequentialLR(optimizer, [LinearLR(optimizer, 0.1, total_iters=9), CosineAnnealingLR(optimizer, 90)], [10])", nn::warmup_cosine(1e-3, 10, 100)),
       ROW("MultiStepLR(optimizer, [30, 60]), StepLR(optimizer, 30)", nn::step_decay(0.1, {30, 60}), nn::exponential_decay(0.1, 0.1, 30)),
       ROW("LambdaLR(optimizer, f)", nn::LearningRate([](std::int64_t step) { return 1e-3 / static_cast<double>(step + 1); })),
       ROW("model.state_dict(), optimizer.state_dict()", nn::weights(model), optimizer.state()),
@@ -262,4 +269,55 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
   std::string page;
   for (const std::string& line : lines_of_page()) page += line + "\n";
   CHECK_THAT(in_one_line(page), contains(in_one_line(shown)));
+}
+
+TEST_CASE("the twins that docs/pytorch_to_plumb.md names follow PyTorch's rules, except for the differences there") {
+  // PyTorch 2.15: SGD with lr=1e-3 and SequentialLR([LinearLR(0.1, total_iters=9), CosineAnnealingLR(90)], [10]).
+  const nn::LearningRate warmed = nn::warmup_cosine(1e-3, 10, 100), half = nn::cosine(1e-3, 100);
+  for (const auto& [step, rate] : std::vector<std::pair<int, double>>{{0, 1e-4},
+                                                                      {1, 2e-4},
+                                                                      {8, 9e-4},
+                                                                      {9, 1e-3},
+                                                                      {10, 1e-3},
+                                                                      {11, 9.996954135095479e-4},
+                                                                      {55, 5e-4},
+                                                                      {99, 3.0458649045211853e-07}})
+    CHECK(warmed.at(step) == Approx(rate));
+  CHECK(half.at(50) == Approx(5e-4));
+  for (const int step : {100, 150, 200}) CHECK(half.at(step) == Approx(0).margin(1e-12));  // PyTorch at 150: 5e-4
+
+  nn::Linear layer({.in = 1, .out = 1});
+  nn::initialize(layer, 0);
+  const auto set = [&](double value) { copy_into(full({1, 1}, value).array(), Out(layer.weight().array())); };
+  set(1);
+  nn::Ema slow(layer, {.decay = 0.9}), warm(layer, {.decay = 0.9, .warm_up = true});
+  set(5);
+  const auto averages = [&](nn::Ema& ema) {
+    ema.update();
+    const nn::EmaScope scope(ema);
+    return layer.weight().item();
+  };
+  CHECK(averages(slow) == Approx(1.4));  // PyTorch's first average is 5
+  CHECK(averages(warm) == Approx(0.1 * 1 + 0.9 * 5));
+  for (int i = 1; i < 10; ++i) slow.update(), warm.update();  // 1 / (1 - decay) updates in all
+  CHECK(averages(slow) == Approx(5 - 4 * std::pow(0.9, 11)));
+  CHECK(averages(warm) > 4.99);
+
+  // Causal attention of 2 queries and 5 keys. In PyTorch, the first query sees the first key only.
+  const Tensor q = random_normal({1, 1, 2, 4}, 0, "q"), k = random_normal({1, 1, 5, 4}, 0, "k");
+  const Tensor causal = attention(q, k, k, {.causal = true}),
+               top_left = attention(q, k, k, {.keep = tril(ones({2, 5})) > 0});
+  CHECK(allclose(slice(causal, 2, 1, 2), slice(attention(q, k, k), 2, 1, 2), 1e-5, 1e-6));
+  const Tensor four = slice(k, 2, 0, 4);
+  CHECK(allclose(slice(causal, 2, 0, 1), attention(slice(q, 2, 0, 1), four, four), 1e-5, 1e-6));
+  CHECK(allclose(slice(top_left, 2, 0, 1), slice(k, 2, 0, 1), 1e-5, 1e-6));
+
+  const Tensor at_bound = variable(tensor({0, 0.5, 1}));
+  CHECK(grad(sum(clamp(at_bound, 0, 1)), at_bound).values() == std::vector<double>{1, 1, 1});
+  CHECK(std::isnan(sign(tensor({not_a_number})).item()));
+  CHECK(grad(sum(at_bound), variable(ones({2}))).values() == std::vector<double>{0, 0});
+  CHECK_THAT(error_of([] { (void)cross_entropy(zeros({2, 3}), integers({-100, 1})); }), contains("cross_entropy"));
+  const Tensor t = softmax(random_normal({2, 3, 4}, 0, "t"), -1), p = log_softmax(random_normal({2, 3, 4}, 0, "p"), -1);
+  CHECK(kl_div(p, t).item() == Approx(sum(t * (log(t) - p)).item() / 6));
+  CHECK(nn::LambOptions().clip_norm == 0);
 }
