@@ -5,10 +5,10 @@
 
 namespace plumb::nn {
 
-// The place of the factor that makes training and evaluation agree in expectation.
-//   rescaled  in training, a kept branch is multiplied by 1 / (1 - rate) (timm, DeiT, CaiT) original  in evaluation,
-//   every branch is multiplied by 1 - rate (the paper) DeepMind's NF-ResNets have neither factor, so training and
-//   evaluation of these networks do not agree in expectation.
+// The place of the factor that makes training and evaluation agree in expectation:
+// - rescaled: in training, a kept branch is multiplied by 1 / (1 - rate), as in timm, DeiT and CaiT;
+// - original: in evaluation, every branch is multiplied by 1 - rate, as in the paper.
+// DeepMind's NF-ResNets have neither factor, so training and evaluation of these networks do not agree in expectation.
 enum class DropPathForm { rescaled, original };
 const char* name(DropPathForm form);
 // Returns the names of the forms: rescaled, original.
