@@ -116,7 +116,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
     for (const double eps : {1e-6, 1e-5})
       study.claim(
           fmt::format("without warm-up, the first step moves gates by more than eps = {:g}: eps is forgotten", eps),
-          "Adam's first step is the learning rate, with the sign of the gradient",
+          "Adam's first step moves a gate by the learning rate, with the sign of its gradient",
           lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", 0}}));
   });
   study.published({{"gate", "layerscale"}, {"depth", 12}, {"epsilon", 0.1}}, "val_accuracy", "80.5 % top-1 on ImageNet",

@@ -52,7 +52,9 @@ Method methods::layerscale(std::optional<double> init) {
       .pitfalls =
           "Keep gates and stream in fp32: in bf16, x + 1e-6 f is rounded to x. With Adam, the first step moves every "
           "gamma by about the learning rate, whatever the initial value of gamma is. Therefore, if eps is far below "
-          "the learning rate, the first step erases eps, unless the learning rate warms up from almost 0.",
+          "the learning rate, the first step erases eps, unless the learning rate warms up from almost 0. The weights "
+          "inside a branch behind a gamma of 1e-6 have gradients below Adam's epsilon of 1e-8, so their first step is "
+          "only some percent of the learning rate.",
       .constants = {{.name = "init",
                      .affects = Affects::start,
                      .meaning =

@@ -16,7 +16,10 @@ Method methods::scalar_gate(std::optional<double> init) {
       .use =
           "A comparison with layerscale shows the effect of one number per branch instead of one number per channel. "
           "Touvron et al. (CaiT, table 1) report for DeiT on ImageNet that the initial value eps is better than 0.",
-      .pitfalls = "With Adam, the first step moves a by about the learning rate, whatever eps is.",
+      .pitfalls =
+          "With Adam, the first step moves a by about the learning rate, whatever eps is. The weights inside a "
+          "branch behind an a of 1e-6 have gradients below Adam's epsilon of 1e-8, so their first step is only "
+          "some percent of the learning rate.",
       .constants = {{.name = "init",
                      .affects = Affects::start,
                      .meaning = "initial value of every a; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},

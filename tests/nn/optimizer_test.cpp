@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "autograd/checkpoint.h"
@@ -156,6 +157,33 @@ TEST_CASE("Adagrad follows its equations with learning-rate decay, initial accum
   Pair pair;
   CHECK_THAT(error_of([&] { nn::Adagrad bad(pair.parameters(), {.lr_decay = -1}); }),
              contains("[adagrad] expected lr_decay"));
+}
+
+TEST_CASE("behind gates of 1e-6, AdamW's first step moves the gates by the learning rate but not the branches") {
+  nn::ViT model({.image = 16,
+                 .patch = 4,
+                 .channels = 1,
+                 .classes = 5,
+                 .dim = 32,
+                 .depth = 2,
+                 .gate = nn::methods::layerscale(1e-6),
+                 .seed = 1});
+  std::map<std::string, std::vector<double>> before;
+  for (const nn::Parameter& p : model.parameters()) before[p.name] = p.value.values();
+  nn::AdamW optimizer(model.parameters(), {.lr = 1e-3, .weight_decay = 0});
+  optimizer.step(backward(cross_entropy(model(random_normal({5, 1, 16, 16}, 0, "x")), integers({0, 1, 2, 3, 4}))));
+  double gates = 0, gate_count = 0, weights = 0, weight_count = 0;
+  for (const nn::Parameter& p : model.parameters()) {
+    const std::vector<double> now = p.value.values();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const double moved = std::abs(now[i] - before[p.name][i]) / 1e-3;
+      if (p.role == nn::Role::gate) gates += moved, ++gate_count;
+      if (p.role == nn::Role::weight && p.name.starts_with("blocks.")) weights += moved, ++weight_count;
+    }
+  }
+  CHECK(gates / gate_count > 0.95);
+  CHECK(weights / weight_count < 0.1);
+  CHECK(weights / weight_count > 0.001);
 }
 
 TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {

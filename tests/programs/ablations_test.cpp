@@ -50,8 +50,8 @@ TEST_CASE("layerscale_init: the first move of the gates is measured with and wit
     CHECK(row.at("status") == "ok");
     CHECK(row.at("first_move").empty() == (row.at("epsilon") == "0"));
   }
-  // The first step of Adam equals the learning rate. The learning rate is 1e-3 without warm-up, and a quarter of 1e-3
-  // with 4 warm-up steps.
+  // The first step of Adam moves a gate by the learning rate. The learning rate is 1e-3 without warm-up, and a quarter
+  // of 1e-3 with 4 warm-up steps.
   CHECK(std::stod(rows[2].at("first_move")) == Approx(1e-3 / 1e-5).epsilon(0.02));
   CHECK(std::stod(rows[3].at("first_move")) == Approx(1e-3 / 4 / 1e-5).epsilon(0.02));
   CHECK_THAT(f.out, contains("without warm-up, the first step moves gates by more than eps = 1e-05: eps is forgotten"));
