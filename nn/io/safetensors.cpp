@@ -11,13 +11,14 @@
 
 #include "core/atomic_file.h"
 #include "core/json_text.h"
+#include "core/names.h"
 
 namespace plumb::nn {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
+using HeaderJson = nlohmann::json;                     // finds a name in logarithmic time, unlike ordered_json
 constexpr std::uint64_t longest_header = 100'000'000;  // the limit in the official library of the format
 constexpr const char* metadata_entry = "__metadata__";
 constexpr const char* from_torch =
@@ -42,10 +43,23 @@ float from_f16(std::uint16_t bits) {
 
 float from_bf16(std::uint16_t bits) { return bfloat16::from_bits(bits); }
 
+// Returns whether the text can be the name of a dtype that Plumb does not read, such as "I32" or "F8_E4M3".
+bool may_be_dtype(const std::string& text) {
+  return !text.empty() && text.size() <= 16 &&
+         text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == text.npos;
+}
+
+// Throws Error if a name or a string of the file has a NUL. Programs that read names as C strings would otherwise see
+// other names than Plumb.
+void check_no_nul(const std::string& text, const std::string& path) {
+  check(text.find('\0') == text.npos, "{}: expected names and metadata without a NUL, got one after \"{}\"", path,
+        text.c_str());
+}
+
 // The description of one tensor in the header, after the checks.
 struct Entry {
-  std::string name;
-  Format format;
+  std::string name, dtype;
+  const Format* format;  // null if Plumb does not read the dtype
   Shape shape;
   std::uint64_t begin, end;  // the byte range of the tensor, counted from the end of the header
 };
@@ -73,7 +87,7 @@ class Reader {
     if (!possible) refuse_length(length);
     std::string text(length, '\0');
     bytes(text.data(), length);
-    const Json header = parse(text);
+    const HeaderJson header = parse(text);
 
     TensorFile file;
     std::vector<Entry> entries;
@@ -84,7 +98,11 @@ class Reader {
         entries.push_back(entry_of(name, value));
     }
     check_extents(entries, size_ - 8 - length);
-    for (const Entry& e : entries) file.tensors[e.name] = Tensor(array_of(e, 8 + length + e.begin));
+    for (const Entry& e : entries)
+      if (e.format)
+        file.tensors[e.name] = Tensor(array_of(e, 8 + length + e.begin));
+      else
+        file.skipped[e.name] = e.dtype;
     return file;
   }
 
@@ -113,57 +131,58 @@ class Reader {
           path_, count);
   }
 
-  // Parses a JSON object. Throws Error if a name occurs twice in an object; without this check, the parser would keep
-  // the last value.
-  Json parse(const std::string& text) const {
+  // Parses a JSON object. Throws Error if a name occurs twice in an object, also in another spelling ("\u0061" for
+  // "a"), because the parser would keep the last value. Throws Error if a name has a NUL.
+  HeaderJson parse(const std::string& text) const {
     std::vector<std::set<std::string>> open;
-    const auto watch = [&](int, Json::parse_event_t event, Json& value) {
-      if (event == Json::parse_event_t::object_start) open.emplace_back();
-      if (event == Json::parse_event_t::object_end) open.pop_back();
-      if (event == Json::parse_event_t::key) {
+    const auto watch = [&](int, HeaderJson::parse_event_t event, HeaderJson& value) {
+      if (event == HeaderJson::parse_event_t::object_start) open.emplace_back();
+      if (event == HeaderJson::parse_event_t::object_end) open.pop_back();
+      if (event == HeaderJson::parse_event_t::key) {
         const auto name = value.get<std::string>();
+        check_no_nul(name, path_);
         check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" twice", path_,
               name);
       }
       return true;
     };
     try {
-      Json header = Json::parse(shallow_json(text, path_), watch);
+      HeaderJson header = HeaderJson::parse(shallow_json(text, path_), watch);
       check(header.is_object(), "{}: expected a JSON object as header, got {}", path_, header.type_name());
       return header;
-    } catch (const Json::exception& e) {
+    } catch (const HeaderJson::exception& e) {
       fail(fmt::format("{}: expected a header in JSON: {}", path_, e.what()));
     }
   }
 
-  std::map<std::string, std::string> metadata_of(const Json& value) const {
+  std::map<std::string, std::string> metadata_of(const HeaderJson& value) const {
     check(value.is_object(), "{}: expected strings by name under {}, got {}", path_, metadata_entry, value.type_name());
     std::map<std::string, std::string> metadata;
     for (const auto& [name, text] : value.items()) {
       check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_entry, name,
             text.type_name());
-      metadata[name] = text.get<std::string>();
+      check_no_nul(metadata[name] = text.get<std::string>(), path_);
     }
     return metadata;
   }
 
   // Returns the list of unsigned integers in value[key].
-  std::vector<std::uint64_t> integers_of(const std::string& name, const Json& value, const char* key) const {
+  std::vector<std::uint64_t> integers_of(const std::string& name, const HeaderJson& value, const char* key) const {
     const auto list = value.find(key);
     const bool good = list != value.end() && list->is_array() &&
-                      std::ranges::all_of(*list, [](const Json& j) { return j.is_number_unsigned(); });
+                      std::ranges::all_of(*list, [](const HeaderJson& j) { return j.is_number_unsigned(); });
     check(good, "{}: expected a list of integers of at least 0 as {} of \"{}\"", path_, key, name);
     return list->get<std::vector<std::uint64_t>>();
   }
 
-  Entry entry_of(const std::string& name, const Json& value) const {
+  Entry entry_of(const std::string& name, const HeaderJson& value) const {
     check(value.is_object(), "{}: expected dtype, shape and data_offsets for \"{}\", got {}", path_, name,
           value.type_name());
     const std::string dtype =
         value.contains("dtype") && value["dtype"].is_string() ? value["dtype"].get<std::string>() : "none";
-    const auto format = std::ranges::find(formats, dtype, &Format::name);
-    check(format != std::end(formats), "{}: expected dtype F64, F32, F16, BF16, I64 or U8 for \"{}\", got {}", path_,
-          name, dtype);
+    const auto found = std::ranges::find(formats, dtype, &Format::name);
+    const Format* const format = found == std::end(formats) ? nullptr : &*found;
+    check(format || may_be_dtype(dtype), "{}: expected a dtype such as F32 for \"{}\", got {}", path_, name, dtype);
 
     const std::vector<std::uint64_t> dims = integers_of(name, value, "shape"),
                                      offsets = integers_of(name, value, "data_offsets");
@@ -176,11 +195,14 @@ class Reader {
           name, fmt::join(dims, ", "));
     if (std::ranges::count(dims, 0u)) numel = 0;
 
-    check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] - offsets[0] == numel * format->bytes,
-          "{}: expected a begin and an end {} bytes apart for \"{}\" {} [{}], got [{}]", path_, numel * format->bytes,
-          name, dtype, fmt::join(dims, ", "), fmt::join(offsets, ", "));
+    const bool in_order = offsets.size() == 2 && offsets[0] <= offsets[1];
+    check(format || in_order, "{}: expected a begin and an end for \"{}\" {}, got [{}]", path_, name, dtype,
+          fmt::join(offsets, ", "));
+    check(!format || (in_order && offsets[1] - offsets[0] == numel * format->bytes),
+          "{}: expected a begin and an end {} bytes apart for \"{}\" {} [{}], got [{}]", path_,
+          format ? numel * format->bytes : 0, name, dtype, fmt::join(dims, ", "), fmt::join(offsets, ", "));
     const std::vector<std::int64_t> extents(dims.begin(), dims.end());
-    return {name, *format, Shape(extents), offsets[0], offsets[1]};
+    return {name, dtype, format, Shape(extents), offsets[0], offsets[1]};
   }
 
   // Checks that the tensors, in the order of their bytes, fill the rest of the file without overlap or gap, and end
@@ -200,14 +222,14 @@ class Reader {
   Array array_of(const Entry& e, std::uint64_t position) {
     in_.seekg(static_cast<std::streamoff>(position));
     const Device device = defaults().device;
-    const Out a(Array(e.shape, e.format.dtype, in_host_memory(device) ? device : Device::cpu));
-    if (e.format.bytes == size_of(e.format.dtype)) {
+    const Out a(Array(e.shape, e.format->dtype, in_host_memory(device) ? device : Device::cpu));
+    if (e.format->bytes == size_of(e.format->dtype)) {
       bytes(a.mutable_bytes(), e.end - e.begin);
     } else {
       std::vector<std::uint16_t> half(static_cast<std::size_t>(a.numel()));
       bytes(half.data(), e.end - e.begin);
       std::ranges::transform(half, a.mutable_data<float>(),
-                             std::string_view(e.format.name) == "F16" ? from_f16 : from_bf16);
+                             std::string_view(e.format->name) == "F16" ? from_f16 : from_bf16);
     }
     return to_device(a, device);
   }
@@ -226,6 +248,18 @@ const char* format_name(DType dtype) {
 
 TensorFile read_safetensors(const std::filesystem::path& path) { return Reader(path).read(); }
 
+void check_not_skipped(const NamedTensors& needed, const TensorFile& file, const std::string& what) {
+  for (const auto& [name, dtype] : file.skipped)
+    check(!needed.contains(name), "{}: expected dtype F64, F32, F16, BF16, I64 or U8 for \"{}\", got {}", what, name,
+          dtype);
+}
+
+std::string skipped_text(const TensorFile& file) {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : file.skipped) names.push_back(fmt::format("{} ({})", name, dtype));
+  return some_of(names);
+}
+
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
   std::vector<std::pair<std::string, Array>> order;
   for (const auto& [name, t] : file.tensors) {
@@ -236,21 +270,25 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [](const auto& entry) { return size_of(entry.second.dtype()); });
 
-  Json header = Json::object();
-  if (!file.metadata.empty()) header[metadata_entry] = file.metadata;
+  std::string text = "{";
+  const auto add = [&](const std::string& name, const std::string& value) {
+    check_no_nul(name, path.string());
+    text += fmt::format("{}{}:{}", text.size() > 1 ? "," : "", HeaderJson(name).dump(), value);
+  };
   std::uint64_t end = 0;
-  for (const auto& [name, a] : order) {
-    const std::uint64_t begin = std::exchange(end, end + a.size_in_bytes());
-    header[name] = {{"dtype", format_name(a.dtype())},
-                    {"shape", std::vector(a.shape().begin(), a.shape().end())},
-                    {"data_offsets", {begin, end}}};
-  }
-  std::string text;
   try {
-    text = header.dump();
-  } catch (const Json::exception& e) {
+    for (const auto& [name, value] : file.metadata)
+      check_no_nul(name, path.string()), check_no_nul(value, path.string());
+    if (!file.metadata.empty()) add(metadata_entry, HeaderJson(file.metadata).dump());
+    for (const auto& [name, a] : order) {
+      const std::uint64_t begin = std::exchange(end, end + a.size_in_bytes());
+      add(name, fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", format_name(a.dtype()),
+                            fmt::join(a.shape().begin(), a.shape().end(), ","), begin, end));
+    }
+  } catch (const HeaderJson::exception& e) {
     fail(fmt::format("{}: expected names and metadata in UTF-8: {}", path.string(), e.what()));
   }
+  text += '}';
   text.append((8 - text.size() % 8) % 8, ' ');
   check(text.size() <= longest_header,
         "{}: expected a header of at most {} bytes, got {}: fewer tensors or shorter names", path.string(),

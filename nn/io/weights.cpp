@@ -112,9 +112,15 @@ void save_weights(const Module& module, const std::filesystem::path& path, const
 
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map, Strictness strictness) {
   const NamedTensors to = weights(module, map);
-  const NamedTensors from = read_safetensors(path).tensors;
+  const TensorFile file = read_safetensors(path);
+  const NamedTensors& from = file.tensors;
+  const std::string what = fmt::format("[load_weights] {} into {}", path.string(), *module.path());
+  check_not_skipped(to, file, what);
   try {
-    return assign(to, from, fmt::format("[load_weights] {} into {}", path.string(), *module.path()), strictness);
+    Leftovers left = assign(to, from, what, strictness);
+    for (const auto& [name, dtype] : file.skipped) left.unexpected.push_back(name);
+    std::ranges::sort(left.unexpected);
+    return left;
   } catch (const Error& e) {
     const char* const names = map.empty() ? names_of_timm(from) : "";
     if (*names == '\0') throw;

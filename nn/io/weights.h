@@ -42,8 +42,9 @@ void save_weights(const Module& module, const std::filesystem::path& path, const
                   const std::map<std::string, std::string>& metadata = {});
 
 // Reads a file into a module, with a cast between f32 and f64 if necessary, and returns the names that are only in the
-// module or only in the file. Throws the errors of read_safetensors() and assign(), with names as in the file. After an
-// exception, the module is unchanged.
+// module or only in the file. Tensors that read_safetensors() skips count as only in the file, and are accepted, unless
+// the module has a parameter of that name. Throws the errors of read_safetensors() and assign(), with names as in the
+// file. After an exception, the module is unchanged.
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map = {},
                        Strictness strictness = {});
 

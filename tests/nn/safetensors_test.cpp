@@ -1,5 +1,6 @@
 #include "nn/io/safetensors.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -100,6 +101,37 @@ TEST_CASE("written tensors are read back bit for bit and are aligned in the file
   CHECK(nn::read_safetensors(folder / "none").tensors.empty());
 }
 
+TEST_CASE("tensors of dtypes that Plumb does not read are skipped and named") {
+  const TemporaryFolder folder;
+  write(folder / "a", file_bytes(R"({"index":{"dtype":"I32","shape":[2],"data_offsets":[0,8]},)"
+                                 R"("w":{"dtype":"F32","shape":[3],"data_offsets":[8,20]},)"
+                                 R"("x":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[20,24]}})",
+                                 24));
+  const nn::TensorFile file = nn::read_safetensors(folder / "a");
+  CHECK(file.tensors.size() == 1);
+  CHECK(file.tensors.at("w").values() == std::vector<double>{0, 0, 0});
+  CHECK(file.skipped == std::map<std::string, std::string>{{"index", "I32"}, {"x", "F8_E4M3"}});
+  CHECK(nn::skipped_text(file) == "index (I32), x (F8_E4M3)");
+  CHECK_NOTHROW(nn::check_not_skipped({{"w", ones({1})}}, file, "a"));
+  CHECK(error_of([&] {
+          nn::check_not_skipped({{"index", ones({1})}}, file, "a");
+        }) == "a: expected dtype F64, F32, F16, BF16, I64 or U8 for \"index\", got I32");
+}
+
+TEST_CASE("files of many tensors are written and read in linear time") {
+  const TemporaryFolder folder;
+  nn::NamedTensors tensors;
+  for (int i = 0; i < 60000; ++i) tensors[fmt::format("model.blocks.{}.mlp.fc1.weight{}", i / 12, i % 12)] = ones({1});
+  std::map<std::string, std::string> metadata;
+  for (int i = 0; i < 60000; ++i) metadata[fmt::format("key {}", i)] = "text";
+  const auto start = std::chrono::steady_clock::now();
+  nn::write_safetensors(folder / "a", {.tensors = tensors, .metadata = metadata});
+  const nn::TensorFile back = nn::read_safetensors(folder / "a");
+  CHECK((back.tensors.size() == 60000 && back.metadata == metadata));
+  // About 0.5 s. With searches through lists of names, the test takes more than a minute.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
 TEST_CASE("a file that cannot be written is left unchanged") {
   const TemporaryFolder folder;
   write(folder / "a", "old");
@@ -115,6 +147,12 @@ TEST_CASE("a file that cannot be written is left unchanged") {
                nn::write_safetensors(folder / "a", {.tensors = {{"\xff", ones({1})}}, .metadata = {}});
              }),
              contains("in UTF-8"));
+  const std::string nul("b\0c", 3);
+  for (const nn::TensorFile& file : {nn::TensorFile{.tensors = {{nul, ones({1})}}, .metadata = {}},
+                                     nn::TensorFile{.tensors = {}, .metadata = {{nul, "d"}}},
+                                     nn::TensorFile{.tensors = {}, .metadata = {{"d", nul}}}})
+    CHECK_THAT(error_of([&] { nn::write_safetensors(folder / "a", file); }),
+               contains("without a NUL, got one after \"b\""));
   CHECK_THAT(error_of([&] { nn::write_safetensors(folder / "no" / "a", {}); }), contains("No such file or directory"));
   CHECK(read_file(folder / "a") == "old");
 }
@@ -155,8 +193,22 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
   refuses(file_bytes(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");
   refuses(file_bytes(R"({"w":3})", 0), "expected dtype, shape and data_offsets for \"w\", got number");
   refuses(file_bytes(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", 4), "for \"w\", got none");
-  refuses(file_bytes(entry("F8_E4M3", "[4]", "[0,4]"), 4),
-          "expected dtype F64, F32, F16, BF16, I64 or U8 for \"w\", got F8_E4M3");
+  for (const char* text : {"none", "I32 ", "", "ABCDEFGHIJKLMNOPQ", "\\u0000"})
+    refuses(file_bytes(entry(text, "[4]", "[0,4]"), 4), "expected a dtype such as F32 for \"w\", got ");
+  refuses(file_bytes(entry("I32", "[1]", "[4]"), 4), "expected a begin and an end for \"w\" I32, got [4]");
+  refuses(file_bytes(entry("I32", "[1]", "[4,0]"), 4), "expected a begin and an end for \"w\" I32, got [4, 0]");
+  refuses(file_bytes(entry("I32", "[1]", "[4,8]"), 8), "expected \"w\" to begin at byte 0");
+  refuses(file_bytes(entry("I32", "[1]", "[0,4]"), 5), "expected 4 bytes of tensors, got 5");
+  // Names and strings with a NUL, and names that occur twice, also in another spelling.
+  const std::string no_nul = "expected names and metadata without a NUL, got one after \"a\"";
+  const std::string value = R"(:{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
+  refuses(file_bytes(R"({"a\u0000b")" + value + "}", 1), no_nul);
+  refuses(file_bytes(R"({"__metadata__":{"a\u0000b":"c"}})", 0), no_nul);
+  refuses(file_bytes(R"({"__metadata__":{"b":"a\u0000"}})", 0), no_nul);
+  refuses(file_bytes(R"({"a")" + value + R"(,"\u0061")" + value + "}", 1),
+          "each name once in the header, got \"a\" twice");
+  refuses(file_bytes(R"({"__metadata__":{"a":"1","\u0061":"2"}})", 0), "got \"a\" twice");
+  refuses(file_bytes(R"({"__metadata__":{},"__metadat\u0061__":{}})", 0), "got \"__metadata__\" twice");
   refuses(file_bytes(entry("F32", "[-1]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
   refuses(file_bytes(entry("F32", "[1.5]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
   refuses(file_bytes(entry("F32", "1", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");

@@ -1,6 +1,7 @@
 #include "nn/io/weights.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "autograd/node.h"
@@ -140,6 +141,28 @@ TEST_CASE("all differences between file and model are listed in one error and no
   CHECK_THAT(
       error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true}); }),
       contains("got 1 of another shape or dtype"));
+}
+
+TEST_CASE("a tensor of a dtype that Plumb does not read is refused only if the module has its name") {
+  const TemporaryFolder folder;
+  Small small;
+  const auto write = [&](const char* name, bool gamma) {
+    const std::string header = fmt::format(
+        R"({{"{}":{{"dtype":"I32","shape":[1],"data_offsets":[0,4]}},{}"weight":{{"dtype":"F32","shape":[2,3],"data_offsets":[{},{}]}}}})",
+        name, gamma ? R"("gamma":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)" : "", gamma ? 8 : 4,
+        gamma ? 32 : 28);
+    std::ofstream out(folder / "w", std::ios::binary);
+    const std::uint64_t length = header.size();
+    out.write(reinterpret_cast<const char*>(&length), sizeof length);
+    out << header << std::string(gamma ? 32 : 28, '\0');
+  };
+  write("index", true);
+  CHECK(nn::load_weights(small, folder / "w").unexpected == std::vector<std::string>{"index"});
+  CHECK(small.weight.values() == std::vector<double>(6, 0));
+  write("gamma", false);
+  for (const bool lenient : {false, true})
+    CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = lenient}); }),
+               contains("into Small: expected dtype F64, F32, F16, BF16, I64 or U8 for \"gamma\", got I32"));
 }
 
 TEST_CASE("timm's ViT has its names and shapes in both directions") {
