@@ -40,7 +40,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--weights", &o.weights, "Trained weights: a safetensors file with timm's names or from --save-weights")
       .value_name("FILE");
   cli.option("--heads", &o.heads,
-             "Attention heads of a ViT if the file does not state them; file: one head per 64 channels")
+             "Attention heads, if the file does not state them; file: the heads of timm's models of the same width")
       .at_least(1)
       .at_most(1024)
       .or_word("file");
@@ -201,6 +201,13 @@ int run(int argc, const char* const* argv) {
   if (cli.parse(argc, argv) == lab::Action::done) return 0;
   const nn::TensorFile file = nn::read_safetensors(o.weights);
   nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
+  const auto& [heads, method] =
+      std::visit([](const auto& options) { return std::pair(options.heads, options.gate->label()); }, card.options);
+  lab::usage_check(o.heads.value_or(heads) == heads,
+                   "--heads {}: {} has {}; give the same value or leave the option out", o.heads.value_or(heads),
+                   o.weights, heads);
+  lab::usage_check(o.gate.empty() || nn::method_text(o.gate).name == nn::method_text(method).name,
+                   "--gate {}: {} has {}; give the same or leave --gate out", o.gate, o.weights, method);
   if (o.size) {
     lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is not a multiple of the patch side of {}, {}",
                      *o.size, o.weights, card.patch());
@@ -214,8 +221,10 @@ int run(int argc, const char* const* argv) {
                    o.query.value_or(0), side * side - 1);
   Images images = images_of(o, card);
   const auto model = nn::make_model(card);
-  lab::note_error(
-      fmt::format("{}: {}\n", o.weights, nn::load_pretrained(*model, file, o.weights, {.method = o.gate}).text()));
+  lab::note_error(fmt::format(
+      "{}: {}\n", o.weights,
+      nn::load_pretrained(*model, file, o.weights, {.method = o.gate, .given = {.heads = o.heads.has_value()}})
+          .text()));
   model->eval();
   const lab::Normalization normalization =
       card.mean.empty() || cli.given("--normalization")

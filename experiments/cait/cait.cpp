@@ -122,13 +122,17 @@ void take_sizes(CaitSettings& o, lab::Cli& cli, bool init_is_of_gate) {
       dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
   if (!talks || o.talking_heads == TalkingHeads::none)
     o.weights.decide(cli, "--talking-heads", o.talking_heads, talks ? TalkingHeads::cait : TalkingHeads::none);
-  if (there->gate->name != "pre" || !is_layerscale(o))
+  if (o.weights.evaluates() || there->gate->name != "pre" || !is_layerscale(o))
     o.weights.decide_gate(cli, o.gate, *there->gate);
   else if (!init_is_of_gate)
     o.weights.take_init(cli, o.init);
 }
 
-void supply(CaitSettings& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
+void supply(CaitSettings& o, const lab::Cli& cli) {
+  o.weights.supply({.heads = cli.given("--heads") ? std::optional(o.heads) : std::nullopt,
+                    .norm_eps = cli.given("--norm-eps") ? std::optional(o.norm_eps) : std::nullopt,
+                    .method = cli.given("--gate") ? o.gate : ""});
+}
 
 // Sets the constants that the published recipe computes from the size of the network and the length of the training.
 void derive(CaitSettings& o, lab::Cli& cli, lab::StudyOptions& run) {
@@ -363,10 +367,11 @@ int plumb::lab::cait(int argc, const char* const* argv) {
                    {.network = false, .optimization = false});
   CaitSettings o;
   declare(o, study.cli());
-  study.cli().action([&] {
+  study.cli().action([&]() -> std::optional<int> {
+    if (!o.weights.evaluates()) return std::nullopt;
     supply(o, study.cli());
-    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli()))
-                                 : std::nullopt;
+    take_sizes(o, study.cli(), true);
+    return lab::evaluate_images(o.weights, study.options(), study.cli());
   });
   study.cli().derive([&] { derive(o, study.cli(), study.options()); });
   study.check([&](const lab::DataFacts& data) {

@@ -75,7 +75,7 @@ void take_sizes(VitSettings& o, lab::Study& study) {
   o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
   o.weights.decide(cli, "--patch", network.patch, there->patch);
   o.weights.decide(cli, "--pool", network.pool, there->pool);
-  if (there->gate->name == "pre" && nn::method_text(o.gate).name == "layerscale") {
+  if (o.weights.trains_on() && there->gate->name == "pre" && nn::method_text(o.gate).name == "layerscale") {
     if (!o.init_is_of_gate) o.weights.take_init(cli, o.init);
     return;
   }
@@ -101,13 +101,15 @@ int plumb::lab::vit(int argc, const char* const* argv) {
   declare(o, study);
   const auto supply = [&] {
     const lab::Cli& cli = study.cli();
-    o.weights.supply(cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt,
-                     cli.given("--gate") ? o.gate : "");
+    o.weights.supply({.heads = cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt,
+                      .pool = cli.given("--pool"),
+                      .method = cli.given("--gate") ? o.gate : ""});
   };
-  study.cli().action([&] {
+  study.cli().action([&]() -> std::optional<int> {
+    if (!o.weights.evaluates()) return std::nullopt;
     supply();
-    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli()))
-                                 : std::nullopt;
+    take_sizes(o, study);
+    return lab::evaluate_images(o.weights, study.options(), study.cli());
   });
   study.cli().derive([&] {
     supply();

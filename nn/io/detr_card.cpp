@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t largest = 1 << 20;
+constexpr std::int64_t largest_side = 4096;  // the limit of the side to which images are resized, in pixels
 
 Json fields_of(const DetrOptions& o) {
   return {{"model", "detr"},    {"channels", o.channels}, {"classes", o.classes},  {"backbone", o.backbone},
@@ -31,13 +31,17 @@ DetrCard card_from_json(Json json) {
   DetrOptions& o = card.options;
   const std::string model = take("model");
   check(model == "detr", "expected a model detr, got {}", model);
-  o.channels = take("channels"), o.classes = take("classes"), o.dim = take("dim"), o.heads = take("heads");
-  o.encoder = take("encoder"), o.decoder = take("decoder"), o.hidden = take("hidden"), o.queries = take("queries");
-  o.backbone = take("backbone").get<std::vector<std::int64_t>>();
+  const auto take_size = [&](const char* key) { return whole_number(take(key), key); };
+  o.channels = take_size("channels"), o.classes = take_size("classes"), o.dim = take_size("dim");
+  o.heads = take_size("heads"), o.encoder = take_size("encoder"), o.decoder = take_size("decoder");
+  o.hidden = take_size("hidden"), o.queries = take_size("queries");
+  o.backbone.clear();
+  for (const Json& channels : take("backbone").get<std::vector<Json>>())
+    o.backbone.push_back(whole_number(channels, "backbone"));
   o.gate = GateChoice(take("gate").get<std::string>());
   card.mean = take("mean").get<std::vector<double>>(), card.std = take("std").get<std::vector<double>>();
   card.class_names = take("class_names").get<std::vector<std::string>>();
-  card.image_side = take("image_side"), card.largest_image = take("largest_image");
+  card.image_side = take_size("image_side"), card.largest_image = take_size("largest_image");
   check(json.empty(),
         "it has keys that this version does not know and that may decide what the network computes, such as \"{}\"; "
         "read the file with the version that wrote it, or a later one",
@@ -46,17 +50,18 @@ DetrCard card_from_json(Json json) {
   std::vector<std::int64_t> sizes{o.channels, o.classes, o.dim, o.heads, o.encoder, o.decoder, o.hidden, o.queries};
   sizes.insert(sizes.end(), o.backbone.begin(), o.backbone.end());
   for (const std::int64_t size : sizes)
-    check(0 < size && size <= largest, "expected sizes from 1 to {}, got {}", largest, size);
+    check(0 < size && size <= largest_in_card, "expected sizes from 1 to {}, got {}", largest_in_card, size);
   check(!o.backbone.empty() && o.backbone.size() <= 16, "expected 1 to 16 convolutions, got {}", o.backbone.size());
   check(o.dim % o.heads == 0, "expected a width of whole heads, got {}/{}", o.dim, o.heads);
-  for (const std::int64_t side : {card.image_side, card.largest_image})
-    check(0 <= side && side <= largest, "expected sides of images from 0 to {}, got {}", largest, side);
+  for (const auto& [side, most] : {std::pair(card.image_side, largest_side), {card.largest_image, largest_in_card}})
+    check(0 <= side && side <= most, "expected sides of images from 0 to {}, got {}", most, side);
   for (const auto* values : {&card.mean, &card.std})
     check(values->empty() || std::ssize(*values) == o.channels, "expected numbers for each of {} channels, got {}",
           o.channels, values->size());
   check(card.mean.empty() == card.std.empty(), "expected both a mean and a standard deviation, or neither");
   for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
   for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected standard deviations above 0, got {}", s);
+  check_names(card.class_names);
   check(card.class_names.empty() || std::ssize(card.class_names) == o.classes, "expected names of {} classes, got {}",
         o.classes, card.class_names.size());
   return card;
@@ -67,24 +72,49 @@ KeyMap names_in(const NamedTensors& tensors) {
   return tensors.contains("query_embed") ? KeyMap() : Detr::facebook_names();
 }
 
-// Checks that a file has weights of the sizes in the card, before a network of these sizes is made.
+// Makes a network of this width with small sizes, except for the depths and the options that decide the function.
+std::unique_ptr<Detr> small_detr(DetrOptions o, std::int64_t dim) {
+  o.dim = dim, o.hidden = 8, o.queries = 2, o.backbone = {4};
+  o.encoder_attention = o.decoder_attention = o.cross_attention = {}, o.dropout = 0;
+  auto model = std::make_unique<Detr>(o);
+  model->eval();
+  return model;
+}
+
+// Checks that a file has weights of the sizes in the card, and each block of the card, before a network of these sizes
+// is made.
 void check_fits(const DetrOptions& o, const NamedTensors& tensors) {
   const KeyMap names = names_in(tensors);
-  const auto has = [&](const std::string& ours, std::int64_t elements) {
-    const std::string name = name_under(names, ours);
-    const auto found = tensors.find(name);
-    check(found != tensors.end() && found->second.numel() == elements, "expected \"{}\" with {} elements, got {}", name,
-          elements, found == tensors.end() ? "none" : to_string(found->second.shape()));
+  const auto has = [&](const std::string& ours, std::initializer_list<std::int64_t> extents) {
+    check_holds(tensors, name_under(names, ours), extents);
   };
   std::int64_t in = o.channels;
   for (std::size_t i = 0; i < o.backbone.size(); ++i) {
-    has(fmt::format("backbone.conv.{}.weight", i), o.backbone[i] * in * 9);
+    has(fmt::format("backbone.conv.{}.weight", i), {o.backbone[i], in, 9});
     in = o.backbone[i];
   }
-  has("query_embed", o.queries * o.dim);
-  has("class_embed.weight", (o.classes + 1) * o.dim);
-  for (const auto& [stack, blocks] : {std::pair("encoder", o.encoder), std::pair("decoder", o.decoder)})
-    has(fmt::format("{}.blocks.{}.mlp.fc1.weight", stack, blocks - 1), o.hidden * o.dim);
+  has("query_embed", {o.queries, o.dim});
+  has("class_embed.weight", {o.classes + 1, o.dim});
+  for (const auto& [stack, blocks, attentions] : {std::tuple("encoder", o.encoder, std::vector{"attn"}),
+                                                  std::tuple("decoder", o.decoder, std::vector{"attn", "cross"})})
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const std::string block = fmt::format("{}.blocks.{}.", stack, i);
+      for (const char* attention : attentions) has(block + attention + ".qkv.weight", {3, o.dim, o.dim});
+      has(block + "mlp.fc1.weight", {o.hidden, o.dim});
+    }
+  DetrOptions one = o;
+  one.encoder = one.decoder = 1;
+  const DefaultsScope host({.dtype = DType::f32, .device = Device::cpu});
+  const auto parameters_at = [&](std::int64_t dim) {
+    return std::max(o.encoder, o.decoder) * small_detr(one, dim)->parameter_count();
+  };
+  std::int64_t parameters = 0;
+  try {
+    parameters = parameters_at(std::min(4 * o.heads, o.dim));
+  } catch (const std::exception&) {  // a custom gate may need the full width
+    parameters = parameters_at(o.dim);
+  }
+  check_parameters(parameters, tensors);
 }
 
 }  // namespace
@@ -98,17 +128,10 @@ std::string json_of(const DetrCard& card) {
 
 std::map<std::string, std::string> metadata_of(const DetrCard& card) {
   const std::string text = json_of(card);
-  const auto small = [](DetrOptions o, std::int64_t dim) {
-    // A small network shows another method as well as a large one. Depths stay, because a method may depend on them.
-    o.dim = dim, o.hidden = 8, o.queries = 2, o.backbone = {4};
-    o.encoder_attention = o.decoder_attention = o.cross_attention = {}, o.dropout = 0;
-    auto model = std::make_unique<Detr>(o);
-    model->eval();
-    return model;
-  };
+  // A small network shows another method as well as a large one. Depths stay, because a method may depend on them.
   const auto difference_at = [&](std::int64_t dim) {
     const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
-    const auto here = small(card.options, dim), there = small(card_from_json(Json::parse(text)).options, dim);
+    const auto here = small_detr(card.options, dim), there = small_detr(card_from_json(Json::parse(text)).options, dim);
     return output_difference(*here, *there, random_normal({1, card.options.channels, 6, 4}, 1, "images"));
   };
   std::optional<double> gap;

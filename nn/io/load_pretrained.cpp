@@ -88,9 +88,13 @@ std::string advice_on_method(const Classifier& model, const TensorFile& file, co
 
 std::string Adapted::text() const {
   const std::string why = reasons.empty() ? "" : fmt::format(": {}", fmt::join(reasons, "; "));
-  return !same_function   ? "it is not known whether the model computes the same function as the file's network" + why
-         : *same_function ? "the model computes the same function as the file's network"
-                          : "the model does not compute the same function as the file's network" + why;
+  const std::string same =
+      !same_function   ? "it is not known whether the model computes the same function as the file's network" + why
+      : *same_function ? "the model computes the same function as the file's network"
+                       : "the model does not compute the same function as the file's network" + why;
+  return skipped.empty()
+             ? same
+             : fmt::format("{}; tensors of dtypes that Plumb does not read are left out: {}", same, skipped);
 }
 
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation) {
@@ -99,7 +103,9 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   const auto patches = from.find("patch_embed.proj.weight");
   const KeyMap map = patches != from.end() && patches->second.shape().rank() == 4 ? destination.timm : KeyMap();
   const NamedTensors to = weights(model, map);
+  check_not_skipped(to, file, path);
   Adapted adapted;
+  adapted.skipped = skipped_text(file);
   const auto ours = to.find("pos_embed");
   if (const auto given = from.find("pos_embed"); given != from.end() && ours != to.end()) {
     if (const Shape s = given->second.shape(); s.rank() == 3 && lacks_token_position(s[1], destination.prefix == 1))
@@ -133,7 +139,7 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
            std::ranges::find(adapted.as_initialised, entry.first) == adapted.as_initialised.end();
   });
   choose_starts(new_gates, model, adaptation.gate_start.value_or(1));
-  FunctionComparison compared = compare_functions(*card_of(model), file, path, new_gates, adaptation.method);
+  FunctionComparison compared = compare_functions(*card_of(model), file, path, new_gates, adaptation);
   adapted.same_function = adapted.reasons.empty() ? compared.same : false;
   std::ranges::move(compared.reasons, std::back_inserter(adapted.reasons));
   try {

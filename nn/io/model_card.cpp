@@ -129,6 +129,8 @@ std::map<std::string, std::string> metadata_of(const ModelCard& card) {
   return {{metadata_key, text}};
 }
 
+bool has_card(const TensorFile& file) { return file.metadata.contains(metadata_key); }
+
 std::map<std::string, std::string> metadata_without_card(const std::string& reason) {
   return {{metadata_key, Json{{"no_card", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace)}};
 }

@@ -1,6 +1,8 @@
 // Functions that the source files of pretrained.h share.
 #pragma once
 
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +22,23 @@ std::int64_t heads_of(const ModelCard& card);
 // Returns the end of an error about a method that is not in the table. For a CaiT, this text names a custom attention
 // as another possible cause.
 const char* or_attention(const ModelCard& card);
+
+// The limits of every size in a card, and of the elements of a network's parameters for each element in its file.
+inline constexpr std::int64_t largest_in_card = 1 << 20, most_parameters_per_element = 16;
+
+// Returns an integer of a card. Throws Error with `key` for any other value.
+std::int64_t whole_number(const nlohmann::ordered_json& value, const char* key);
+// Throws Error unless `tensors` has a tensor of this name with as many elements as the product of `extents`, which are
+// above 0. The message begins with `what`.
+void check_holds(const NamedTensors& tensors, const std::string& name, std::initializer_list<std::int64_t> extents,
+                 const std::string& what = "");
+// Throws Error if a name has a NUL.
+void check_names(const std::vector<std::string>& class_names);
+// Throws Error if a network with this number of parameters is far larger than the file. The message begins with `what`.
+void check_parameters(std::int64_t parameters, const NamedTensors& tensors, const std::string& what = "");
+// Makes a small network for images of 2 x 2 patches, with at most `head` channels per head. The depth, the number of
+// heads and all options that decide the function are those of the card. The network is in evaluation mode.
+std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head);
 
 // Returns the card from `text`, the metadata of a file. `supplied` is the argument `method` of card_of(). Errors about
 // the whole metadata begin with `path`; errors about single values do not.
@@ -54,8 +73,9 @@ struct FunctionComparison {
   std::vector<std::string> reasons;
 };
 // Compares the function of a model that `here` describes, after loading, with the function of the file's network. Head
-// and positions are not compared.
+// and positions are not compared. If a file without a card does not state a property that decides the function, and
+// `adaptation.given` does not name the property, the functions never count as the same.
 FunctionComparison compare_functions(const ModelCard& here, const TensorFile& file, const std::string& path,
-                                     const std::vector<NewGate>& new_gates, const std::string& method);
+                                     const std::vector<NewGate>& new_gates, const Adaptation& adaptation);
 
 }  // namespace plumb::nn

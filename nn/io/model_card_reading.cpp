@@ -1,6 +1,7 @@
 // Reads model cards from the metadata of files, and checks the metadata against the weights.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -58,9 +59,10 @@ void refuse_rest(const Json& object, const std::string& path) {
 
 template <class Options>
 void read_common(Json& card, Options& o, const std::string& supplied, const std::string& path) {
-  o.image = take(card, "image"), o.channels = take(card, "channels"), o.patch = take(card, "patch");
-  o.classes = take(card, "classes"), o.dim = take(card, "dim"), o.depth = take(card, "depth");
-  o.heads = take(card, "heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
+  const auto take_size = [&](const char* key) { return whole_number(take(card, key), key); };
+  o.image = take_size("image"), o.channels = take_size("channels"), o.patch = take_size("patch");
+  o.classes = take_size("classes"), o.dim = take_size("dim"), o.depth = take_size("depth");
+  o.heads = take_size("heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
   o.gate = gate_from(take(card, "gate"), supplied, path);
   // Older versions of Plumb did not write the keys below. If a file lacks such a key, its model has the only value that
   // older versions supported.
@@ -77,35 +79,75 @@ void read_common(Json& card, Options& o, const std::string& supplied, const std:
   }
 }
 
+// The limits of images in a card. A file has no weights for pixels, so that its size does not limit images.
+constexpr std::int64_t largest_image = 4096, most_patches = 1 << 16;
+
 // Checks the sizes before a model of these sizes is made, because a file may contain any number.
 void check_sizes(const ModelCard& card) {
   std::visit(
       [](const auto& o) {
         for (const std::int64_t size : {o.image, o.channels, o.patch, o.classes, o.dim, o.depth, o.heads})
-          check(0 < size && size <= 1 << 20, "expected sizes from 1 to {}, got {}", 1 << 20, size);
-        check(o.mlp_ratio <= 1 << 20, "expected an mlp_ratio of at most {}, got {}", 1 << 20, o.mlp_ratio);
+          check(0 < size && size <= largest_in_card, "expected sizes from 1 to {}, got {}", largest_in_card, size);
+        check(o.mlp_ratio <= largest_in_card, "expected an mlp_ratio of at most {}, got {}", largest_in_card,
+              o.mlp_ratio);
         mlp_hidden("card", o.mlp_ratio, o.dim);  // throws Error for an invalid mlp_ratio
         check(o.image % o.patch == 0 && o.dim % o.heads == 0,
               "expected an image of whole patches and a width of whole heads, got {}/{} and {}/{}", o.image, o.patch,
               o.dim, o.heads);
+        const std::int64_t side = o.image / o.patch;
+        check(o.image <= largest_image && side * side <= most_patches,
+              "expected images of at most {0} x {0} pixels and {1} patches, got {2} x {2} and {3}", largest_image,
+              most_patches, o.image, side * side);
       },
       card.options);
 }
 
-// Checks that the file has weights of the sizes in the card. Without this check, a card with wrong sizes could cause an
-// allocation of any size.
+// Returns the end of an error about a tensor that the file lacks, if the file has tensors that were not read.
+std::string or_skipped(const TensorFile& file) {
+  return file.skipped.empty() ? ""
+                              : "; tensors of dtypes that Plumb does not read were left out: " + skipped_text(file);
+}
+
+// Returns the number of parameters of a model whose blocks are as small as logit_difference() makes them. One block is
+// made, because the blocks of a method have the same parameters.
+std::int64_t least_parameters(const ModelCard& card) {
+  ModelCard one = card;
+  std::visit([](auto& o) { o.depth = 1; }, one.options);
+  if (auto* vit = std::get_if<ViTOptions>(&one.options)) vit->token_block = 0;
+  if (auto* cait = std::get_if<CaiTOptions>(&one.options)) cait->depth_token_only = 1;
+  const DefaultsScope host({.dtype = DType::f32, .device = Device::cpu});
+  const std::int64_t depth = std::visit([](const auto& o) { return o.depth; }, card.options);
+  try {
+    return depth * small_model(one, 4)->parameter_count();
+  } catch (const std::exception&) {  // some methods and MLP ratios need the full width
+    return depth * small_model(one, largest_in_card)->parameter_count();
+  }
+}
+
+// Checks that the file has weights of the sizes in the card, and each block of the card. Without this check, a card in
+// a small file could cause an allocation of any size.
 void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::string& path) {
   std::visit(
       [&](const auto& o) {
-        const auto has = [&](const std::string& name, std::int64_t elements) {
-          const auto found = tensors.find(name);
-          check(found != tensors.end() && found->second.numel() == elements,
-                "{}: expected \"{}\" with {} elements, as {} says, got {}", path, name, elements, "its description",
-                found == tensors.end() ? "none" : to_string(found->second.shape()));
+        const auto has = [&](const std::string& name, std::initializer_list<std::int64_t> extents) {
+          check_holds(tensors, name, extents, path + ": ");
         };
-        has("patch_embed.proj.weight", extent_product("card", {o.dim, o.channels, o.patch, o.patch}));
-        has(fmt::format("blocks.{}.mlp.fc1.weight", o.depth - 1), mlp_hidden("card", o.mlp_ratio, o.dim) * o.dim);
-        has("head.weight", o.classes * o.dim);
+        const std::int64_t hidden = mlp_hidden("card", o.mlp_ratio, o.dim);
+        has("patch_embed.proj.weight", {o.dim, o.channels, o.patch, o.patch});
+        has("head.weight", {o.classes, o.dim});
+        const auto has_block = [&](const std::string& block, std::initializer_list<const char*> square) {
+          for (const char* name : square) has(block + name, {o.dim, o.dim});
+          has(block + "mlp.fc1.weight", {hidden, o.dim}), has(block + "mlp.fc2.weight", {hidden, o.dim});
+        };
+        for (std::int64_t i = 0; i < o.depth; ++i) {
+          const std::string block = fmt::format("blocks.{}.", i);
+          has(block + "attn.qkv.weight", {3, o.dim, o.dim});
+          has_block(block, {"attn.proj.weight"});
+        }
+        if constexpr (std::is_same_v<std::decay_t<decltype(o)>, CaiTOptions>)
+          for (std::int64_t i = 0; i < o.depth_token_only; ++i)
+            has_block(fmt::format("blocks_token_only.{}.", i),
+                      {"attn.q.weight", "attn.k.weight", "attn.v.weight", "attn.proj.weight"});
         const auto positions = tensors.find("pos_embed");
         const std::int64_t side = o.image / o.patch;
         check(positions != tensors.end() && positions->second.shape().rank() == 3 && positions->second.dim(0) == 1 &&
@@ -114,12 +156,40 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
               positions == tensors.end() ? "none" : to_string(positions->second.shape()));
       },
       card.options);
-  if (const auto* cait = std::get_if<CaiTOptions>(&card.options))
-    check(tensors.contains(fmt::format("blocks_token_only.{}.norm1.weight", cait->depth_token_only - 1)),
-          "{}: expected {} blocks of class attention", path, cait->depth_token_only);
+  check_parameters(least_parameters(card), tensors, path + ": ");
 }
 
 }  // namespace
+
+std::int64_t whole_number(const Json& value, const char* key) {
+  check(value.is_number_integer(), "expected a whole number as {}, got {}", key,
+        value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return value.get<std::int64_t>();
+}
+
+void check_holds(const NamedTensors& tensors, const std::string& name, std::initializer_list<std::int64_t> extents,
+                 const std::string& what) {
+  const auto found = tensors.find(name);
+  std::int64_t elements = 1;
+  const bool fits = std::ranges::none_of(
+      extents, [&](std::int64_t extent) { return __builtin_mul_overflow(elements, extent, &elements); });
+  check(fits && found != tensors.end() && found->second.numel() == elements,
+        "{}expected \"{}\" with {} elements, as its description says, got {}", what, name, fmt::join(extents, " x "),
+        found == tensors.end() ? "none" : to_string(found->second.shape()));
+}
+
+void check_names(const std::vector<std::string>& class_names) {
+  for (const std::string& name : class_names)
+    check(name.find('\0') == name.npos, "expected names of classes without a NUL, got one after \"{}\"", name.c_str());
+}
+
+void check_parameters(std::int64_t parameters, const NamedTensors& tensors, const std::string& what) {
+  std::int64_t elements = 0;
+  for (const auto& [name, tensor] : tensors) elements += tensor.numel();
+  check(parameters / most_parameters_per_element <= elements,
+        "{}expected a description of a network of this size, got {} elements for at least {} parameters", what,
+        elements, parameters);
+}
 
 ModelCard card_from(const std::string& text, const std::string& supplied, const std::string& path) {
   Json json = Json::parse(shallow_json(text, metadata_key));
@@ -133,9 +203,9 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
     CaiTOptions o;
     read_common(json, o, supplied, path);
     if (json.contains("init")) o.init = take(json, "init").get<double>();
-    o.depth_token_only = take(json, "depth_token_only");
-    check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20,
-          "expected a depth_token_only from 1 to 1048576 blocks, got {}", o.depth_token_only);
+    o.depth_token_only = whole_number(take(json, "depth_token_only"), "depth_token_only");
+    check(0 < o.depth_token_only && o.depth_token_only <= largest_in_card,
+          "expected a depth_token_only from 1 to {} blocks, got {}", largest_in_card, o.depth_token_only);
     if (!take(json, "talking_heads").get<bool>()) o.attention = make_attention<Attention>;
     card.options = std::move(o);
   } else {
@@ -145,7 +215,9 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
     const std::string pool = take(json, "pool");
     check(pool == "token" || pool == "mean", "expected a pool token or mean, got {}", pool);
     o.pool = pool == "token" ? Pool::token : Pool::mean;
-    o.token_block = take(json, "token_block");
+    o.token_block = whole_number(take(json, "token_block"), "token_block");
+    check(0 <= o.token_block && o.token_block < o.depth, "expected a token_block below the depth {}, got {}", o.depth,
+          o.token_block);
     card.options = std::move(o);
   }
   card.mean = take(json, "mean").get<std::vector<double>>(), card.std = take(json, "std").get<std::vector<double>>();
@@ -160,6 +232,7 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
         card.mean.size(), card.std.size());
   for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
   for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected standard deviations above 0, got {}", s);
+  check_names(card.class_names);
   check(card.class_names.empty() || static_cast<std::int64_t>(card.class_names.size()) == card.classes(),
         "expected names of {} classes, got {}", card.classes(), card.class_names.size());
   return card;
@@ -178,7 +251,7 @@ ModelCard card_of(const TensorFile& file, const std::string& path, std::optional
   } catch (const Json::exception& e) {
     throw Error(fmt::format("{}: its metadata \"{}\" is not in Plumb's format: {}", path, metadata_key, e.what()));
   } catch (const Error& e) {
-    if (begins_with_path(e)) throw;
+    if (begins_with_path(e)) throw Error(e.what() + or_skipped(file));
     throw Error(fmt::format("{}: its metadata \"{}\" describes no model: {}", path, metadata_key, e.what()));
   }
   try {
@@ -188,8 +261,8 @@ ModelCard card_of(const TensorFile& file, const std::string& path, std::optional
     return card;
   } catch (const Error& e) {
     const std::string remedy = remedy_for_names(file.tensors);
-    throw Error(
-        fmt::format("{}{}{}", begins_with_path(e) ? "" : path + ": ", e.what(), remedy.empty() ? "" : "; " + remedy));
+    throw Error(fmt::format("{}{}{}{}", begins_with_path(e) ? "" : path + ": ", e.what(),
+                            remedy.empty() ? "" : "; " + remedy, or_skipped(file)));
   }
 }
 

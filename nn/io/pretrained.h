@@ -50,6 +50,8 @@ std::string json_of(const ModelCard& card);
 // compute the same finite logits, bit for bit. A difference that exists only at other widths or only in training is not
 // detected.
 std::map<std::string, std::string> metadata_of(const ModelCard& card);
+// Returns whether a file has Plumb's metadata: a card, or a reason for its absence.
+bool has_card(const TensorFile& file);
 // Returns metadata for weights without a card. card_of() then refuses the file with this reason, instead of describing
 // another model from names and shapes.
 std::map<std::string, std::string> metadata_without_card(const std::string& reason);
@@ -61,8 +63,11 @@ std::map<std::string, std::string> metadata_without_card(const std::string& reas
 // constants get their default. Throws Error if `method` contradicts the file; a `method` with another name is ignored.
 // A file without metadata is read as timm's VisionTransformer or Cait, by names and shapes. Supported are pre-norm and
 // LayerScale, a class token with or without a position, and mean pooling; register tokens, norms of q and k, norms
-// before the blocks and distillation tokens are not supported. The number of heads of a ViT cannot be derived from
-// shapes; the number is `heads`, or by default one head for 64 channels, as in timm's sizes.
+// before the blocks and distillation tokens are not supported. The heads of a ViT, the form of GELU, eps and the
+// pooling cannot be derived from names and shapes. The number of heads is `heads`; by default it is the number of
+// timm's models of this width, which is one head for 64 channels with few exceptions. GELU is exact, eps is 1e-6, and a
+// class token is read if the file has one. A file may contain any card, so the sizes of the card are limited by the
+// file: each block must be in the file.
 ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {},
                   const std::string& method = "");
 // Makes a model from a card. The model has its initial weights.
@@ -73,6 +78,12 @@ std::unique_ptr<Classifier> make_model(const ModelCard& card);
 // tokens is not a square.
 Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int64_t side);
 
+// Properties of a network that a file without a card does not state. A property is true if the caller knows that its
+// value in the model is the value of the file's network.
+struct GivenProperties {
+  bool heads = false, gelu = false, norm_eps = false, pool = false;
+};
+
 // Differences between model and file that load_pretrained() accepts.
 struct Adaptation {
   bool new_head = false;  // whether to accept another number of classes; the head then keeps its initial values
@@ -81,7 +92,8 @@ struct Adaptation {
   // training of the file's model. Other gates keep their initial values.
   bool new_gates = false;
   std::optional<double> gate_start = {};
-  std::string method = "";  // a text form as for card_of(); affects only Adapted::same_function
+  std::string method = "";     // a text form as for card_of(); affects only Adapted::same_function
+  GivenProperties given = {};  // affects only Adapted::same_function
 };
 // The result of load_pretrained().
 struct Adapted {
@@ -91,20 +103,23 @@ struct Adapted {
   // The side of the file's grid of positions if the positions were resized, and no value otherwise.
   std::optional<std::int64_t> positions_from = {};
   // Whether the model now computes the same function as the file's network. No value if the answer is not known,
-  // because the file lacks information (a timm file lacks the number of heads), or because the two networks cannot be
-  // compared. The networks are compared as in metadata_of(), with new gates at their values after loading, up to
-  // rounding (1e-9). With a new head or resized positions, the answer is false.
+  // because the file lacks information (a timm file lacks heads, GELU, eps and pooling; see Adaptation::given), or
+  // because the two networks cannot be compared. The networks are compared as in metadata_of(), with new gates at their
+  // values after loading, up to rounding (1e-9). With a new head or resized positions, the answer is false.
   std::optional<bool> same_function = {};
   // The reasons if same_function is false or not known: "the head is new", "norm_eps is 1e-05 here and 1e-06 in the
   // file".
   std::vector<std::string> reasons = {};
+  std::string skipped = {};  // the tensors of the file that were not read, as in skipped_text()
 
   // Returns same_function with its reasons as text: "the model computes the same function as the file's network", "the
-  // model does not compute the same function as the file's network: the head is new".
+  // model does not compute the same function as the file's network: the head is new". Tensors that were not read
+  // follow.
   std::string text() const;
 };
 // Loads the weights of a file, with timm's names or Plumb's names, into a ViT or CaiT. The shape of the patch
-// projection decides which names the file has. Positions of another grid are resized. If the weights do not match the
+// projection decides which names the file has. Positions of another grid are resized. Skipped tensors of the file
+// (TensorFile::skipped) are an error only if the model has a parameter of that name. If the weights do not match the
 // model, throws an Error that names the differences. After any exception, the model is unchanged. The error messages
 // begin with `path`.
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation = {});

@@ -16,20 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Makes a small network for images of 2 x 2 patches, with at most `head` channels per head. The depth, the number of
-// heads and all options that decide the function are those of the card.
-std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
-  std::visit(
-      [&](auto& o) {
-        o.image = 2, o.channels = 1, o.patch = 1, o.classes = 3, o.dim = o.heads * std::min(head, o.dim / o.heads);
-        o.drop_key = {}, o.attention_dropout = 0, o.drop_head = {};
-      },
-      card.options);
-  auto model = make_model(card);
-  model->eval();
-  return model;
-}
-
 // Returns logit_difference() for networks with `head` channels per head.
 std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added,
                                     std::int64_t head) {
@@ -48,14 +34,21 @@ std::string text_without_start(const Method& method) {
   return text;
 }
 
-// Returns the number of heads for a file without a card, by timm's rule; no value if the rule does not apply. Models
-// with talking heads do not need the rule.
-std::optional<std::int64_t> heads_by_rule(const TensorFile& file, const std::string& path) {
-  try {
-    return heads_of(card_of(file, path));
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+// Returns the properties of the network that a file without a card does not state and that are not in `given`, with the
+// values of `here`: "GELU, eps are not in the file; taken: GELU erf, eps 1e-06". Returns "" if there are none.
+std::string not_stated(const ModelCard& here, const NamedTensors& tensors, const GivenProperties& given) {
+  const auto* vit = std::get_if<ViTOptions>(&here.options);
+  std::vector<std::string> names, values;
+  const auto add = [&](bool known, const char* name, const std::string& value) {
+    if (!known) names.push_back(name), values.push_back(fmt::format("{} {}", name, value));
+  };
+  add(given.heads || tensors.contains("blocks.0.attn.proj_l.weight"), "heads", std::to_string(heads_of(here)));
+  add(given.gelu, "GELU", gelu_form);
+  add(given.norm_eps, "eps", fmt::format("{:g}", std::visit([](const auto& o) { return o.norm_eps; }, here.options)));
+  add(given.pool || !vit, "pooling", vit && vit->pool == Pool::mean ? "mean" : "token");
+  if (names.empty()) return "";
+  return fmt::format("{} {} not in the file; taken: {}", fmt::join(names, ", "), names.size() == 1 ? "is" : "are",
+                     fmt::join(values, ", "));
 }
 
 FunctionComparison not_known(std::string reason) { return {std::nullopt, {std::move(reason)}}; }
@@ -109,6 +102,18 @@ std::optional<double> output_difference(const Layer& first, const Layer& second,
   return worst;
 }
 
+std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
+  std::visit(
+      [&](auto& o) {
+        o.image = 2, o.channels = 1, o.patch = 1, o.classes = 3, o.dim = o.heads * std::min(head, o.dim / o.heads);
+        o.drop_key = {}, o.attention_dropout = 0, o.drop_head = {};
+      },
+      card.options);
+  auto model = make_model(card);
+  model->eval();
+  return model;
+}
+
 std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added) {
   try {
     return difference_at(a, b, added, 4);
@@ -121,26 +126,25 @@ std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, c
 }
 
 FunctionComparison compare_functions(const ModelCard& here, const TensorFile& file, const std::string& path,
-                                     const std::vector<NewGate>& new_gates, const std::string& method) {
+                                     const std::vector<NewGate>& new_gates, const Adaptation& adaptation) {
   constexpr double rounding = 1e-9;
-  const bool described = file.metadata.contains(metadata_key);
+  const bool described = has_card(file);
   ModelCard there;
   try {
-    there = card_of(file, path, heads_of(here), method);
+    there = card_of(file, path, heads_of(here), adaptation.method);
   } catch (const Error& e) {
     return not_known(described ? e.what() : "the file has no card, and it is not a file of timm's models");
   }
-  if (!described)
-    if (const auto heads = heads_by_rule(file, path); heads != heads_of(here))
-      return not_known(fmt::format("the file does not say the number of heads: timm's rule gives {}, the model has {}",
-                                   heads ? std::to_string(*heads) : "none for this width", heads_of(here)));
+  if (!described)  // the file does not state its eps, so the model's eps is taken
+    std::visit([](auto& o, const auto& ours) { o.norm_eps = ours.norm_eps; }, there.options, here.options);
+  const std::string unknown = described ? "" : not_stated(here, file.tensors, adaptation.given);
   NamedTensors added;
   for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
   const bool alike = there.options.index() == here.options.index() && heads_of(there) == heads_of(here);
   std::optional<double> gap, gap_of_gates;
   try {
     if (alike) gap = logit_difference(there, here, added);
-    if (gap && *gap <= rounding) return {true, {}};
+    if (gap && *gap <= rounding) return unknown.empty() ? FunctionComparison{true, {}} : not_known(unknown);
     if (!described && !gap) return not_known("the file has no card, and has parameters that timm's models lack");
     if (!new_gates.empty()) {  // compares the file's network with itself plus the new gates
       ModelCard gated = there;
@@ -168,11 +172,7 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   }
   for (const auto& [key, value] : ours.items()) {
     if (theirs.contains(key) && theirs[key] == value) continue;
-    const std::string other =
-        !theirs.contains(key) ? "not in the file"
-        : !described && key == "norm_eps"
-            ? fmt::format("{} in timm, because the file does not say its value", text_of(theirs[key]))
-            : text_of(theirs[key]) + " in the file";
+    const std::string other = theirs.contains(key) ? text_of(theirs[key]) + " in the file" : "not in the file";
     blame(fmt::format("{} is {} here and {}", key, text_of(value), other));
   }
   for (const auto& [key, value] : theirs.items())
@@ -180,6 +180,7 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   if (result.reasons.empty())
     blame(fmt::format("the method {} here differs from the method of this name in the table{}", method_of(here).label(),
                       or_attention(here)));
+  if (!unknown.empty()) blame(unknown);
   return result;
 }
 

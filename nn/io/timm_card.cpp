@@ -12,6 +12,33 @@ std::int64_t count_blocks(const NamedTensors& tensors, const std::string& prefix
   return count;
 }
 
+// Widths of timm's models that do not have one head for 64 channels (timm 1.0.31, vision_transformer.py). The files of
+// vit_base_patch16_gap_224 (16 heads) and vit_base_patch16_siglip_gap_* (12 heads, without a head for classes) differ
+// in no name and no shape of their blocks.
+struct Published {
+  std::int64_t dim, heads;
+  bool averaged;  // only models without a class token, with patches of 16 x 16 pixels
+};
+constexpr Published published[] = {
+    {64, 2, false},     // test_vit
+    {768, 16, true},    // vit_base_patch16_gap_224
+    {1152, 16, false},  // vit_so400m_*
+    {1280, 16, false},  // deit3_huge_patch14_224, vit_huge_*
+    {1408, 16, false},  // vit_giant_patch14_224
+    {1536, 16, true},   // vit_giantopt_patch16_*
+    {1664, 16, false},  // vit_gigantic_patch14_224
+};
+
+std::int64_t heads_in_timm(std::int64_t dim, std::int64_t patch, bool token, const std::string& path) {
+  for (const Published& p : published)
+    if (p.dim == dim && (!p.averaged || (!token && patch == 16))) return p.heads;
+  check(dim % 64 == 0,
+        "{}: expected a width that is a multiple of 64, the width of a head in timm's models, got {}; give the number "
+        "of heads",
+        path, dim);
+  return dim / 64;
+}
+
 const Shape& shape_of(const NamedTensors& tensors, const std::string& name, std::size_t rank, const std::string& path) {
   const auto found = tensors.find(name);
   check(found != tensors.end() && found->second.shape().rank() == static_cast<std::int64_t>(rank),
@@ -50,17 +77,13 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
   }
   const bool token = tensors.contains("cls_token");
   const std::int64_t of_patches = positions[1] - (token && !lacks_token_position(positions[1], token));
-  check(heads || dim % 64 == 0,
-        "{}: expected a width that is a multiple of 64, the width of a head in timm's models, got {}; give the number "
-        "of heads",
-        path, dim);
   return {.options = ViTOptions{.image = patch * side_of(of_patches, path),
                                 .patch = patch,
                                 .channels = patches[1],
                                 .classes = classes,
                                 .dim = dim,
                                 .depth = depth,
-                                .heads = heads.value_or(dim / 64),
+                                .heads = heads ? *heads : heads_in_timm(dim, patch, token, path),
                                 .mlp_ratio = mlp_ratio,
                                 .gate = tensors.contains("blocks.0.ls1.gamma") ? "layerscale" : "pre",
                                 .pool = token ? Pool::token : Pool::mean}};

@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "nn/evaluation_scope.h"
-#include "nn/io/safetensors.h"
+#include "nn/io/detr_card.h"
 #include "nn/layers/attention_maps.h"
 #include "nn/layers/heads.h"
 #include "nn/layers/sine_positions.h"
@@ -176,6 +176,48 @@ TEST_CASE("weights of a DETR survive a file under the names of facebookresearch/
                            "transformer.decoder.layers.0.norm3.weight", "transformer.decoder.norm.weight",
                            "query_embed.weight", "bbox_embed.layers.2.weight", "input_proj.weight", "class_embed.bias"})
     CHECK(names.contains(name));
+}
+
+TEST_CASE("the card of a DETR must not ask for a larger network than its file") {
+  const auto saved = [](const nn::GateChoice& gate) {
+    const nn::Detr model(small(gate));
+    return nn::TensorFile{.tensors = nn::weights(model, nn::Detr::facebook_names()),
+                          .metadata = nn::metadata_of(nn::DetrCard{.options = model.options()})};
+  };
+  const auto error = [](const nn::TensorFile& file) { return error_of([&] { nn::detr_card_of(file, "w"); }); };
+  const auto edited = [](nn::TensorFile file, const std::string& from, const std::string& to) {
+    std::string& text = file.metadata.at("plumb");
+    REQUIRE(text.find(from) != text.npos);
+    text.replace(text.find(from), from.size(), to);
+    return file;
+  };
+  for (const std::string& gate : nn::method_names()) CHECK_NOTHROW(nn::detr_card_of(saved(gate), "w"));
+  const nn::TensorFile whole = saved("post");
+  for (const char* name :
+       {"query_embed.weight", "class_embed.weight", "backbone.conv.1.weight",
+        "transformer.encoder.layers.0.self_attn.in_proj_weight",
+        "transformer.decoder.layers.0.multihead_attn.in_proj_weight", "transformer.decoder.layers.0.linear1.weight"}) {
+    INFO(name);
+    nn::TensorFile other = whole;
+    other.tensors.erase(name);
+    CHECK_THAT(error(other), contains(fmt::format("w: cannot be read as a Detr: expected \"{}\" with ", name)));
+  }
+  nn::TensorFile deep = edited(whole, "\"decoder\":2", "\"decoder\":1048576");
+  for (const char* name : {"self_attn.in_proj_weight", "multihead_attn.in_proj_weight", "linear1.weight"})
+    deep.tensors[std::string("transformer.decoder.layers.1048575.") + name] =
+        whole.tensors.at(std::string("transformer.decoder.layers.1.") + name);
+  CHECK_THAT(error(deep),
+             contains("expected \"transformer.decoder.layers.2.self_attn.in_proj_weight\" with 3 x 8 x 8"));
+  for (const char* size : {"2.5", "true", "\"2\"", "1e300"})
+    CHECK_THAT(error(edited(whole, "\"decoder\":2", fmt::format("\"decoder\":{}", size))),
+               contains("expected a whole number as decoder, got "));
+  CHECK_THAT(error(edited(whole, "\"backbone\":[4,6]", "\"backbone\":[4,6.5]")),
+             contains("a whole number as backbone"));
+  CHECK_THAT(error(edited(whole, "\"backbone\":[4,6]", "\"backbone\":4")), contains("is not in Plumb's format"));
+  CHECK_THAT(error(edited(whole, "\"hidden\":12", "\"hidden\":1099511627776")), contains("expected sizes from 1"));
+  CHECK_THAT(error(edited(whole, "\"image_side\":0", "\"image_side\":1048576")), contains("from 0 to 4096"));
+  CHECK_THAT(error(edited(saved("hyper_connections:streams=2"), "streams=2", "streams=1024")),
+             contains("expected a description of a network of this size"));
 }
 
 TEST_CASE("the loss of a DETR has right derivatives of first and second order") {

@@ -24,7 +24,7 @@ const nn::ViTOptions vit{.image = 16,
                          .classes = 5,
                          .dim = 64,
                          .depth = 2,
-                         .heads = 1,
+                         .heads = 2,
                          .gate = "layerscale",
                          .pool = nn::Pool::token,
                          .seed = 3};
@@ -116,7 +116,7 @@ TEST_CASE("a card read back from metadata equals the original") {
   const nn::ModelCard back = nn::card_of(file_of(nn::ViT(vit), {}, nn::metadata_of(card)), "w");
   const auto& o = std::get<nn::ViTOptions>(back.options);
   CHECK((o.image == 16 && o.channels == 3 && o.patch == 4 && o.classes == 5 && o.dim == 64 && o.depth == 2 &&
-         o.heads == 1 && o.mlp_ratio == 4));
+         o.heads == 2 && o.mlp_ratio == 4));
   CHECK(
       (o.gate->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 && o.norm_eps == vit.norm_eps));
   CHECK((back.mean == card.mean && back.std == card.std && back.class_names == card.class_names));
@@ -172,7 +172,7 @@ TEST_CASE(
       .rate = 0.5, .schedule = nn::Schedule::increasing, .form = nn::DropPathForm::original};
   const auto vit_with = [&](const auto& change) {
     nn::ViTOptions changed_vit = vit;
-    changed_vit.depth = 3, changed_vit.heads = 2;
+    changed_vit.depth = 3;
     change(changed_vit);
     return check_comes_back<nn::ViT>(changed_vit);
   };
@@ -506,7 +506,7 @@ TEST_CASE("the MLP ratio can be any number and whole numbers are written as inte
   CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "-2.51"), "w"); }),
              contains("describes no model: [card] expected an mlp_ratio"));
   CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "2.6"), "w"); }),
-             contains("blocks.1.mlp.fc1.weight"));
+             contains("blocks.0.mlp.fc1.weight"));
 }
 
 TEST_CASE("files that describe no model are rejected with one line") {
@@ -549,13 +549,21 @@ TEST_CASE("files that describe no model are rejected with one line") {
   CHECK_THAT(error(changed("\"depth\":2", "\"depth\":2000000")),
              contains("expected sizes from 1 to 1048576, got 2000000"));
   CHECK_THAT(error(changed("\"dim\":64", "\"dim\":0")), contains("expected sizes from 1"));
-  std::string large = good;  // the product of these sizes is 2^80
-  for (const std::string key : {"\"dim\":", "\"channels\":", "\"patch\":", "\"image\":"}) {
-    const std::size_t at = large.find(key) + key.size();
-    large.replace(at, large.find(',', at) - at, "1048576");
-  }
-  CHECK_THAT(error(says(large)), contains("whose product is at most 2^59, got 1048576 x 1048576 x 1048576 x 1048576"));
-  CHECK_THAT(error(changed("\"heads\":1", "\"heads\":7")), contains("width of whole heads"));
+  CHECK_THAT(error(changed("\"heads\":2", "\"heads\":7")), contains("width of whole heads"));
+  for (const char* size : {"2.5", "2e0", "true", "\"2\"", "null", "[2]", "18446744073709551617", "1e300"})
+    for (const char* key : {"depth", "heads"})
+      CHECK_THAT(error(changed(fmt::format("\"{}\":2", key), fmt::format("\"{}\":{}", key, size))),
+                 contains(fmt::format("expected a whole number as {}, got ", key)));
+  CHECK_THAT(error(changed("\"depth\":2", "\"depth\":18446744073709551615")), contains("expected sizes from 1"));
+  CHECK_THAT(error(changed("\"token_block\":0", "\"token_block\":2")),
+             contains("a token_block below the depth 2, got 2"));
+  CHECK_THAT(error(changed("\"image\":16", "\"image\":1099511627776")), contains("expected sizes from 1"));
+  CHECK_THAT(error(changed("\"image\":16", "\"image\":8192")),
+             contains("expected images of at most 4096 x 4096 pixels"));
+  CHECK_THAT(error(changed("\"image\":16", "\"image\":2048")),
+             contains("and 65536 patches, got 2048 x 2048 and 262144"));
+  CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\\u0000\",\"\",\"\",\"\",\"\"]")),
+             contains("names of classes without a NUL"));
   CHECK_THAT(error(changed("layerscale", "layerscal")), contains("layerscal"));
   CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")),
              contains("a mean and a standard deviation for each of 3 channels"));
@@ -564,6 +572,74 @@ TEST_CASE("files that describe no model are rejected with one line") {
   CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\"]")),
              contains("expected names of 5 classes, got 1"));
   CHECK_THAT(error(changed("\"token\"", "\"sum\"")), contains("expected a pool token or mean, got sum"));
+}
+
+TEST_CASE("a card must not ask for a larger network than its file") {
+  const auto error = [](const nn::TensorFile& file) { return error_of([&] { nn::card_of(file, "w"); }); };
+  // Every block must be in the file, with its products.
+  for (const bool of_cait : {false, true}) {
+    const nn::TensorFile whole = of_cait ? saved(nn::CaiT(cait)) : saved(nn::ViT(vit));
+    CHECK_NOTHROW(nn::card_of(whole, "w"));
+    std::vector<std::string> needed{"head.weight", "pos_embed", "patch_embed.proj.weight"};
+    for (const char* block : {"blocks.0.", "blocks.1."})
+      for (const char* name : {"attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight"})
+        needed.push_back(std::string(block) + name);
+    if (of_cait)
+      for (const char* name : {"attn.q.weight", "attn.k.weight", "attn.v.weight", "attn.proj.weight", "mlp.fc1.weight"})
+        needed.push_back(std::string("blocks_token_only.0.") + name);
+    for (const std::string& name : needed) {
+      INFO(name);
+      nn::TensorFile other = whole;
+      other.tensors.erase(name);
+      CHECK_THAT(error(other), contains(name == "pos_embed" ? "expected positions of 16 patches, got none"
+                                                            : "expected \"" + name + "\" with "));
+      other.tensors[name] = zeros({7});
+      CHECK_THAT(error(other), contains(", got [7]"));
+    }
+    // The last block alone does not prove that there are 2^20 blocks.
+    nn::TensorFile deep = edited(whole, of_cait ? "\"depth_token_only\":2" : "\"depth\":2",
+                                 of_cait ? "\"depth_token_only\":1048576" : "\"depth\":1048576");
+    for (const auto& [name, value] : whole.tensors)
+      if (const std::string block = of_cait ? "blocks_token_only.1." : "blocks.1."; name.starts_with(block))
+        deep.tensors[(of_cait ? "blocks_token_only.1048575." : "blocks.1048575.") + name.substr(block.size())] = value;
+    CHECK_THAT(error(deep),
+               contains(of_cait ? "\"blocks_token_only.2.attn.q.weight\"" : "\"blocks.2.attn.qkv.weight\""));
+  }
+  // Products of extents that overflow do not match an empty tensor.
+  nn::TensorFile huge = saved(nn::ViT(vit));
+  for (const auto& [from, to] : {std::pair("\"image\":16", "\"image\":4096"),
+                                 {"\"patch\":4", "\"patch\":4096"},
+                                 {"\"channels\":3", "\"channels\":1048576"},
+                                 {"\"dim\":64", "\"dim\":1048576"}})
+    huge = edited(huge, from, to);
+  huge.tensors["patch_embed.proj.weight"] = zeros({0});
+  CHECK_THAT(error(huge), contains("with 1048576 x 1048576 x 4096 x 4096 elements, as its description says, got [0]"));
+  // A constant of the method decides how many parameters the gates have.
+  nn::ViTOptions o = vit;
+  o.dim = 8, o.gate = "hyper_connections:streams=2";
+  CHECK_THAT(error(edited(saved(nn::ViT(o)), "streams=2", "streams=1024")),
+             contains("expected a description of a network of this size, got ") && contains(" parameters"));
+}
+
+TEST_CASE("a file with a tensor that Plumb does not read loads unless the network has this tensor") {
+  const auto loaded = [](nn::TensorFile file, const std::string& name, bool erase) {
+    file.skipped[name] = "I32";
+    if (erase) file.tensors.erase(name);
+    const auto model = nn::make_model(nn::card_of(file, "w"));
+    return nn::load_pretrained(*model, file, "w").text();
+  };
+  const nn::ViT model(vit);
+  CHECK(
+      loaded(saved(model), "index", false) ==
+      "the model computes the same function as the file's network; tensors of dtypes that Plumb does not read are left "
+      "out: index (I32)");
+  for (const bool card : {true, false}) {
+    const nn::TensorFile file = card ? saved(model) : file_of(model, nn::timm_vit());
+    CHECK_THAT(error_of([&] { loaded(file, "norm.bias", true); }),
+               contains("w: expected dtype F64, F32, F16, BF16, I64 or U8 for \"norm.bias\", got I32"));
+    CHECK_THAT(error_of([&] { loaded(file, "head.weight", true); }),
+               contains("; tensors of dtypes that Plumb does not read were left out: head.weight (I32)"));
+  }
 }
 
 TEST_CASE("weights load into models for other images, other classes and with new gates") {
@@ -640,12 +716,16 @@ TEST_CASE(
   nn::ViT pre(of("pre")), post(of("post"));
   shake(pre, 0.1, 5), shake(post, 0.1, 5);
   const nn::TensorFile timm = file_of(pre, nn::timm_vit()), own = saved(pre), of_post = saved(post);
-  for (const nn::TensorFile& file : {timm, own})
+  for (const bool card : {false, true})
     for (const char* gate : {"layerscale", "rezero_ln", "scalar_gate:init=0.1"}) {
       nn::ViT model(of(gate));
       INFO(gate);
-      is(nn::load_pretrained(model, file, "w", {.new_gates = true}), true,
-         "the model computes the same function as the file's network");
+      const nn::Adapted adapted = nn::load_pretrained(model, card ? own : timm, "w", {.new_gates = true});
+      if (card)
+        is(adapted, true, "the model computes the same function as the file's network");
+      else
+        is(adapted, {},
+           "heads, GELU, eps, pooling are not in the file; taken: heads 2, GELU erf, eps 1e-06, pooling token");
       CHECK(gates_of(model) == std::set<double>{1});
       CHECK(near(model, pre));
     }
@@ -709,7 +789,7 @@ TEST_CASE(
   is(both, false, "; norm_eps is 0.001 here and 1e-06 in the file");
 }
 
-TEST_CASE("for a file without a card, the number of heads and norm_eps are those of timm") {
+TEST_CASE("without a card, the function is the file's function only if the caller knows each property") {
   const auto loaded = [](nn::ViTOptions o, const nn::TensorFile& file, const nn::Adaptation& adaptation = {}) {
     nn::ViT model(o);
     return nn::load_pretrained(model, file, "w", adaptation);
@@ -717,25 +797,71 @@ TEST_CASE("for a file without a card, the number of heads and norm_eps are those
   nn::ViTOptions o = vit;
   o.gate = "pre", o.dim = 192, o.heads = 3;
   const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
-  CHECK(loaded(o, tiny).same_function == true);
-  o.norm_eps = 1e-5;
-  CHECK_THAT(loaded(o, tiny).text(), contains("the model does not compute the same function as the file's network: "
-                                              "norm_eps is 1e-05 here and 1e-06 in timm"));
-  o.norm_eps = vit.norm_eps, o.heads = 6;
-  const std::string heads = "the file does not say the number of heads: timm's rule gives 3, the model has 6";
-  const nn::Adapted other = loaded(o, tiny);
-  CHECK_FALSE(other.same_function.has_value());
-  CHECK(other.reasons == std::vector<std::string>{heads});
-  o.classes = 7, o.image = 32;  // these changes are the reason, whatever the number of heads is
+  const std::string unknown = "it is not known whether the model computes the same function as the file's network: ";
+  CHECK(loaded(o, tiny).text() ==
+        unknown + "heads, GELU, eps, pooling are not in the file; taken: heads 3, GELU erf, eps 1e-06, pooling token");
+  CHECK_FALSE(loaded(o, tiny).same_function.has_value());
+  CHECK(loaded(o, tiny, {.given = {.heads = true, .pool = true}}).text() ==
+        unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06");
+  CHECK(loaded(o, tiny, {.given = {.heads = true, .norm_eps = true, .pool = true}}).text() ==
+        unknown + "GELU is not in the file; taken: GELU erf");
+  nn::Adaptation known;
+  known.given = {.heads = true, .gelu = true, .norm_eps = true, .pool = true};
+  CHECK(loaded(o, tiny, known).same_function == true);
+  o.norm_eps = 1e-5, o.heads = 6;  // values that the caller knows
+  CHECK(loaded(o, tiny, known).same_function == true);
+  CHECK_THAT(loaded(o, tiny).text(), contains("taken: heads 6, GELU erf, eps 1e-05, pooling token"));
+  o.norm_eps = vit.norm_eps;
+  o.classes = 7, o.image = 32;  // these changes are reasons, whatever the network of the file is
   const nn::Adapted head = loaded(o, tiny, {.new_head = true});
   CHECK(head.same_function == false);
-  const std::string resized = "positions of 4 x 4 patches are resized to 8 x 8";
-  CHECK(head.reasons == std::vector<std::string>{"the head is new", resized, heads});
+  CHECK(head.reasons ==
+        std::vector<std::string>{
+            "the head is new", "positions of 4 x 4 patches are resized to 8 x 8",
+            "heads, GELU, eps, pooling are not in the file; taken: heads 6, GELU erf, eps 1e-06, pooling token"});
+  // The heads of a width without a rule, and mean pooling.
   o = vit;
-  o.dim = 48, o.heads = 4;
+  o.dim = 48, o.heads = 4, o.pool = nn::Pool::mean;
   CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
-             contains("network: the file does not say the number of heads: timm's rule gives none for this width, the "
-                      "model has 4"));
+             contains("taken: heads 4, GELU erf, eps 1e-06, pooling mean"));
+  o.gate = "layerscale";
+  CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit()), {.new_gates = true, .gate_start = 0.5}).text(),
+             contains("taken: heads 4"));
+  // A CaiT has its heads in talking heads, and always a class token.
+  const auto of_cait = [](const nn::CaiTOptions& options) {
+    nn::CaiT model(options);
+    return nn::load_pretrained(model, file_of(model, nn::timm_cait()), "w").text();
+  };
+  CHECK(of_cait(cait) == unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06");
+  nn::CaiTOptions plain = cait;
+  plain.attention = nn::make_attention<nn::Attention>;
+  CHECK(of_cait(plain) == unknown + "heads, GELU, eps are not in the file; taken: heads 2, GELU erf, eps 1e-06");
+}
+
+TEST_CASE("widths of published models have the heads of timm") {
+  const auto heads = [](std::int64_t dim, nn::Pool pool = nn::Pool::token, std::int64_t patch = 16) {
+    const std::int64_t tokens = 4 + (pool == nn::Pool::token);
+    nn::TensorFile file;
+    const auto add = [&](const char* name, const Shape& shape) { file.tensors[name] = zeros(shape); };
+    add("patch_embed.proj.weight", {dim, 1, patch, patch}), add("pos_embed", {1, tokens, dim});
+    add("head.weight", {2, dim}), add("blocks.0.norm1.weight", {dim}), add("blocks.0.mlp.fc1.weight", {8, dim});
+    add("blocks.0.mlp.fc2.weight", {dim, 8}), add("blocks.0.attn.qkv.weight", {3 * dim, dim});
+    add("blocks.0.attn.proj.weight", {dim, dim});
+    if (pool == nn::Pool::token) add("cls_token", {1, 1, dim});
+    return std::get<nn::ViTOptions>(nn::card_of(file, "w").options).heads;
+  };
+  CHECK(heads(64) == 2);  // test_vit
+  CHECK(heads(192) == 3);
+  CHECK(heads(768) == 12);
+  CHECK(heads(768, nn::Pool::mean) == 16);      // vit_base_patch16_gap_224
+  CHECK(heads(768, nn::Pool::mean, 32) == 12);  // vit_base_patch32_siglip_gap_256
+  CHECK(heads(1024, nn::Pool::mean) == 16);
+  CHECK(heads(1152, nn::Pool::mean) == 16);  // vit_so400m_patch16_siglip_gap_256
+  CHECK(heads(1280) == 16);                  // deit3_huge_patch14_224
+  CHECK(heads(1408) == 16);                  // vit_giant_patch14_224
+  CHECK(heads(1536, nn::Pool::mean) == 16);  // vit_giantopt_patch16_siglip_gap_256
+  CHECK(heads(1536) == 24);
+  CHECK(heads(1664) == 16);  // vit_gigantic_patch14_224
 }
 
 TEST_CASE("attention maps are the weights that the layers apply to the values and recording changes nothing") {

@@ -1,5 +1,6 @@
 // Tests of programs that read trained weights: evaluation on images, further training, and pictures.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -52,7 +53,7 @@ std::string vit_file(const fs::path& path, const char* gate = "pre") {
                        .classes = 4,
                        .dim = 64,
                        .depth = 2,
-                       .heads = 1,
+                       .heads = 2,
                        .gate = gate,
                        .pool = nn::Pool::token,
                        .seed = 5});
@@ -123,7 +124,7 @@ std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
                                                         .classes = 10,
                                                         .dim = 64,
                                                         .depth = 1,
-                                                        .heads = 1,
+                                                        .heads = 2,
                                                         .gate = "pre",
                                                         .pool = nn::Pool::token,
                                                         .seed = 5});
@@ -364,7 +365,8 @@ TEST_CASE("training of weights continues with a new head and resized positions a
       contains("w: loaded; positions resized from 4 x 4 patches; new: head.weight, head.bias, blocks.0.ls1.gamma") &&
           contains("the model does not compute the same function as the file's network: the head is new; positions of "
                    "4 x 4 patches are "
-                   "resized to 8 x 8\n"));
+                   "resized to 8 x 8; heads, GELU, eps, pooling are not in the file; taken: heads 2, GELU erf, eps "
+                   "1e-06, pooling token\n"));
   CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
   // The saved weights describe the model. The evaluation uses the image size and the class names in the weights file.
   const Finished again =
@@ -372,7 +374,7 @@ TEST_CASE("training of weights continues with a new head and resized positions a
           program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
   INFO(again.err);
   REQUIRE(again.status == 0);
-  CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 1 head, layerscale:init=1, 2 classes, images of 32 x 32"));
+  CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 2 heads, layerscale:init=1, 2 classes, images of 32 x 32"));
   CHECK_THAT(again.out, contains("4 images in folders named as classes: the likeliest class is right for ") &&
                             contains("%  five (0)\n"));
   const nn::ModelCard card = nn::card_of(nn::read_safetensors(folder / "a/weights/seed-0.safetensors"), "w");
@@ -405,8 +407,10 @@ TEST_CASE("training of weights continues with a new head and resized positions a
           " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
   INFO(cait.err);
   CHECK(cait.status == 0);
-  CHECK_THAT(cait.err, contains("c: loaded; new: head.weight, head.bias; the model does not compute the same function "
-                                "as the file's network: the head is new"));
+  CHECK_THAT(cait.err,
+             contains("c: loaded; new: head.weight, head.bias; the model does not compute the same function "
+                      "as the file's network: the head is new; GELU, eps are not in the file; taken: GELU erf, "
+                      "eps 1e-06"));
 }
 
 TEST_CASE("gates in a file are not set from data again and sizes and talking heads come from the file") {
@@ -527,6 +531,79 @@ TEST_CASE("constants of methods are used and saved and read back and requested i
              contains("--gate layerscale:eps=1: [layerscale] expected a constant of the method (init), got \"eps\""));
   CHECK_THAT(run(folder.path(), train + "--gate layerscal:init=1").err,
              contains("unknown gate 'layerscal'; did you mean 'layerscale'?"));
+}
+
+TEST_CASE("an evaluation uses the options of the network or refuses them and claims no function that it guesses") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 1);
+  vit_file(folder / "v"), cait_file(folder / "c");
+  const nn::ViT own({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 4, .gate = "pre"});
+  nn::save_weights(own, folder / "own", {}, nn::metadata_of(*nn::card_of(own)));
+  int calls = 0;
+  const auto called = [&](const std::string& command) {
+    const std::string images =
+        command.starts_with("attention_maps") ? " --image images/val" : " --image-folder images/val";
+    return run(folder.path(), program(command) + images + fmt::format(" --out e{}", ++calls));
+  };
+  const auto says = [&](const std::string& command, const std::string& text) {
+    const Finished f = called(command);
+    INFO(command << "\n" << f.err);
+    CHECK(f.status == 0);
+    CHECK_THAT(f.err, contains(text));
+  };
+  const std::string unknown = "it is not known whether the model computes the same function as the file's network: ";
+  says("vit --weights v --evaluate",
+       unknown + "heads, GELU, eps, pooling are not in the file; taken: heads 2, GELU erf, eps 1e-06, pooling token\n");
+  says("vit --weights v --evaluate --heads 4 --pool token",
+       unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06\n");
+  says("vit --weights v --evaluate --heads 4", "width 64, 4 heads, pre");
+  says("attention_maps --weights v", unknown + "heads, GELU, eps, pooling are not in the file; taken: heads 2, ");
+  says("attention_maps --weights v --heads 4", unknown + "GELU, eps, pooling are not in the file; taken: GELU erf, ");
+  says("cait --weights c --evaluate", unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06\n");
+  says("cait --weights c --evaluate --norm-eps 1e-5", unknown + "GELU is not in the file; taken: GELU erf\n");
+  says("vit --weights own --evaluate --heads 4 --pool mean --depth 2", "; the model computes the same function");
+  // Another eps gives other predictions.
+  const auto loss = [&](const std::string& eps) {
+    return nlohmann::json::parse(called("cait --weights c --evaluate --json --norm-eps " + eps).out)[0]["top"].dump();
+  };
+  CHECK(loss("1e-6") != loss("0.5"));
+  const auto refused = [&](const std::string& command, const std::string& text) {
+    const Finished f = called(command);
+    INFO(command << "\n" << f.err);
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, contains(text));
+  };
+  refused("vit --weights v --evaluate --pool mean",
+          "--pool mean: v has token; give the same value or leave the option out");
+  refused("vit --weights own --evaluate --pool token", "--pool token: own has mean");
+  refused("vit --weights own --evaluate --heads 2", "--heads 2: own has 4");
+  refused("vit --weights v --evaluate --depth 3", "--depth 3: v has 2");
+  refused("vit --weights v --evaluate --gate layerscale", "--gate layerscale: v has pre");
+  refused("vit --weights c --evaluate", "c is a CaiT; use build/release/bin/cait");
+  refused("cait --weights c --evaluate --dim 32", "--dim 32: c has 16");
+  refused("attention_maps --weights own --heads 2", "--heads 2: own has 4");
+  refused("attention_maps --weights own --gate post", "--gate post: own has pre");
+}
+
+TEST_CASE("small files that ask for large networks end with one line") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 1);
+  const nn::ViT model({.image = 16, .patch = 4, .classes = 4, .dim = 8, .depth = 2, .heads = 1, .gate = "pre"});
+  nn::TensorFile file{.tensors = nn::weights(model), .metadata = nn::metadata_of(*nn::card_of(model))};
+  std::string& card = file.metadata.at("plumb");
+  card.replace(card.find("\"depth\":2"), 9, "\"depth\":1048576");
+  file.tensors["blocks.1048575.mlp.fc1.weight"] = file.tensors.at("blocks.1.mlp.fc1.weight");
+  nn::write_safetensors(folder / "w", file);
+  const auto start = std::chrono::steady_clock::now();
+  for (const char* command : {"vit --evaluate --image-folder images/val", "vit --fine-tune --image-folder images",
+                              "attention_maps --image images/val"}) {
+    const Finished f = run(folder.path(), program(command) + " --weights w --out x");
+    INFO(command << "\n" << f.err);
+    CHECK(f.status == 1);
+    CHECK_THAT(f.err,
+               contains("w: expected \"blocks.2.attn.qkv.weight\" with 3 x 8 x 8 elements, as its description says"));
+  }
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
 
 TEST_CASE("weights that do not fit the other options are refused") {

@@ -277,7 +277,11 @@ const nn::TensorFile& PretrainedWeights::file() {
 }
 
 const nn::ModelCard& PretrainedWeights::card() {
-  if (!card_) card_ = nn::card_of(file(), path_, heads_, method_);
+  if (!card_) {
+    card_ = nn::card_of(file(), path_, supplied_.heads, supplied_.method);
+    if (supplied_.norm_eps && !nn::has_card(file()))
+      std::visit([&](auto& o) { o.norm_eps = *supplied_.norm_eps; }, card_->options);
+  }
   return *card_;
 }
 
@@ -322,10 +326,15 @@ void PretrainedWeights::take_init(Cli& cli, double& init) {
   cli.explain("--init", "rule: new LayerScales in trained weights start at 1");
 }
 
+nn::Adapted PretrainedWeights::load_into(nn::Classifier& model, nn::Adaptation adaptation) const {
+  adaptation.method = supplied_.method;
+  adaptation.given = {
+      .heads = supplied_.heads.has_value(), .norm_eps = supplied_.norm_eps.has_value(), .pool = supplied_.pool};
+  return nn::load_pretrained(model, nn::read_safetensors(path_), path_, adaptation);
+}
+
 void PretrainedWeights::put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start) const {
-  const nn::Adapted adapted =
-      nn::load_pretrained(model, nn::read_safetensors(path_), path_,
-                          {.new_head = true, .new_gates = true, .gate_start = gate_start, .method = method_});
+  const nn::Adapted adapted = load_into(model, {.new_head = true, .new_gates = true, .gate_start = gate_start});
   trial.mark_pretrained();
   std::string text = fmt::format("{}: loaded", path_);
   if (adapted.positions_from)
@@ -378,8 +387,7 @@ int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const C
   const Images images =
       in_files ? images_in_files(weights, card, run, cli) : images_of_data_set(weights, card, run, cli);
   const std::unique_ptr<nn::Classifier> model = nn::make_model(card);
-  const nn::Adapted adapted = nn::load_pretrained(*model, nn::read_safetensors(weights.path()), weights.path(),
-                                                  {.method = weights.supplied_method()});
+  const nn::Adapted adapted = weights.load_into(*model);
   model->eval();
   note_error(fmt::format("{}; {}\n", describe(card), adapted.text()));
   const EvaluationFacts facts{.weights = weights.path(),

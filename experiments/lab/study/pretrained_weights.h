@@ -24,9 +24,16 @@ class PretrainedWeights {
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // Supplies the number of heads of a ViT, and the method with its constants as in --gate. A value is used only if the
-  // file does not have that value. Must be called before card().
-  void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
+  // Values that the user gives for properties that a file may not state: the number of heads, eps of the norms, whether
+  // --pool is given, and the method with its constants as in --gate. A value is used only if the file lacks it.
+  struct Supplied {
+    std::optional<std::int64_t> heads = {};
+    std::optional<double> norm_eps = {};
+    bool pool = false;
+    std::string method = {};
+  };
+  // Must be called before card().
+  void supply(Supplied values) { supplied_ = std::move(values); }
   // The description of the model in the file. The first call reads the file.
   const nn::ModelCard& card();
   // Sets the image size and the normalization to those of the file, unless the command line gives them. Must be called
@@ -55,12 +62,13 @@ class PretrainedWeights {
   // of a constant on which the trained weights depend.
   void decide_gate(Cli& cli, std::string& gate, const nn::Method& there);
 
+  // Loads the weights into a model (nn::load_pretrained) with the values that supply() received.
+  nn::Adapted load_into(nn::Classifier& model, nn::Adaptation adaptation = {}) const;
   // Loads the weights into a model that a trial fine-tunes (nn::Adaptation). Parameters that the file lacks keep their
   // initial values. A head for other classes and new gates also keep their initial values. Prints a line about the
   // loading on stderr. The line also tells whether the network computes the same function as the network in the file.
   // Throws the errors of nn::load_pretrained.
   void put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start = {}) const;
-  const std::string& supplied_method() const { return method_; }
 
   // The names of the classes, one for each class. --class-names comes first (a file with one name per line), then the
   // weights file. Empty if neither has names. Throws Error if the number of names is not the number of classes.
@@ -69,8 +77,8 @@ class PretrainedWeights {
  private:
   const nn::TensorFile& file();
 
-  std::string path_, hash_, class_names_, method_;
-  std::optional<std::int64_t> heads_;
+  std::string path_, hash_, class_names_;
+  Supplied supplied_;
   bool evaluate_ = false, fine_tune_ = false;
   std::optional<nn::TensorFile> file_;  // the file's tensors in host memory
   std::optional<nn::ModelCard> card_;
