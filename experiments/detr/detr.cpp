@@ -199,7 +199,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   });
   study.output([](const lab::StudyResults& r) {
     return lab::picture_section(r, "queries", "Cross-attention of the first queries",
-                                "The attention of four queries to the first validation image, in the last block, as a "
+                                "The attention of four queries to the first of these images, in the last block, as a "
                                 "mean over the heads. The box is the one that the query predicts.");
   });
   study.output({"layers.csv", lab::layers_csv});

@@ -9,6 +9,7 @@
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
+#include "experiments/lab/data/split.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/attention_images.h"
@@ -26,13 +27,12 @@ namespace {
 // measures: the entropy divided by ln T (1 is uniform), and the largest probability. Both measures are means over
 // blocks, heads and queries.
 lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
-  const lab::ImageSet& set = trial.data().validation;
+  const lab::ImageSet& all = trial.data().validation;
+  const lab::ImageSet set = lab::few_images(all, std::min<std::int64_t>(64, all.size()));
   const NoGrad no_grad;
   const nn::EvaluationScope scope(model);
   const nn::AttentionMaps maps(model);
-  model(
-      lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, std::min<std::int64_t>(64, set.size())), set)
-          .images);
+  model(lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, set.size()), set).images);
   double entropy = 0, largest = 0, queries = 0;
   for (const nn::AttentionMap& map : maps.all()) {
     const auto keys = static_cast<std::size_t>(map.probabilities.dim(3));

@@ -8,7 +8,7 @@
 namespace plumb::lab {
 namespace {
 
-constexpr std::size_t pixels_per_image = 3 * 32 * 32;
+constexpr std::size_t pixels_per_image = 3 * 32 * 32;  // InputFile::most_memory() limits their number
 
 struct Format {
   const char* name;

@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/json_text.h"
+#include "experiments/lab/data/image_file.h"
 
 namespace plumb::lab {
 namespace {
@@ -137,6 +138,8 @@ Coco read_coco(const std::string& path) {
     expect_new(image_ids, image.id, e);
     if (image.width < 1 || image.height < 1)
       e.fault(fmt::format("expected sides of at least 1 pixel, found {} x {}", image.width, image.height));
+    else if (image.width > most_pixels / image.height)
+      e.fault(fmt::format("expected at most {} pixels, found {} x {}", most_pixels, image.width, image.height));
     images[image.id] = image;
     c.images.push_back(image);
   });

@@ -56,9 +56,9 @@ struct CocoDetection {
 // Reads a file of annotations and checks the whole file. Throws Error if the file cannot be read, is no JSON, or has a
 // fault. The message has a line for each of the first 20 faults, with the ids of the image and the annotation, and the
 // number of the others. Faults are: a list or field that is missing or has another type, an id that occurs twice, an
-// image or category that no entry of the file describes, a box with a negative side or that leaves its image by more
-// than half a pixel, and a negative area. Boxes without width or height are no faults, because COCO's own files have
-// some.
+// image or category that no entry of the file describes, an image of more than most_pixels (image_file.h), a box with a
+// negative side or that leaves its image by more than half a pixel, and a negative area. Boxes without width or height
+// are no faults, because COCO's own files have some.
 Coco read_coco(const std::string& path);
 
 // Reads a results file: a list of {image_id, category_id, bbox, score}. Throws Error as read_coco() does; faults are

@@ -1,5 +1,6 @@
 #include "experiments/lab/data/idx.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::int32_t classes = 10;
 constexpr std::int64_t padded_side = 32;
+constexpr std::uint64_t most_side = 1024;  // of an image; InputFile::most_memory() limits all images after the padding
 
 constexpr std::uint32_t big_endian(const std::uint8_t* b) {
   return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};
@@ -43,9 +45,13 @@ void read_images(const std::string& path, ImageSet& set, std::uint64_t& count) {
   const auto [images, height, width] = read_header<3>(file);
   check(images > 0 && height > 0 && width > 0, "{}: expected at least one image of at least one pixel, got {} of {}x{}",
         path, images, height, width);
-  check(height <= 1024 && width <= 1024, "{}: expected images of at most 1024x1024, got a header with {}x{}", path,
-        height, width);
+  check(height <= most_side && width <= most_side, "{}: expected images of at most {}x{}, got a header with {}x{}",
+        path, most_side, most_side, height, width);
   const std::string what = fmt::format("{} images of {}x{}", images, height, width);
+  const auto padded = [](std::uint64_t side) { return std::max<std::uint64_t>(side, padded_side); };
+  const std::uint64_t needed = images * padded(height) * padded(width);
+  check(needed <= file.most_memory(), "{}: expected images of at most {} bytes in memory, got {}, which take {} bytes",
+        path, file.most_memory(), what, needed);
   file.append(set.pixels, images * height * width, what);
   file.expect_end(what);
   count = images;

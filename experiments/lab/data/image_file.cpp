@@ -21,8 +21,14 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::int64_t most_pixels = 1 << 26;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 29;
+// The limits of a file. A complete PNG or Huffman-coded JPEG cannot exceed the limits per byte: deflate expands a byte
+// to at most 1032 bytes, which are 8256 pixels of one bit, and a block of 8 x 8 pixels of a JPEG takes at least one
+// bit. The memory is about 12 bytes for each of most_pixels.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 29;          // of the file
+constexpr std::int64_t most_png_pixels_per_byte = 8256;               // of the file
+constexpr std::int64_t most_jpeg_pixels_per_byte = 512;               // of the file; Huffman codes, no arithmetic codes
+constexpr int most_scans = 100;                                       // of a JPEG; progressive files have about 10
+constexpr std::int64_t most_pixels_in_scans = std::int64_t{1} << 30;  // of a JPEG, in all its scans: some seconds
 
 enum class Kind { png, jpeg };
 
@@ -33,9 +39,14 @@ Kind kind_of(const std::string& path, std::span<const std::uint8_t> first) {
   return Kind::jpeg;
 }
 
-void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
+void check_size(const std::string& path, std::int64_t height, std::int64_t width, std::int64_t bytes,
+                std::int64_t most_per_byte) {
   check(height > 0 && width > 0 && height <= most_pixels && width <= most_pixels && height * width <= most_pixels,
         "{}: expected at most {} pixels, got a header with {} x {}", path, most_pixels, width, height);
+  check(height * width <= bytes * most_per_byte,
+        "{}: expected at most {} pixels in a file of {} bytes, got a header with {} x {}: the file is cut off or its "
+        "header is wrong",
+        path, bytes * most_per_byte, bytes, width, height);
 }
 
 // Converts rows [height, width, step] to an image [3, height, width]. Only the first three of the `step` values of a
@@ -87,6 +98,9 @@ bool read_png_header(PngReader& reader) {
   reader.info = png_create_info_struct(reader.png);
   if (!reader.info) return false;
   png_set_benign_errors(reader.png, 1);
+  // Only the chunks of pixels, palette and transparency are read. libpng would decompress 8 MB for each text or
+  // profile.
+  png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_read_fn(reader.png, &reader, take_png);
   png_read_info(reader.png, reader.info);
   return true;
@@ -117,7 +131,7 @@ Pixels read_png(const std::string& path, const Bytes& file) {
   check(read_png_header(reader), "{}: the PNG cannot be read: {}", path, reader.message);
   const std::int64_t height = png_get_image_height(reader.png, reader.info),
                      width = png_get_image_width(reader.png, reader.info);
-  check_size(path, height, width);
+  check_size(path, height, width, std::ssize(file), most_png_pixels_per_byte);
   Bytes rows;
   check(read_png_rows(reader, rows), "{}: the PNG is damaged or cut off: {}", path, reader.message);
   return by_channel(rows, height, width, 3);
@@ -143,12 +157,15 @@ void note_jpeg(j_common_ptr decoder, int level) {
   auto* errors = static_cast<JpegErrors*>(decoder->err);
   if (level < 0 && errors->msg_code == JWRN_JPEG_EOF) errors->cut_off = true;
 }
-// Refuses a progressive JPEG file with too many scans, because decoding such a file could take very long.
+// Refuses a JPEG file with too many scans, because each scan takes the time of all pixels.
 void count_scans(j_common_ptr decoder) {
-  constexpr int most_scans = 500;
   auto* errors = static_cast<JpegErrors*>(decoder->err);
-  if (reinterpret_cast<j_decompress_ptr>(decoder)->input_scan_number <= most_scans) return;
-  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", most_scans);
+  const auto* image = reinterpret_cast<j_decompress_ptr>(decoder);
+  const std::int64_t pixels = std::int64_t{image->image_height} * image->image_width,
+                     most = std::min<std::int64_t>(most_scans, most_pixels_in_scans / pixels);
+  if (image->input_scan_number <= most) return;
+  std::snprintf(errors->message, sizeof errors->message, "expected at most %d scans of %u x %u pixels, got more",
+                static_cast<int>(most), image->image_width, image->image_height);
   std::longjmp(errors->back, 1);
 }
 }
@@ -177,7 +194,7 @@ JpegEnd decode_jpeg(const Bytes& file, JpegErrors& errors, JpegRows& rows) {
   jpeg_read_header(&decoder, TRUE);
   const bool four = decoder.jpeg_color_space == JCS_CMYK || decoder.jpeg_color_space == JCS_YCCK;
   rows.height = decoder.image_height, rows.width = decoder.image_width, rows.channels = four ? 4 : 3;
-  if (rows.height * rows.width > most_pixels) {
+  if (rows.height * rows.width > std::min(most_pixels, std::ssize(file) * most_jpeg_pixels_per_byte)) {
     jpeg_destroy_decompress(&decoder);
     return JpegEnd::too_large;
   }
@@ -214,7 +231,7 @@ Pixels read_jpeg(const std::string& path, const Bytes& file) {
     case JpegEnd::failed:
       fail(fmt::format("{}: the JPEG cannot be read: {}", path, errors.message));
     case JpegEnd::too_large:
-      check_size(path, rows.height, rows.width);
+      check_size(path, rows.height, rows.width, std::ssize(file), most_jpeg_pixels_per_byte);
       break;
     case JpegEnd::cut_off:
       fail(fmt::format("{}: the JPEG is cut off", path));

@@ -58,6 +58,8 @@ std::optional<std::uint64_t> InputFile::size() const {
   return stream_->bytes;
 }
 
+std::uint64_t InputFile::most_memory() const { return std::max(std::uint64_t{1} << 28, 64 * stream_->bytes); }
+
 std::size_t InputFile::read(std::span<std::uint8_t> into) {
   const std::size_t count = stream_->gzip ? read_gzip(into) : read_plain(into);
   position_ += count;
@@ -97,6 +99,8 @@ std::size_t InputFile::read_gzip(std::span<std::uint8_t> into) {
     check(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR,
           "{}: the gzip data are damaged after {} content bytes ({})", path_, position_ + filled,
           s.inflater.msg ? s.inflater.msg : ::zError(result));
+    check(position_ + filled <= most_memory(),
+          "{}: expected at most {} bytes of content in {} compressed bytes, got more", path_, most_memory(), s.bytes);
     s.ended = result == Z_STREAM_END;
   }
   return filled;

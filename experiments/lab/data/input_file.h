@@ -11,8 +11,9 @@
 namespace plumb::lab {
 
 // Reads a data file from its start. Content in gzip format is decompressed, whatever the name of the file. The memory
-// use depends on the bytes that are read, not on the sizes in a file header. All functions throw Error for a file that
-// cannot be read; the message is one line that begins with the path.
+// use depends on the bytes that are read, not on the sizes in a file header. A compressed file has at most
+// most_memory() bytes of content. All functions throw Error for a file that cannot be read; the message is one line
+// that begins with the path.
 class InputFile {
  public:
   // Throws Error if the file does not exist, is a folder or a device, is empty, or cannot be read.
@@ -29,8 +30,12 @@ class InputFile {
   // The number of bytes of the whole content, or no value if the file is compressed.
   std::optional<std::uint64_t> size() const;
 
+  // The most bytes that a reader should make of the file: 64 for each byte on disk, or 256 MiB if that is more. A
+  // published data set has about 10 bytes for each compressed byte.
+  std::uint64_t most_memory() const;
+
   // Fills `into` and returns the number of bytes read. This number is smaller than `into` only at the end of the
-  // content. Throws Error if the compressed data are damaged, cut off or followed by other bytes.
+  // content. Throws Error if the compressed data are damaged, cut off, followed by other bytes or too large.
   std::size_t read(std::span<std::uint8_t> into);
 
   // Appends `count` bytes of content to `to`. Throws Error if the content ends earlier; the message calls the missing

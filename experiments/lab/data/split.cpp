@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -24,12 +25,13 @@ void append(ImageSet& to, const ImageSet& from, std::int64_t index) {
   to.pixels.insert(to.pixels.end(), from.image(index), from.image(index) + from.image_bytes());
 }
 
-// For each class, the random draw and the index of each image of the class.
-std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(const ImageSet& set,
+// For each class, the random draw and the index of each sample of the class.
+std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(const std::vector<std::int32_t>& labels,
                                                                                 std::uint64_t key) {
-  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn(static_cast<std::size_t>(set.classes));
-  for (std::int64_t i = 0; i < set.size(); ++i)
-    drawn[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])].emplace_back(
+  const std::int32_t last = labels.empty() ? -1 : *std::ranges::max_element(labels);
+  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn(static_cast<std::size_t>(last + 1));
+  for (std::int64_t i = 0; i < std::ssize(labels); ++i)
+    drawn[static_cast<std::size_t>(labels[static_cast<std::size_t>(i)])].emplace_back(
         element_draw(key, 0, Purpose::augmentation, static_cast<std::uint64_t>(i))[0], i);
   return drawn;
 }
@@ -40,7 +42,7 @@ Split split(const ImageSet& set, double share) {
   check_consistent(set, "split");
   check(0 < share && share < 1, "[split] expected a share above 0 and below 1, got {}", share);
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn =
-      draws_by_class(set, random_key(0, "data.split"));
+      draws_by_class(set.labels, random_key(0, "data.split"));
   std::vector<bool> in_part(static_cast<std::size_t>(set.size()), false);
   for (auto& images : drawn) {
     std::ranges::sort(images);
@@ -59,28 +61,43 @@ Split split(const ImageSet& set, double share) {
   return result;
 }
 
-ImageData with_few_training_images(ImageData data, std::int64_t count) {
-  const ImageSet& all = data.train;
-  check(0 < count && count <= all.size(), "expected 1 to {} training images of {}, got {}", all.size(), data.name,
-        count);
-  // Images are ranked within their class by random draw, and the rank is divided by the size of the class. The images
-  // with the lowest quotients are taken.
-  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn =
-      draws_by_class(all, random_key(0, "data.few"));
-  std::vector<std::pair<double, std::int64_t>> places;
-  for (auto& images : drawn) {
-    std::ranges::sort(images);
-    for (std::size_t i = 0; i < images.size(); ++i)
-      places.emplace_back((static_cast<double>(i) + 0.5) / static_cast<double>(images.size()), images[i].second);
+std::vector<std::int64_t> few_of(const std::vector<std::int32_t>& labels, std::int64_t count) {
+  check(0 < count && count <= std::ssize(labels), "[few_of] expected 1 to {} samples, got {}", labels.size(), count);
+  // Samples are ranked within their class by random draw, and the rank is divided by the size of the class. The samples
+  // with the lowest quotients are taken; the draw decides between classes of equal size.
+  std::vector<std::tuple<double, std::uint32_t, std::int64_t>> places;
+  for (auto& samples : draws_by_class(labels, random_key(0, "data.few"))) {
+    std::ranges::sort(samples);
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      places.emplace_back((static_cast<double>(i) + 0.5) / static_cast<double>(samples.size()), samples[i].first,
+                          samples[i].second);
   }
   std::ranges::sort(places);
-  std::vector<bool> taken(static_cast<std::size_t>(all.size()), false);
-  for (std::int64_t i = 0; i < count; ++i)
-    taken[static_cast<std::size_t>(places[static_cast<std::size_t>(i)].second)] = true;
-  ImageSet few = empty_like(all);
-  for (std::int64_t i = 0; i < all.size(); ++i)
-    if (taken[static_cast<std::size_t>(i)]) append(few, all, i);
-  data.train = std::move(few);
+  std::vector<std::int64_t> taken;
+  for (std::int64_t i = 0; i < count; ++i) taken.push_back(std::get<2>(places[static_cast<std::size_t>(i)]));
+  std::ranges::sort(taken);
+  return taken;
+}
+
+ImageSet few_images(const ImageSet& set, std::int64_t count) {
+  ImageSet few = empty_like(set);
+  for (const std::int64_t i : few_of(set.labels, count)) append(few, set, i);
+  return few;
+}
+
+ImageData with_few_training_images(ImageData data, std::int64_t count) {
+  check(0 < count && count <= data.train.size(), "expected 1 to {} training images of {}, got {}", data.train.size(),
+        data.name, count);
+  data.train = few_images(data.train, count);
+  return data;
+}
+
+ImageData with_few_validation_images(ImageData data, std::int64_t count) {
+  const std::int64_t all = data.validation.size();
+  check(0 < count && count <= all, "expected 1 to {} validation images of {}, got {}", all, data.name, count);
+  if (count == all) return data;
+  data.validation = few_images(data.validation, count);
+  data.validation_is = fmt::format("{} of {}, drawn by class, of {}", count, all, data.validation_is);
   return data;
 }
 

@@ -108,7 +108,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       .at_least(0);
   if (choices.images)
     cli.option("--eval-images", &eval_images,
-               "Number of images per evaluation, from the start of the validation set; 0: all")
+               "Number of validation images, drawn so that each class keeps its share; 0: all")
         .at_least(0);
 
   cli.section("Machine");

@@ -76,7 +76,7 @@ struct StudyOptions {
   double loss_limit = 10;               // limit of DivergenceWatch (train/divergence.h)
 
   std::int64_t eval_every = 0,  // number of steps between evaluations; 0: evaluate only at the end
-      eval_images = 0;          // number of images per evaluation; 0: all
+      eval_images = 0;          // number of validation images; 0: all
 
   std::int64_t jobs = 1;        // number of trials that run at the same time
   std::string shard;            // a shard such as "2/5"; "": all trials

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "autograd/ops.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/data/loader.h"
 #include "experiments/lab/data/random_stream.h"
 #include "experiments/lab/data/shapes.h"
+#include "experiments/lab/data/split.h"
 #include "experiments/lab/hash.h"
 #include "nn/evaluation_scope.h"
 #include "nn/io/detr_card.h"
@@ -26,17 +28,46 @@ const nn::Detr& detr(const nn::Layer& model) {
   return *found;
 }
 
-// The first `count` images of a set, or all of them if `count` is 0.
-DetectionSet first_of(DetectionSet set, std::int64_t count) {
+// Draws `count` images of a set, or takes all of them if `count` is 0. Images have no class, so few_of() draws from
+// all.
+DetectionSet drawn(DetectionSet set, std::int64_t count) {
   if (count == 0 || count >= set.size()) return set;
-  set.truth.images.resize(static_cast<std::size_t>(count));
-  if (!set.in_files()) set.pixels.resize(static_cast<std::size_t>(count));
-  std::vector<std::int64_t> kept;
-  for (const CocoImage& image : set.truth.images) kept.push_back(image.id);
-  std::ranges::sort(kept);
-  std::erase_if(set.truth.annotations,
-                [&](const CocoAnnotation& a) { return !std::ranges::binary_search(kept, a.image); });
+  std::vector<CocoImage> images;
+  std::vector<Pixels> pixels;
+  std::set<std::int64_t> kept;
+  for (const std::int64_t i : few_of(std::vector<std::int32_t>(set.truth.images.size()), count)) {
+    const auto at = static_cast<std::size_t>(i);
+    images.push_back(set.truth.images[at]), kept.insert(images.back().id);
+    if (!set.in_files()) pixels.push_back(std::move(set.pixels[at]));
+  }
+  set.truth.images = std::move(images), set.pixels = std::move(pixels);
+  std::erase_if(set.truth.annotations, [&](const CocoAnnotation& a) { return !kept.contains(a.image); });
   return set;
+}
+
+// Gives the validation images the categories of the training images. Throws Error with both files and the first
+// difference if a category has another name or another id in the files, or if an object of the validation images has a
+// category that the training images lack.
+void join_categories(const DetectionOptions& files, const Coco& train, Coco& validation) {
+  std::map<std::int64_t, std::string> name_of;
+  std::map<std::string, std::int64_t> id_of;
+  for (const CocoCategory& c : train.categories) name_of.emplace(c.id, c.name), id_of.emplace(c.name, c.id);
+  std::set<std::int64_t> used;
+  for (const CocoAnnotation& a : validation.annotations) used.insert(a.category);
+  const auto differ = [&](const std::string& there, const CocoCategory& here) {
+    fail(fmt::format("{} and {} disagree about categories: expected {}, got {} \"{}\" in the second file",
+                     files.train_annotations, files.val_annotations, there, here.id, here.name));
+  };
+  for (const CocoCategory& c : validation.categories) {
+    const auto same_id = name_of.find(c.id);
+    const auto same_name = id_of.find(c.name);
+    if (same_id != name_of.end() && same_id->second != c.name)
+      differ(fmt::format("{} \"{}\"", c.id, same_id->second), c);
+    if (same_id == name_of.end() && same_name != id_of.end())
+      differ(fmt::format("{} \"{}\"", same_name->second, c.name), c);
+    if (same_id == name_of.end() && used.contains(c.id)) differ("a category of the training images", c);
+  }
+  validation.categories = train.categories;
 }
 
 std::string hash_of(const DetectionData& data, const DetectionOptions& options) {
@@ -128,10 +159,10 @@ void DetectionOptions::declare(Cli& cli) {
       .at_least(0)
       .at_most(4096)
       .scope(Scope::run);
-  cli.option("--train-count", &train_count, "Number of training images, from the start of the set; 0: all")
+  cli.option("--train-count", &train_count, "Number of training images, drawn from the set; 0: all")
       .at_least(0)
       .scope(Scope::run);
-  cli.option("--val-count", &val_count, "Number of validation images, from the start of the set; 0: all")
+  cli.option("--val-count", &val_count, "Number of validation images, drawn from the set; 0: all")
       .at_least(0)
       .scope(Scope::run);
   cli.option("--mirror", &mirror, "Probability that a training image is mirrored left to right")
@@ -161,12 +192,13 @@ DetectionData DetectionOptions::open() const {
               .train = open_coco(train_annotations, train_images, image_side),
               .validation = open_coco(val_annotations, val_images, image_side),
               .validation_is = val_annotations};
-    const auto same = [](const CocoCategory& a, const CocoCategory& b) { return a.id == b.id && a.name == b.name; };
-    check(std::ranges::equal(opened.train.truth.categories, opened.validation.truth.categories, same),
-          "{}: expected the categories of {}, in the same order, got others", val_annotations, train_annotations);
+    join_categories(*this, opened.train.truth, opened.validation.truth);
   }
-  opened.train = first_of(std::move(opened.train), train_count);
-  opened.validation = first_of(std::move(opened.validation), val_count);
+  opened.train = drawn(std::move(opened.train), train_count);
+  const std::int64_t all = opened.validation.size();
+  opened.validation = drawn(std::move(opened.validation), val_count);
+  if (opened.validation.size() < all)
+    opened.validation_is = fmt::format("{} of {} of {}", val_count, all, opened.validation_is);
   return opened;
 }
 

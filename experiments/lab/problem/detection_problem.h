@@ -18,12 +18,14 @@ struct DetectionOptions {
   // The files of annotations and the folders of their images, for coco.
   std::string train_annotations = {}, train_images = {}, val_annotations = {}, val_images = {};
   std::int64_t image_side = 0;                  // longer side to which images are resized, in pixels; 0: unchanged
-  std::int64_t train_count = 0, val_count = 0;  // number of images to use, from the start of the set; 0: all
+  std::int64_t train_count = 0, val_count = 0;  // number of images to use, drawn by few_of() (data/split.h); 0: all
   double mirror = 0.5;                          // probability that a training image is mirrored left to right
 
   // Declares the options in the section Data, and rules for them.
   void declare(Cli& cli);
-  // Opens the data. Throws the errors of open_coco(), and Error if training and validation have other categories.
+  // Opens the data. The validation images get the categories of the training images; their file may lack
+  // categories and list them in another order. Throws the errors of open_coco(), and Error if a category of the
+  // validation images has another id or name, or has objects but is no category of the training images.
   DetectionData open() const;
 };
 

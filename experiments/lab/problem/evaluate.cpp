@@ -9,18 +9,17 @@
 
 namespace plumb::lab {
 
-Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch,
-                    std::int64_t most) {
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
   const nn::EvaluationScope scope(model);
-  return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch, most);
+  return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch);
 }
 
 Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set,
-                    const Normalization& normalization, std::int64_t batch, std::int64_t most) {
+                    const Normalization& normalization, std::int64_t batch) {
   check(model != nullptr, "[evaluate] expected a function from images to logits, got an empty one");
   check(set.size() > 0, "[evaluate] expected at least one image, got an empty set");
   check(batch > 0, "[evaluate] expected a batch of at least 1, got {}", batch);
-  const std::int64_t size = most > 0 ? std::min(most, set.size()) : set.size();
+  const std::int64_t size = set.size();
   const NoGrad no_grad;
   double loss = 0;
   std::int64_t correct = 0;

@@ -23,6 +23,8 @@ ImageData data_of(const StudyOptions& o) {
   check(data.validation.size() > 0, "{}: there are no validation images ({}); give --validation-split 0.1", o.data_dir,
         has_train ? "it has train/ but no val/" : "it has no train/ and val/, so its folders are read as classes");
   if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
+  if (o.eval_images > 0)
+    data = with_few_validation_images(std::move(data), std::min(o.eval_images, data.validation.size()));
   check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch,
         data.train.size(), data.name,
         o.validation_split > 0 ? fmt::format(" that --validation-split {:g} leaves", o.validation_split) : "");
@@ -50,9 +52,8 @@ std::string hash_of_images(const ImageData& data) {
   return hash.text();
 }
 
-DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
-  const std::int64_t validation = data.validation.size(),
-                     evaluated = eval_images > 0 ? std::min(eval_images, validation) : validation;
+DataFacts facts_of(const ImageData& data) {
+  const std::int64_t validation = data.validation.size();
   return {.name = data.name,
           .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name,
                               data.train.size(), validation, data.validation_is, data.train.classes),
@@ -62,9 +63,9 @@ DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
                                          .height = data.train.height,
                                          .width = data.train.width,
                                          .classes = data.train.classes},
-                               .validation_images = evaluated,
+                               .validation_images = validation,
                                .enlarged = enlargement(data.train)},
-          .measures = measures_of_classification(data.train.classes, evaluated)};
+          .measures = measures_of_classification(data.train.classes, validation)};
 }
 
 }  // namespace
@@ -72,8 +73,7 @@ DataFacts facts_of(const ImageData& data, std::int64_t eval_images) {
 ImageProblem::ImageProblem(const StudyOptions& o)
     : data_(data_of(o)),
       normalization_(normalization_of(data_.train, o.normalization)),
-      facts_(facts_of(data_, o.eval_images)),
-      eval_images_(o.eval_images),
+      facts_(facts_of(data_)),
       plain_glyphs_(o.data == "glyphs" && o.train_images == 0 && o.validation_split == 0) {}
 
 void ImageProblem::add_baseline(DataFacts& facts) const {
@@ -87,7 +87,7 @@ std::unique_ptr<Task> ImageProblem::task(const TaskSettings& s, const nn::Layer&
 }
 
 Values ImageProblem::evaluate(nn::Layer& model) const {
-  const Evaluation e = lab::evaluate(model, data_.validation, normalization_, 256, eval_images_);
+  const Evaluation e = lab::evaluate(model, data_.validation, normalization_);
   return {{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
 }
 

@@ -30,7 +30,6 @@ class ImageProblem : public Problem {
   ImageData data_;
   Normalization normalization_;
   DataFacts facts_;
-  std::int64_t eval_images_;
   bool plain_glyphs_;  // whether the data are glyphs without options that change the data
 };
 

@@ -9,6 +9,7 @@
 #include "experiments/lab/data/batch.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/split.h"
 #include "experiments/lab/train/train.h"
 #include "nn/evaluation_scope.h"
 
@@ -187,7 +188,7 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
   const nn::EvaluationScope scope(model);
   try {
     std::vector<Pixels> pictures;
-    for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one image at a time, to save memory
+    for (const std::int64_t i : few_of(set.labels, std::min(count, set.size()))) {  // one at a time, to save memory
       const nn::AttentionMaps maps(model);
       model(to_tensors(evaluation_batch(set, trial.normalization(), i, 1), set).images);
       const Pixels image = for_people(fitted(set, i), side);

@@ -50,7 +50,7 @@ Picture titled(const std::string& title, const Pixels& picture);
 void attach_picture(Trial& trial, const std::string& name, const Pixels& picture);
 
 // Attaches a picture to the trial if the trial has the first seed. The picture shows the attention of the class and the
-// attention rollout of the trained model, for the first 4 validation images.
+// attention rollout of the trained model, for 4 validation images that few_of() (data/split.h) draws by class.
 void attach_attention(Trial& trial, nn::Classifier& model);
 
 }  // namespace plumb::lab

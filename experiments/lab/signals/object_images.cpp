@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "experiments/lab/data/split.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "nn/evaluation_scope.h"
@@ -48,7 +49,8 @@ void attach(Trial& trial, nn::Detr& model) {
   const NoGrad no_grad;
   const nn::EvaluationScope scope(model);
   std::vector<Pixels> found, attention;
-  for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {
+  // The images have no classes, so few_of() draws from all of them.
+  for (const std::int64_t i : few_of(std::vector<std::int32_t>(targets.size()), std::min(count, set.size()))) {
     const nn::AttentionMaps maps(model);
     const Pixels image = fitted(set, i);
     const DetectionBatch batch = batch_of(image, problem.normalization());
@@ -59,7 +61,7 @@ void attach(Trial& trial, nn::Detr& model) {
     for (const FoundObject& o : objects)
       if (o.score >= 0.5) draw_box(large, o.box, yellow);
     found.push_back(large);
-    if (i > 0) continue;
+    if (found.size() > 1) continue;
     const Tensor p = mean(maps.all().back().probabilities, {1})[0];  // [Q, h w]
     const auto [h, w] = model.grid(image.height, image.width);
     if (h != w) continue;
