@@ -9,7 +9,8 @@
 
 namespace plumb::lab {
 
-// A box in pixels of its image: the corner at the upper left, and the size.
+// A box in pixels of its image: the corner at the upper left, and the size. The pixels are those that the file stores,
+// as for pycocotools and torchvision: an EXIF orientation turns neither pixels nor boxes.
 struct CocoBox {
   double x = 0, y = 0, width = 0, height = 0;
   double area() const { return width * height; }                     // in pixels

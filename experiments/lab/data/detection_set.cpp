@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -11,6 +12,7 @@
 #include "autograd/ops.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "experiments/lab/console.h"
 #include "experiments/lab/data/image_file.h"
 
 namespace plumb::lab {
@@ -62,6 +64,19 @@ DetectionBatch batch_of(const std::vector<Pixels>& images, const Normalization& 
   return {.images = all, .keep = padded ? Tensor(array_from(keep, {B, H, W}, device)) : Tensor()};
 }
 
+// Says once in a program that a photo has an EXIF orientation which its sides cannot tell from none. Then the sides in
+// the file of annotations do not show whether its author drew the boxes in the stored pixels.
+void note_turn(const std::string& path, const Pixels& image) {
+  static std::atomic<bool> noted = false;
+  if (noted) return;
+  const int orientation = exif_orientation(path);
+  if (orientation == 1 || (orientation > 4 && image.width != image.height) || noted.exchange(true)) return;
+  note_error(
+      fmt::format("{}: a viewer turns or mirrors this photo (EXIF orientation {}); its boxes are read in the stored "
+                  "pixels, as by pycocotools and torchvision; further such photos are not named\n",
+                  path, orientation));
+}
+
 }  // namespace
 
 std::string DetectionSet::path(const CocoImage& image) const { return (fs::path(folder) / image.file).string(); }
@@ -93,9 +108,14 @@ Pixels fitted(const DetectionSet& set, std::int64_t index) {
   const std::string path = set.path(set.truth.images[static_cast<std::size_t>(index)]);
   const Pixels image = read_image(path);
   const CocoImage& stated = set.truth.images[static_cast<std::size_t>(index)];
-  check(image.width == stated.width && image.height == stated.height,
-        "{}: expected {} x {} pixels, as the file of annotations says of image {}, got {} x {}", path, stated.width,
-        stated.height, stated.id, image.width, image.height);
+  const bool same = image.width == stated.width && image.height == stated.height;
+  const bool turned = !same && image.width == stated.height && image.height == stated.width;
+  check(same, "{}: expected {} x {} pixels, as the file of annotations says of image {}, got {} x {}{}", path,
+        stated.width, stated.height, stated.id, image.width, image.height,
+        turned && exif_orientation(path) > 4
+            ? "; a viewer turns this photo (EXIF), but boxes are in the stored pixels: store the photo turned"
+            : "");
+  note_turn(path, image);
   return fitted(image, set.side);
 }
 

@@ -36,7 +36,8 @@ struct DetectionData {
 };
 
 // Image `index` as networks see it: resized (bicubic) so that its longer side is `side`. Throws Error if the file
-// cannot be read, or if its size is not that in the file of annotations; the message has the path.
+// cannot be read, or if its size is not that in the file of annotations; the message has the path. The first photo with
+// an EXIF orientation that its sides do not show is named on stderr.
 Pixels fitted(const DetectionSet& set, std::int64_t index);
 // The same for an image that is in no set.
 Pixels fitted(const Pixels& image, std::int64_t side);

@@ -4,6 +4,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <span>
+#include <string_view>
 
 // The headers of libjpeg need FILE and size_t, so <cstdio> must come first. The error codes of libjpeg are in the
 // separate header jerror.h.
@@ -252,6 +253,26 @@ Bytes bytes_of(const std::string& path) {
   return bytes;
 }
 
+// The value of the tag Orientation in the first directory of TIFF data, or 1.
+int orientation_in(std::span<const std::uint8_t> tiff) {
+  if (tiff.size() < 8) return 1;
+  const bool little = tiff[0] == 'I';
+  const auto number = [&](std::size_t at, std::size_t bytes) {  // 0 if it is beyond the data
+    std::size_t value = 0;
+    for (std::size_t i = 0; at + bytes <= tiff.size() && i < bytes; ++i)
+      value = value << 8 | tiff[at + (little ? bytes - 1 - i : i)];
+    return value;
+  };
+  const std::size_t directory = number(4, 4), entries = number(directory, 2);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::size_t entry = directory + 2 + 12 * i;
+    if (number(entry, 2) != 0x112) continue;
+    const std::size_t value = number(entry + 8, 2);
+    return 1 <= value && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
 // The state of libpng's simplified interface, which writes a picture in one call.
 struct PngImage : png_image {
   PngImage() : png_image{} { version = PNG_IMAGE_VERSION; }
@@ -264,6 +285,24 @@ struct PngImage : png_image {
 Pixels read_image(const std::string& path) {
   const Bytes file = bytes_of(path);
   return kind_of(path, file) == Kind::jpeg ? read_jpeg(path, file) : read_png(path, file);
+}
+
+int exif_orientation(const std::string& path) {
+  InputFile input(path);
+  Bytes start(1 << 16);
+  start.resize(input.read(start));
+  const std::span<const std::uint8_t> file = start;
+  if (file.size() < 2 || file[0] != 0xff || file[1] != 0xd8) return 1;
+  // A segment has the bytes ff and its kind, two bytes with its length, which counts itself, and its content.
+  constexpr std::string_view name("Exif\0\0", 6);
+  for (std::size_t at = 2; at + 4 <= file.size() && file[at] == 0xff && file[at + 1] != 0xda;) {
+    const std::size_t length = file[at + 2] * std::size_t{256} + file[at + 3];
+    const auto content = file.subspan(at + 4, std::min(std::max<std::size_t>(length, 2) - 2, file.size() - at - 4));
+    if (file[at + 1] == 0xe1 && content.size() >= name.size() && std::equal(name.begin(), name.end(), content.begin()))
+      return orientation_in(content.subspan(name.size()));
+    at += 2 + length;
+  }
+  return 1;
 }
 
 std::string png(const Pixels& image) {

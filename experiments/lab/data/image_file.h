@@ -23,6 +23,11 @@ constexpr std::int64_t most_pixels = 1 << 26;
 // that begins with the path. A file within the limits takes at most some seconds and 1 GiB.
 Pixels read_image(const std::string& path);
 
+// The EXIF orientation of a JPEG file, 1 to 8: how programs turn or mirror the stored pixels when they show the photo.
+// read_image() does not turn. The result is 1, upright, if the first 64 KiB state none. Throws Error if the file cannot
+// be read.
+int exif_orientation(const std::string& path);
+
 // The content of a PNG file for an image with one or three channels. Throws Error for another number of channels.
 std::string png(const Pixels& image);
 

@@ -19,8 +19,8 @@ struct FolderOptions {
 // Opens a folder of images with one of two layouts:
 // - train/CLASS/FILE and val/CLASS/FILE (or validation/ or test/ in place of val/), as in ImageNet
 // - CLASS/FILE, without validation images; with_validation_split() can make validation images
-// Classes are numbered in the order of their names, as in torchvision. A symbolic link to a folder is followed if the
-// link is a class, but not below a class. The image files are read later, when an image is used. If options.side has no
+// Classes are numbered in the order of their names, as in torchvision. The files of a class are those of image_files().
+// The image files are read later, when an image is used. If options.side has no
 // value, the first training image is read at once. Throws Error in one line if the folder does not exist, if a class
 // has no image, or if the training and validation images have different classes.
 ImageData open_image_folder(const std::string& dir, const FolderOptions& options);
@@ -29,9 +29,14 @@ ImageData open_image_folder(const std::string& dir, const FolderOptions& options
 // 32 pixels (a/cat/1.png) are enlarged to 224 x 224". Otherwise, or if the file cannot be read, returns "".
 std::string enlargement(const ImageSet& set);
 
+// The sorted names of the folders in `path` that are not hidden. Hidden names begin with a dot, or are __MACOSX.
+std::vector<std::string> class_folders(const std::string& path);
+
 // The sorted paths of all PNG and JPEG files (.png, .jpg, .jpeg in upper or lower case) at any depth in the folder
-// `path`. If `path` is a file, the result contains only `path`. Throws Error if `path` does not exist or if the folder
-// contains no such file.
+// `path`. Hidden files and folders are left out. Symbolic links are followed, but no folder is read twice, so circles
+// end. One line on stderr counts the files that are left out, by their endings, and the images behind links. If `path`
+// is a file, the result contains only `path`. Throws Error if `path` does not exist or if the folder contains no such
+// file.
 std::vector<std::string> image_files(const std::string& path);
 
 }  // namespace plumb::lab

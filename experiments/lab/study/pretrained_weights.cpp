@@ -79,17 +79,6 @@ struct Images {
   Normalization normalization = {};
 };
 
-// The sorted names of the folders in `root`. If the folders are classes, their names are the names of the classes.
-std::vector<std::string> folders_in(const fs::path& root) {
-  std::vector<std::string> names;
-  if (fs::is_directory(root))
-    for (const fs::directory_entry& entry : fs::directory_iterator(root))
-      if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
-        names.push_back(entry.path().filename().string());
-  std::ranges::sort(names);
-  return names;
-}
-
 // The images in files, with labels from the names of their folders. If the weights do not name the classes and no
 // folder has a name from --class-names, the sorted folders are the classes in order. In this case the number of folders
 // must be the number of classes. Otherwise the images have no labels, or, for the folders of a data set (train/, val/),
@@ -117,7 +106,7 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
   } else {
     images.set.files = image_files(root.string());
   }
-  const std::vector<std::string> folders = folders_in(root);
+  const std::vector<std::string> folders = class_folders(root.string());
   const auto is_class = [&](const std::string& name) {
     return std::ranges::find(images.class_names, name) != images.class_names.end();
   };
