@@ -34,13 +34,13 @@ std::string ending_of(const fs::path& path) {
 // Finds the image files of folders, and counts the files and folders that it leaves out.
 class ImageFinder {
  public:
-  // The sorted paths of the image files at any depth in `folder`. Links are followed. A folder that several links lead
-  // to is read once, and a link to `around` or to a folder that contains the link is left out, so that circles end.
-  std::vector<std::string> files_in(const fs::path& folder, const fs::path& around = {}) {
+  // The sorted paths of the image files at any depth in `folder`, which is `around` or in it. Links are followed. A
+  // folder that several links lead to is read once. A link is left out if it leads to `around`, or to a folder that
+  // contains `around` or the link, so that circles end.
+  std::vector<std::string> files_in(const fs::path& folder, const fs::path& around) {
     std::vector<std::string> files;
     std::set<fs::path> read;
-    if (!around.empty()) read.insert(fs::canonical(around));
-    add(folder, fs::is_symlink(folder), read, files);
+    add(folder, fs::is_symlink(folder), fs::canonical(around), read, files);
     std::ranges::sort(files);
     return files;
   }
@@ -67,7 +67,8 @@ class ImageFinder {
   }
 
  private:
-  void add(const fs::path& folder, bool linked, std::set<fs::path>& read, std::vector<std::string>& files) {
+  void add(const fs::path& folder, bool linked, const fs::path& around, std::set<fs::path>& read,
+           std::vector<std::string>& files) {
     std::error_code error;
     const fs::path here = fs::canonical(folder, error);
     check(!error, "{}: cannot be read: {}", folder.string(), error.message());
@@ -79,13 +80,14 @@ class ImageFinder {
     std::ranges::sort(entries);
     for (const fs::directory_entry& entry : entries) {
       const bool link = entry.is_symlink(error);
+      const fs::path to = link ? fs::canonical(entry.path(), error) : fs::path();
       if (entry.is_directory(error)) {
         if (is_hidden(entry.path())) {
           leave_out(1, "hidden folders");
-        } else if (link && contains(fs::canonical(entry.path(), error), here)) {
+        } else if (link && (contains(to, here) || contains(to, around))) {
           leave_out(1, "links to folders around them");
         } else {
-          add(entry.path(), linked || link, read, files);
+          add(entry.path(), linked || link, around, read, files);
         }
       } else if (link && !entry.exists(error)) {
         leave_out(1, "broken links");
@@ -157,7 +159,7 @@ std::vector<std::string> image_files(const std::string& path) {
   check(fs::exists(path, error), "{}: no such file or folder", path);
   if (!fs::is_directory(path, error)) return {path};
   ImageFinder finder;
-  std::vector<std::string> files = finder.files_in(path);
+  std::vector<std::string> files = finder.files_in(path, path);
   finder.note(path);
   check(!files.empty(), "{}: expected PNG or JPEG files in it, got none", path);
   return files;

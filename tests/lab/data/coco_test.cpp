@@ -81,6 +81,8 @@ TEST_CASE("each fault of a file of annotations has a line with the ids") {
   CHECK_THAT(with("images", 0, "width", "64"), contains("image 7: expected an integer \"width\", found \"64\""));
   CHECK_THAT(with("images", 1, "id", 7), contains("image 7: the id occurs twice"));
   CHECK_THAT(with("categories", 0, "name", 3), contains("category 1: expected a text \"name\", found 3"));
+  CHECK_THAT(with("images", 0, "width", 1'000'000'000'000), contains("image 7: expected at most 67108864 pixels, found "
+                                                                     "1000000000000 x 48"));
   nlohmann::json json = good;
   json.erase("categories");
   CHECK_THAT(file.error(json), contains("expected a list \"categories\""));

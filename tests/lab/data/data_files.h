@@ -73,6 +73,47 @@ inline Bytes idx_file(const std::vector<std::uint32_t>& sizes, const Bytes& cont
   return out;
 }
 
+inline void append_big_endian(Bytes& out, std::size_t value, int bytes) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<std::uint8_t>(value >> shift));
+}
+
+// A segment of a JPEG file.
+inline Bytes jpeg_segment(std::uint8_t kind, const Bytes& content) {
+  Bytes out{0xff, kind};
+  append_big_endian(out, content.size() + 2, 2);
+  out.insert(out.end(), content.begin(), content.end());
+  return out;
+}
+
+// A grey progressive JPEG with `side` x `side` pixels in `scans` scans without data, and `segments` after its start.
+inline Bytes empty_jpeg(std::size_t side, int scans, const Bytes& segments = {}) {
+  Bytes frame{8}, tables{0}, dc{0x00, 1}, ac{0x10, 1};
+  for (int i = 0; i < 2; ++i) append_big_endian(frame, side, 2);
+  frame.insert(frame.end(), {1, 1, 0x11, 0});
+  tables.resize(65, 1);
+  dc.resize(17), ac.resize(17);
+  dc.push_back(0), ac.push_back(0xe0);
+  std::vector<Bytes> parts{{0xff, 0xd8},
+                           segments,
+                           jpeg_segment(0xdb, tables),
+                           jpeg_segment(0xc2, frame),
+                           jpeg_segment(0xc4, dc),
+                           jpeg_segment(0xc4, ac),
+                           jpeg_segment(0xda, {1, 1, 0, 0, 0, 0})};
+  for (int i = 1; i < scans; ++i) parts.push_back(jpeg_segment(0xda, {1, 1, 0, 1, 63, 0}));
+  parts.push_back({0xff, 0xd9});
+  return joined(parts);
+}
+
+// A segment of a JPEG file with an EXIF orientation, 1 to 8, in one of the two orders of bytes.
+inline Bytes exif_segment(std::uint8_t orientation, bool little = true) {
+  const Bytes start{'E', 'x', 'i', 'f', 0, 0},
+      ii{'I', 'I', 42, 0,    8, 0, 0, 0, 2, 0, 0x10, 1,           2, 0, 1, 0, 0, 0, 0,
+         0,   0,   0,  0x12, 1, 3, 0, 1, 0, 0, 0,    orientation, 0, 0, 0, 0, 0, 0, 0},
+      mm{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0};
+  return jpeg_segment(0xe1, joined({start, little ? ii : mm}));
+}
+
 // `count` bytes that look like pixels. Each byte depends only on its index and on `seed`.
 inline Bytes some_pixels(std::size_t count, std::uint32_t seed = 1) {
   Bytes out(count);

@@ -5,8 +5,8 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/shapes.h"
-#include "tests/support/catch.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/lab/data/data_files.h"
+#include "tests/support/called.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -95,6 +95,45 @@ TEST_CASE("a set in COCO's format is read from its files") {
   std::filesystem::remove(out + "/images/b.png");
   CHECK_THAT(error_of([&] { (void)open_coco(out + "/instances.json", out + "/images", 0); }),
              contains("1 of 2 images of") && contains("are not in this folder, such as b.png"));
+}
+
+TEST_CASE("boxes are in the stored pixels of a photo with an EXIF turn") {
+  const TemporaryFolder folder;
+  const std::filesystem::path golden = std::filesystem::path(source_dir()) / "tests/golden/images";
+  const Pixels stored = read_image(golden / "colours.jpg");
+  REQUIRE(stored.height != stored.width);
+  Bytes wide = read_bytes(golden / "colours.jpg");
+  const Bytes turn = exif_segment(6), half_turn = exif_segment(3, false);
+  wide.insert(wide.begin() + 2, turn.begin(), turn.end());
+  Bytes mirrored = read_bytes(golden / "colours.jpg");
+  mirrored.insert(mirrored.begin() + 2, half_turn.begin(), half_turn.end());
+  write_bytes(folder / "wide.jpg", wide), write_bytes(folder / "half.jpg", mirrored);
+  write_bytes(folder / "square.jpg", empty_jpeg(8, 1, turn)), write_bytes(folder / "plain.jpg", empty_jpeg(8, 1));
+  const DetectionSet set{.truth = {.images = {{1, "wide.jpg", stored.width, stored.height},
+                                              {2, "plain.jpg", 8, 8},
+                                              {3, "square.jpg", 8, 8},
+                                              {4, "half.jpg", stored.width, stored.height},
+                                              {5, "wide.jpg", stored.height, stored.width}}},
+                         .folder = folder.path()};
+  const auto read = [&](std::int64_t index) {
+    return call(folder.path(),
+                [&](int, const char* const*) {
+                  const Pixels image = fitted(set, index);
+                  return image.bytes == read_image(set.path(set.truth.images[static_cast<std::size_t>(index)])).bytes
+                             ? 0
+                             : 1;
+                },
+                {})
+        .err;
+  };
+  CHECK(read(0) == "");  // the sides show that the boxes are in the stored pixels
+  CHECK(read(1) == "");
+  CHECK_THAT(read(2), contains("square.jpg: a viewer turns or mirrors this photo (EXIF orientation 6); its boxes are "
+                               "read in the stored pixels, as by pycocotools and torchvision"));
+  CHECK(read(3) == "");  // only the first photo is named
+  CHECK_THAT(
+      error_of([&] { (void)fitted(set, 4); }),
+      contains("expected 23 x 37 pixels") && contains("but boxes are in the stored pixels: store the photo turned"));
 }
 
 TEST_CASE("the data set shapes has one to four shapes in an image, with tight boxes, and is the same in every run") {

@@ -169,3 +169,16 @@ TEST_CASE("The published Fashion-MNIST files have the documented content") {
   CHECK(plain.pixels == packed.pixels);
   CHECK(plain.labels == packed.labels);
 }
+
+TEST_CASE("Tiny images that would take 1,024 times the memory of their file are refused") {
+  constexpr std::uint32_t count = 300'000;
+  Pair pair;
+  pair.labels = idx_file({count}, Bytes(count, 0));
+  for (const bool packed : {false, true}) {
+    const Bytes file = idx_file({count, 1, 1}, Bytes(count, 0));
+    pair.images = packed ? gzip(file) : file;
+    CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }),
+               contains("expected images of at most 268435456 bytes in memory, got 300000 images of 1x1, which take "
+                        "307200000 bytes"));
+  }
+}

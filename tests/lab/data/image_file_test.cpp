@@ -188,6 +188,44 @@ TEST_CASE("Files without a complete image are refused with an error of one line"
   CHECK_THAT(error(huge), contains("expected at most 67108864 pixels, got a header with 65021 x 65021"));
 }
 
+TEST_CASE("A JPEG of a few bytes with many pixels or scans is refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "a.jpg").string();
+  const auto read = [&](const Bytes& bytes) { return read_image(write_bytes(path, bytes)).width; };
+  CHECK_THAT(data_error_of(path, [&] { read(empty_jpeg(8191, 498)); }),
+             contains("pixels in a file of") && contains("got a header with 8191 x 8191"));
+  CHECK(read(empty_jpeg(400, 100)) == 400);
+  CHECK_THAT(data_error_of(path, [&] { read(empty_jpeg(400, 101)); }),
+             contains("expected at most 100 scans of 400 x 400 pixels, got more"));
+  const Bytes filler = jpeg_segment(0xfe, Bytes(65'000, 0));
+  CHECK(read(empty_jpeg(4096, 12, filler)) == 4096);
+  CHECK_THAT(data_error_of(path, [&] { read(empty_jpeg(4096, 65, filler)); }),
+             contains("expected at most 64 scans of 4096 x 4096 pixels, got more"));
+}
+
+TEST_CASE("The EXIF orientation of a JPEG is read and turns no pixels") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "a.jpg").string();
+  const auto orientation = [&](const Bytes& segments) {
+    return exif_orientation(write_bytes(path, empty_jpeg(8, 1, segments)));
+  };
+  CHECK(orientation({}) == 1);
+  CHECK(orientation(exif_segment(6)) == 6);
+  CHECK(orientation(joined({jpeg_segment(0xe0, {'J', 'F', 'I', 'F', 0}), exif_segment(3, false)})) == 3);
+  CHECK(orientation(exif_segment(9)) == 1);
+  CHECK(exif_orientation((golden / "colours.png").string()) == 1);
+  const Bytes whole = empty_jpeg(8, 1, exif_segment(6));
+  for (std::size_t length = 1; length < whole.size(); ++length) {
+    const int cut =
+        exif_orientation(write_bytes(path, {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)}));
+    CHECK((cut == 1 || cut == 6));
+  }
+  Bytes turned = read_bytes(golden / "colours.jpg");
+  const Bytes segment = exif_segment(6);
+  turned.insert(turned.begin() + 2, segment.begin(), segment.end());
+  CHECK(read_image(write_bytes(path, turned)).bytes == read_image(golden / "colours.jpg").bytes);
+}
+
 TEST_CASE("An evaluated image is resized and cropped as in torchvision for timm") {
   for (const char* way : {"", "upright "})
     for (const auto& [side, crop] : {std::pair(16, 1.0), {16, 0.875}, {32, 0.9}, {64, 1.0}}) {
@@ -252,6 +290,74 @@ TEST_CASE("An image folder has classes by name and files at any depth and of any
   write_bytes(data.train.files[4], {'b', 'a', 'd'});
   const auto broken = [&] { evaluation_batch(data.train, plain, 0, 6, 3); };
   CHECK_THAT(data_error_of(data.train.files[4], broken), contains("expected a PNG or JPEG file, got other bytes"));
+}
+
+TEST_CASE("Hidden folders are left out of an image folder, links are followed, and one line names the rest") {
+  const TemporaryFolder folder;
+  const auto put = [&](const std::string& path) { return put_picture(folder / path, "bits.png"); };
+  for (const char* name : {"ant/1.png", "ant/deep/2.png", "bee/1.png", "bee/2.png"})
+    put(std::string("d/train/") + name);
+  const auto files = [&] {
+    std::vector<std::string> names;
+    const Ended e = call(folder.path(),
+                         [&](int, const char* const*) {
+                           const ImageData data = open_image_folder("d", {});
+                           for (std::size_t i = 0; i < data.train.files.size(); ++i)
+                             names.push_back(fmt::format("{} {}", data.train.labels[i], data.train.files[i].substr(8)));
+                           return 0;
+                         },
+                         {});
+    return std::pair(names, e.err);
+  };
+  const auto [before, silence] = files();
+  CHECK(before == std::vector<std::string>{"0 ant/1.png", "0 ant/deep/2.png", "1 bee/1.png", "1 bee/2.png"});
+  CHECK(silence.empty());
+
+  put("d/train/ant/.ipynb_checkpoints/1-checkpoint.png"), put("d/train/ant/deep/.copies/deep/2.png");
+  put("d/train/ant/._1.png"), put("d/train/.ipynb_checkpoints/1.png"), put("d/train/__MACOSX/ant/1.png");
+  put("d/train/beside.png"), put("d/train/ant/3.webp"), put("d/train/bee/3.bmp"), put("d/train/bee/4.BMP");
+  put("outside/more/5.png"), put("outside/6.jpg");
+  fs::create_directory_symlink(folder / "outside", folder / "d/train/bee/outside");
+  fs::create_directory_symlink(folder / "outside/more", folder / "d/train/bee/twice");
+  fs::create_directory_symlink("../..", folder / "d/train/ant/deep/around");
+  fs::create_directory_symlink(folder / "d", folder / "outside/more/back");
+  fs::create_directory_symlink(folder / "d/train", folder / "outside/more/root");
+  fs::create_symlink(folder / "outside/6.jpg", folder / "d/train/ant/7.jpg");
+  fs::create_symlink("nowhere", folder / "d/train/ant/8.jpg");
+  const auto [after, said] = files();
+  CHECK(after == std::vector<std::string>{"0 ant/1.png", "0 ant/7.jpg", "0 ant/deep/2.png", "1 bee/1.png",
+                                          "1 bee/2.png", "1 bee/outside/6.jpg", "1 bee/outside/more/5.png"});
+  CHECK(said ==
+        "d: images are .png, .jpg and .jpeg files; left out: links to folders around them (3), .bmp (2), "
+        "hidden folders (2), .webp (1), broken links (1), files beside the folders of classes (1), 1 more "
+        "kinds; images behind links: 3\n");
+  CHECK(image_files((folder / "d/train/ant").string()).size() == 3);
+  CHECK(class_folders((folder / "d/train").string()) == std::vector<std::string>{"ant", "bee"});
+}
+
+TEST_CASE("Few validation images of an image folder are drawn by class") {
+  const TemporaryFolder folder;
+  for (const char* name : {"ant", "bee", "cat", "dog"})
+    for (int i = 0; i < 5; ++i)
+      for (const char* part : {"train", "val"})
+        put_picture(folder / fmt::format("d/{}/{}/{}.png", part, name, i), "bits.png");
+  const auto main = [](int argc, const char* const* argv) {
+    Study study("few", "Few.");
+    return study.run(argc, argv, [](Trial& trial) {
+      CHECK(trial.data().validation.labels == std::vector<std::int32_t>{0, 1, 2, 3});
+      nn::ViT model(trial.vit({.depth = 1}));
+      trial.train(model);
+    });
+  };
+  const Ended e = call(folder.path(), main,
+                       {"--image-folder", "d", "--image-size", "8", "--patch", "4", "--dim", "8", "--batch", "2",
+                        "--steps", "1", "--eval-images", "4", "--no-progress", "--out", "r"});
+  INFO(e.err);
+  CHECK(e.status == 0);
+  const std::string description = read_file(folder / "r/run.json");
+  CHECK_THAT(description, contains("\"validation_images\": 4"));
+  CHECK_THAT(description, contains("4 of 20, drawn by class, of the images in val/"));
+  CHECK_THAT(read_file(folder / "r/results.md"), contains("4 validation images"));
 }
 
 TEST_CASE("Folders without classes or with different classes are refused and missing validation images are reported") {

@@ -145,3 +145,21 @@ TEST_CASE("A plain data file is preferred to the same file with the ending .gz")
   write_bytes(folder / "x", {1});
   CHECK(find_data_file(folder.path(), "x") == (folder / "x").string());
 }
+
+TEST_CASE("A compressed file whose content grows beyond 64 bytes for each byte and 256 MiB is refused") {
+  const TemporaryFolder folder;
+  const Bytes part = gzip(Bytes(1 << 24, 0));
+  const auto read = [&](std::size_t parts) {
+    const std::string path = write_bytes(folder / "a.gz", joined(std::vector<Bytes>(parts, part)));
+    InputFile file(path);
+    CHECK(file.most_memory() == 1 << 28);
+    Bytes to(1 << 24);
+    for (std::size_t i = 0; i < parts; ++i) file.read(to);
+    return path;
+  };
+  read(16);
+  CHECK_THAT(data_error_of((folder / "a.gz").string(), [&] { read(17); }),
+             contains("expected at most 268435456 bytes of content in"));
+  const Bytes large(5 << 20, 'x');
+  CHECK(InputFile(write_bytes(folder / "large", large)).most_memory() == 64 * large.size());
+}

@@ -1,6 +1,7 @@
 // Tests of PNG files of every kind against the values that Pillow reads. The tests write the files.
 // tests/golden/make_images.py writes the same images for Pillow.
 #include <cstdio>
+#include <ctime>
 
 #include "experiments/lab/data/image_file.h"
 #include "nn/io/safetensors.h"
@@ -204,6 +205,35 @@ TEST_CASE("A PNG with a huge size in its header is refused before memory is allo
   const std::string path = write_bytes(folder / "a.png", file);
   CHECK_THAT(data_error_of(path, [&] { read_image(path); }),
              contains("expected at most 67108864 pixels, got a header with 65000 x 66000"));
+}
+
+TEST_CASE("Compressed texts and profiles of a PNG are not decompressed") {
+  const TemporaryFolder folder;
+  const Bytes image = png_file(kinds()[5], {}), large(7'900'000, 'a');
+  for (const char* name : {"zTXt", "iTXt", "iCCP"}) {
+    CAPTURE(name);
+    Bytes content{'k', 0, 0}, file(image.begin(), image.begin() + 33);  // the signature and IHDR
+    if (std::string(name) == "iTXt") content = {'k', 0, 1, 0, 0, 0};
+    const Bytes packed = deflated(large);
+    content.insert(content.end(), packed.begin(), packed.end());
+    for (int i = 0; i < 64; ++i) put_chunk(file, name, content);
+    file.insert(file.end(), image.begin() + 33, image.end());
+    const std::clock_t start = std::clock();
+    CHECK(read_image(write_bytes(folder / "a.png", file)).bytes == expected_bytes(kinds()[5], false));
+    CHECK(std::clock() - start < CLOCKS_PER_SEC);  // libpng would need about 8 s and 500 MB
+  }
+}
+
+TEST_CASE("A PNG that is too short for the size in its header is refused before memory is allocated") {
+  const TemporaryFolder folder;
+  Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, header;
+  for (const std::size_t side : {8000, 8001}) put_number(header, side);
+  header.insert(header.end(), {1, grey, 0, 0, 0});
+  put_chunk(file, "IHDR", header);
+  put_chunk(file, "IDAT", deflated({0}));
+  const std::string path = write_bytes(folder / "a.png", file);
+  CHECK_THAT(data_error_of(path, [&] { read_image(path); }),
+             contains("pixels in a file of") && contains("got a header with 8000 x 8001"));
 }
 
 TEST_CASE("libpng writes no warnings or errors to stderr") {

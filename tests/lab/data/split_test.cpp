@@ -78,3 +78,33 @@ TEST_CASE("A share that leaves a part without images is refused") {
   CHECK(split(numbered(), 0.999).rest.size() == 3);  // one image of each of the three classes
   CHECK_THAT(error_of([] { split(ImageSet{}, 0.5); }), contains("[split]"));
 }
+
+TEST_CASE("Few images are drawn by class, also if there are fewer images than classes") {
+  const ImageSet set = numbered(), few = few_images(set, 12);
+  CHECK(by_class(few) == std::map<std::int32_t, int>{{0, 6}, {1, 4}, {2, 2}});
+  CHECK(std::ranges::is_sorted(few.pixels));
+  CHECK(few_images(set, 60).pixels == set.pixels);
+  const ImageSet more = few_images(set, 20);
+  CHECK(std::ranges::includes(more.pixels, few.pixels));
+  // A folder is sorted by class: 100 classes with two images each.
+  std::vector<std::int32_t> sorted;
+  for (int i = 0; i < 200; ++i) sorted.push_back(i / 2);
+  const std::vector<std::int64_t> drawn = few_of(sorted, 20);
+  std::set<std::int32_t> classes;
+  for (const std::int64_t i : drawn) classes.insert(sorted[static_cast<std::size_t>(i)]);
+  CHECK(classes.size() == 20);
+  CHECK(*classes.rbegin() >= 70);
+  const std::vector<std::int64_t> of_one_class = few_of(std::vector<std::int32_t>(200), 20);
+  CHECK(of_one_class.back() >= 140);
+  for (const std::int64_t count : {0, 201})
+    CHECK_THAT(error_of([&] { (void)few_of(sorted, count); }), contains("expected 1 to 200 samples"));
+}
+
+TEST_CASE("Data with few validation images describe them") {
+  const ImageData made = glyphs(100, 20), few = with_few_validation_images(made, 5);
+  CHECK(few.validation.size() == 5);
+  CHECK(few.train.size() == 100);
+  CHECK(few.validation_is == "5 of 20, drawn by class, of " + made.validation_is);
+  CHECK(with_few_validation_images(made, 20).validation_is == made.validation_is);
+  CHECK_THAT(error_of([&] { with_few_validation_images(made, 21); }), contains("expected 1 to 20 validation images"));
+}

@@ -1,6 +1,7 @@
 #include "experiments/lab/problem/detection_problem.h"
 
 #include <cmath>
+#include <set>
 
 #include "autograd/ops.h"
 #include "core/atomic_file.h"
@@ -87,6 +88,63 @@ TEST_CASE("the batches of a detection problem depend only on seed and step") {
   const std::vector<double> all = losses(1, 0), late = losses(1, 3);
   CHECK(late == std::vector<double>(all.begin() + 3, all.end()));
   CHECK(losses(2, 0) != all);
+}
+
+TEST_CASE("few images of a detection set are drawn from all of it, with their objects") {
+  const DetectionData all = DetectionOptions().open(), few = DetectionOptions{.train_count = 20, .val_count = 5}.open();
+  REQUIRE(few.train.size() == 20);
+  CHECK(few.train.truth.images.back().id > all.train.size() / 2);
+  CHECK(few.validation_is == fmt::format("5 of {} of {}", all.validation.size(), all.validation_is));
+  CHECK(all.validation_is == shapes().validation_is);
+  std::set<std::int64_t> ids;
+  for (std::int64_t i = 0; i < few.train.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int64_t id = few.train.truth.images[at].id;
+    ids.insert(id);
+    CHECK(few.train.pixels[at].bytes == all.train.pixels[static_cast<std::size_t>(id - 1)].bytes);
+  }
+  const auto objects = [&](const DetectionSet& set) {
+    return std::ranges::count_if(set.truth.annotations, [&](const CocoAnnotation& a) { return ids.contains(a.image); });
+  };
+  CHECK(objects(few.train) == objects(all.train));
+  CHECK(objects(few.train) == std::ssize(few.train.truth.annotations));
+}
+
+TEST_CASE("validation images may lack categories, and a category with another id or name is named") {
+  const TemporaryFolder folder;
+  DetectionSet set = make_shapes(ShapeSplit::train, 2);
+  write_coco(set, folder / "train");
+  const auto open_with = [&](std::vector<CocoCategory> categories, std::vector<CocoAnnotation> objects) {
+    set.truth.categories = std::move(categories), set.truth.annotations = std::move(objects);
+    write_coco(set, folder / "val");
+    return DetectionOptions{.data = "coco",
+                            .train_annotations = folder / "train/instances.json",
+                            .train_images = folder / "train/images",
+                            .val_annotations = folder / "val/instances.json",
+                            .val_images = folder / "val/images"}
+        .open();
+  };
+  const std::int64_t image = set.truth.images[0].id;
+  const CocoAnnotation object{.id = 1, .image = image, .category = 3, .box = {1, 1, 5, 5}, .area = 25};
+  const std::vector<CocoCategory> all = set.truth.categories;  // the ids are 1, 2, 3
+  REQUIRE(all.size() == 3);
+  // Without the first category, and with an unused one.
+  const DetectionData data = open_with({{7, "unused"}, all[2], all[1]}, {object});
+  CHECK(data.validation.classes() == 3);
+  CHECK(targets_of(data.validation)[0].at(0).label == 2);
+  const auto error = [&](const std::vector<CocoCategory>& categories, const CocoAnnotation& of) {
+    const std::string text = error_of([&] { (void)open_with(categories, {of}); });
+    CHECK_THAT(text, contains("train/instances.json and ") && contains("val/instances.json disagree about categories"));
+    return text;
+  };
+  CHECK_THAT(error({all[0], all[1], {3, "star"}}, object),
+             contains(fmt::format("expected 3 \"{}\", got 3 \"star\" in the second file", all[2].name)));
+  CHECK_THAT(error({{4, all[1].name}, all[2]}, object),
+             contains(fmt::format("expected 2 \"{0}\", got 4 \"{0}\"", all[1].name)));
+  CocoAnnotation other = object;
+  other.category = 7;
+  CHECK_THAT(error({all[0], {7, "other"}}, other),
+             contains("expected a category of the training images, got 7 \"other\""));
 }
 
 TEST_CASE("the hash of detection data changes with the files of annotations and images") {
