@@ -59,7 +59,7 @@ struct CocoDetection {
 // number of the others. Faults are: a list or field that is missing or has another type, an id that occurs twice, an
 // image or category that no entry of the file describes, an image of more than most_pixels (image_file.h), a box with a
 // negative side or that leaves its image by more than half a pixel, and a negative area. Boxes without width or height
-// are no faults, because COCO's own files have some.
+// are no faults, because COCO's own files have some. The memory is in proportion to the file.
 Coco read_coco(const std::string& path);
 
 // Reads a results file: a list of {image_id, category_id, bbox, score}. Throws Error as read_coco() does; faults are
