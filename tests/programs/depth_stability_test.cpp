@@ -708,3 +708,20 @@ TEST_CASE("real data sets train") {
   INFO(cifar.err);
   CHECK(cifar.status == 0);
 }
+
+TEST_CASE("a network that learns smoothed labels is neither near chance nor hopeless") {
+  const TemporaryFolder folder;
+  const Finished f =
+      run(folder.path(), program("depth_stability") +
+                             " --gates pre --depths 2 --dim 32 --heads 2 --batch 32 --steps 320 --seeds 0 "
+                             "--at-lr 3e-3 --label-smoothing 0.9 --stop-hopeless --no-progress --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  const auto row = rows_of(slurp(folder / "a/results.csv")).at(0);
+  CHECK(row.at("status") == "ok");
+  CHECK(std::stod(row.at("val_accuracy")) > 0.9);
+  CHECK(std::stod(row.at("train_loss")) > 0.95 * std::log(10.0));  // near the entropy of the labels, below chance
+  CHECK(std::stod(row.at("target_entropy")) == Approx(-(0.19 * std::log(0.19) + 9 * 0.09 * std::log(0.09))));
+  CHECK_THAT(slurp(folder / "a/results.md"),
+             contains("pre trained, to a training loss of 2.2") && !contains("near chance"));
+}

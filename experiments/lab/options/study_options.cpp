@@ -100,9 +100,10 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
     cli.option("--warmup", &warmup, rising + "; recipe: as set by --recipe").at_least(0).or_word("recipe");
   cli.option("--batch", &batch, "Samples per step").at_least(1).at_most(1 << 20);
   if (choices.images) declare_images(cli, choices);
-  cli.option("--loss-limit", &loss_limit,
-             "A trial has diverged if its loss is above this limit times the chance loss (that of a uniform guess) for "
-             "20 steps in a row; 0: only if its loss or gradient is not finite")
+  cli.option(
+         "--loss-limit", &loss_limit,
+         "A trial has diverged if its loss is above this limit times the chance loss (of the best constant guess) for "
+         "20 steps in a row; 0: only if its loss or gradient is not finite")
       .at_least(0);
   cli.option("--eval-every", &eval_every, "Training steps between evaluations; 0: evaluate only at the end")
       .at_least(0);
@@ -144,7 +145,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       .scope(Scope::speed);
   cli.option("--stop-hopeless", &stop_hopeless,
              "Stop a trial after half of its steps if its mean loss over the last 20 steps is still at least 98 % of "
-             "the chance loss; the trial counts as unfinished")
+             "the chance loss, both above the entropy of smoothed or mixed labels; the trial counts as unfinished")
       .scope(Scope::call);
   cli.option("--accept-code", &accept_code, "Also use trials in the folder that were computed by code with this hash")
       .value_name("HASH")

@@ -122,9 +122,9 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
                                                           .augment = augment_,
                                                           .workers = loading_threads(images_),
                                                           .start_step = step});
-  return [this, batch = to_tensors(loader_->next(), images_)] {
-    return lab::loss_of(model_(batch.images), batch, label_smoothing_);
-  };
+  const Batch batch = to_tensors(loader_->next(), images_);
+  target_entropy_ = lab::target_entropy(batch, images_.classes, label_smoothing_);
+  return [this, batch] { return lab::loss_of(model_(batch.images), batch, label_smoothing_); };
 }
 
 }  // namespace plumb::lab

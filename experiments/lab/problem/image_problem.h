@@ -41,6 +41,7 @@ class ImageTask : public Task {
   ImageTask(const ImageSet& images, const TaskSettings& settings, const nn::Layer& model, Normalization normalization,
             const Augmentation& augment = {}, double label_smoothing = 0);
   std::function<Tensor()> loss_of(std::int64_t step) override;
+  double target_entropy() const override { return target_entropy_; }  // of smoothed and mixed labels
 
  private:
   const ImageSet& images_;
@@ -49,7 +50,7 @@ class ImageTask : public Task {
   const nn::Layer& model_;
   Normalization normalization_;
   Augmentation augment_;
-  double label_smoothing_;
+  double label_smoothing_, target_entropy_ = 0;
   std::unique_ptr<BatchLoader> loader_;
 };
 

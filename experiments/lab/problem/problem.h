@@ -41,6 +41,10 @@ class Task {
   // the step. The function keeps its batch, so that the step can be repeated after later steps have begun. The steps
   // come in order and may start at any number.
   virtual std::function<Tensor()> loss_of(std::int64_t step) = 0;
+  // The mean entropy of the targets of the batch of the last loss_of(), in the unit of the loss: the lowest loss that
+  // any network can have on this batch. Trials record its mean as "target_entropy", and judge losses above it
+  // (clean_loss in record/chance.h). The default 0 suits targets that a network can match.
+  virtual double target_entropy() const { return 0; }
 };
 
 // Returns the task whose loss of a step is loss(step). `loss` must compute the same value each time for a step, within
@@ -55,7 +59,7 @@ class Problem {
 
   // The facts for run.json and reports. `hash` must change with everything in the data that can change a result.
   // `measures` describes the training loss and the values of evaluate(). The chance level of "train_loss", the loss of
-  // a guess that knows nothing, decides which networks trained, and when a training has diverged.
+  // the best constant guess, decides which networks trained, and when a training has diverged.
   virtual DataFacts facts() const = 0;
   // Adds the results of a baseline, such as a linear model, to the facts. The function may train the baseline: a call
   // that trains networks calls it once, before run.json is written. The default adds nothing.

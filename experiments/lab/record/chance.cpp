@@ -12,4 +12,11 @@ Chance chance_of_classes(std::int64_t classes) {
   return {loss, fmt::format("ln {} = {:.3f}", classes, loss)};
 }
 
+double clean_loss(double loss, double target_entropy, double chance) {
+  if (target_entropy == 0 || std::isnan(loss)) return loss;
+  if (!std::isfinite(chance)) return loss - target_entropy;
+  if (target_entropy >= chance) return std::numeric_limits<double>::infinity();
+  return (loss - target_entropy) * chance / (chance - target_entropy);
+}
+
 }  // namespace plumb::lab

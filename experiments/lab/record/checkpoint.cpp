@@ -27,8 +27,6 @@ std::string checksum_of_checkpoint(const nn::TensorFile& file) {
 
 void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& c) {
   std::filesystem::create_directories(file.parent_path());
-  Json recent = Json::array();
-  for (const double loss : c.recent) recent.push_back(loss);
   nn::TensorFile content{.tensors = c.tensors,
                          .metadata = {{"format", format},
                                       {"key", c.key},
@@ -36,7 +34,8 @@ void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& 
                                       {"machine", c.machine},
                                       {"step", std::to_string(c.step)},
                                       {"record", to_json(c.record)},
-                                      {"recent", recent.dump()},
+                                      {"recent", Json(c.recent).dump()},
+                                      {"entropies", Json(c.entropies).dump()},
                                       {"reached", Json(c.reached).dump()}}};
   content.metadata["sum"] = checksum_of_checkpoint(content);
   nn::write_safetensors(file, content);
@@ -62,6 +61,9 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
                       .record = record_from_json(field("record"))};
     for (const Json& loss : Json::parse(field("recent")))
       c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
+    c.entropies = Json::parse(field("entropies")).get<std::deque<double>>();
+    check(c.entropies.size() == c.recent.size(), "{}: expected the state of a trial, got {} losses and {} entropies",
+          file.string(), c.recent.size(), c.entropies.size());
     c.reached = Json::parse(field("reached")).get<std::map<double, std::int64_t>>();
     c.tensors = std::move(content.tensors);
     return c;

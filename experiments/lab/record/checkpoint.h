@@ -18,7 +18,8 @@ struct TrialCheckpoint {
   std::string machine = {};                     // the machine that has computed the trial so far
   std::int64_t step = 0;                        // number of the next step
   Record record = {};                           // the record of the trial up to `step`
-  std::deque<double> recent = {};               // the value of DivergenceWatch::recent()
+  // The values of DivergenceWatch::recent() and recent_entropies().
+  std::deque<double> recent = {}, entropies = {};
   std::map<double, std::int64_t> reached = {};  // the value of LossLevels::reached()
   nn::NamedTensors tensors = {};                // have the names "model.*", "optimizer.*", "ema.*"
 };

@@ -156,7 +156,8 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, const 
         cell.text =
             size >= 0.1 && size < 100 ? fmt::format("{:.2f}", s->loss.mean) : fmt::format("{:.2g}", s->loss.mean);
         if (bad > 0) cell.text += fmt::format(" ✕{}", bad);
-        cell.strength = high > low ? (high - s->loss.mean) / (high - low) : 1;
+        const double level = chance.known() ? s->clean_mean : s->loss.mean;
+        cell.strength = high > low ? (high - level) / (high - low) : 1;
       } else {
         cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";
       }

@@ -38,7 +38,8 @@ std::string claims_html(const std::vector<JudgedClaim>& claims, const Judging& h
   return html + fmt::format("</ul>\n<p class=\"caption\">{}</p>\n", escape_markup(about_claims(claims, how)));
 }
 
-std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
+std::string table_caption(const std::vector<TrialGroup>& groups, const std::vector<TrialResult>& trials,
+                          const Judging& how) {
   std::string text = "Mean over the n seeds that trained (if none trained: that ended)";
   const bool intervals =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.averaged().size() > 1; });
@@ -46,8 +47,7 @@ std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& 
                     : "; with n = 1 there is no interval.";
   if (how.chance.known() &&
       std::ranges::any_of(groups, [](const TrialGroup& g) { return g.summary("train_loss").n > 0; }))
-    text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of {}.", 100 * near_chance_share,
-                        how.chance.text);
+    text += fmt::format(" Near chance: {}.", near_chance_rule(trials, how.chance));
   return text;
 }
 
@@ -115,7 +115,8 @@ Report render_report(const ReportInput& input) {
   for (const TrialResult& a : input.trials) names.insert(a.method);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
   for (const Section& own : input.sections) html += section(own, gallery);
-  html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
+  html +=
+      section("Results", table_caption(groups, input.trials, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html +=
         section("Against " + how.control,

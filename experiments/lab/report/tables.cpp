@@ -42,11 +42,13 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
 
 // The outcome of a group in words. The words also tell whether the loss of the group is near chance.
 std::string verdict_words(const TrialGroup& g, const Chance& chance) {
-  if (!near_chance(g.summary("train_loss"), chance)) return outcome(g);
+  if (!near_chance(g, chance)) return outcome(g);
   const std::string words = outcome(g, "near chance");
   if (words == "ok") return "near chance";
   return words.find("near chance") != words.npos ? words : "near chance; " + words;
 }
+
+std::string rate_text(const TrialGroup& g) { return g.point.find("lr") ? fmt::format("{}", g.lr()) : "–"; }
 
 // The median survival in words. Empty for a single seed, or if no trial diverged.
 std::string survival_words(const TrialGroup& g) {
@@ -115,13 +117,13 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
     html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.method),
                         escape_markup(g.method));
     if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth());
-    if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr());
+    if (rates) html += fmt::format(R"(<td class="num">{}</td>)", rate_text(g));
     html += fmt::format(R"(<td class="num">{}</td>)", g.averaged().size());
     for (const Column& c : columns) html += html_pair(g.summary(c.value), c.decimals, c.factor, intervals);
     for (const std::string& name : input.columns)
       html += fmt::format(R"(<td class="num">{}</td>)", to_string(g.summary(name)));
     const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
-                       : near_chance(g.summary("train_loss"), chance)               ? "warn"
+                       : near_chance(g, chance)                                     ? "warn"
                                                                                     : "";
     html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind,
                         escape_markup(verdict_words(g, chance) + survival_words(g)));
@@ -157,9 +159,10 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
       std::string words = verdict_words(d);
       if (d.doubt != Difference::Doubt::none) words += ": " + to_string(d.doubt);
       rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn", words,
-                          decided      ? ""
-                          : needed > 0 ? std::to_string(needed)
-                                       : "> 1000");
+                          decided                              ? ""
+                          : needed > 0                         ? std::to_string(needed)
+                          : d.doubt == Difference::Doubt::same ? "–"
+                                                               : "> 1000");
     }
   if (rows.empty()) return "";
   return fmt::format(
@@ -184,7 +187,7 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
   table.column("status", left);
   for (const TrialGroup& g : groups) {
     const Summary loss = g.summary("train_loss");
-    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth()), fmt::format("{}", g.lr()),
+    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth()), rate_text(g),
                                     mean_text(loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(loss, decimals, 1));
     if (score) {
@@ -193,13 +196,12 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
       row.push_back(s.n == 0 ? "–" : percent ? fmt::format("{:.1f} %", 100 * s.mean) : mean_text(s, decimals, 1));
     }
     row.push_back(shortened(verdict_words(g, chance), 28));
-    table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, chance) ? "33" : "32");
+    table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(g, chance) ? "33" : "32");
   }
   std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.summary("train_loss"), chance); }))
-    text += fmt::format("near chance: mean training loss at or above {:.0f} % of {}.\n", 100 * near_chance_share,
-                        chance.text);
+  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g, chance); }))
+    text += fmt::format("near chance: {}.\n", near_chance_rule(trials, chance));
   return text;
 }
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "experiments/lab/record/chance.h"
+
 namespace plumb::lab {
 
 std::int64_t depth_of(const Point& point) {
@@ -25,6 +27,10 @@ std::optional<double> TrialResult::value(std::string_view name) const {
 double TrialResult::outcome(std::string_view name) const {
   if (status == Status::diverged || status == Status::hopeless) return std::numeric_limits<double>::infinity();
   return status == Status::failed ? unknown : value(name).value_or(unknown);
+}
+
+double TrialResult::clean_loss(double chance) const {
+  return lab::clean_loss(outcome("train_loss"), value(target_entropy_name).value_or(0), chance);
 }
 
 std::optional<std::int64_t> TrialResult::diverged_at() const {

@@ -33,6 +33,8 @@ struct TrialResult {
   // is not finite.
   double outcome(std::string_view name) const;
   std::optional<std::int64_t> diverged_at() const;  // step of the divergence; empty without one
+  // The outcome "train_loss" for comparisons with the chance loss `chance` (clean_loss in record/chance.h).
+  double clean_loss(double chance) const;
 };
 
 // The depth and the learning rate of a point, as in TrialResult.

@@ -1,4 +1,6 @@
-// Decides which trials trained. Verdicts on losses concern trials that trained (comparison.h).
+// Decides which trials trained. Verdicts on losses concern trials that trained (comparison.h). All losses of this file
+// are losses for comparisons with chance (clean_loss in record/chance.h): training losses above the entropy of their
+// targets.
 #pragma once
 
 #include <cstdint>

@@ -39,22 +39,17 @@ struct LabelOrder {
   bool operator()(const Point& a, const Point& b) const { return a.label() < b.label(); }
 };
 
-// The training losses of a cell at the seeds, as outcomes. A trial that ended ok without a training loss has none.
-Outcomes losses_of(const Cell& cell, const std::vector<std::uint64_t>& seeds) {
-  Outcomes losses;
+// A trial that ended ok without a training loss has no outcome.
+Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds,
+                     double chance) {
+  Standing s{.method = method};
   for (const std::uint64_t seed : seeds) {
     const auto trial = cell.find(seed);
-    losses.push_back(trial == cell.end() ? unknown : trial->second->outcome("train_loss"));
-  }
-  return losses;
-}
-
-Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds) {
-  Standing s{.method = method, .losses = losses_of(cell, seeds)};
-  for (std::size_t i = 0; i < seeds.size(); ++i) {
-    if (std::isnan(s.losses[i])) continue;
+    s.losses.push_back(trial == cell.end() ? unknown : trial->second->outcome("train_loss"));
+    s.clean.push_back(trial == cell.end() ? unknown : trial->second->clean_loss(chance));
+    if (std::isnan(s.losses.back())) continue;
     ++s.seeds;
-    const Status status = cell.at(seeds[i])->status;
+    const Status status = trial->second->status;
     s.diverged += status == Status::diverged, s.stopped += status == Status::hopeless;
   }
   return s;
@@ -63,15 +58,18 @@ Standing standing_of(const std::string& method, const Cell& cell, const std::vec
 // Decides which seeds of the standings trained.
 void judge_training(std::vector<Standing>& standings, double chance) {
   std::vector<Outcomes> losses;
-  for (const Standing& s : standings) losses.push_back(s.losses);
+  for (const Standing& s : standings) losses.push_back(s.clean);
   const std::vector<Outcomes> judged = with_failures(losses, chance);
   for (std::size_t i = 0; i < standings.size(); ++i) {
     Standing& s = standings[i];
-    s.judged = judged[i];
+    s.judged = s.losses;
+    for (std::size_t k = 0; k < s.judged.size(); ++k)
+      if (std::isinf(judged[i][k])) s.judged[k] = judged[i][k];
     s.trained = std::ranges::count_if(s.judged, [](double loss) { return std::isfinite(loss); });
     s.loss = summarize(s.trained > 0 ? s.judged : s.losses);
+    s.clean_mean = summarize(s.trained > 0 ? judged[i] : s.clean).mean;
     s.none_trained = s.trained == 0 && s.loss.n > 0;
-    s.near_chance = s.none_trained && s.loss.mean >= near_chance_share * chance;
+    s.near_chance = s.none_trained && s.clean_mean >= near_chance_share * chance;
   }
 }
 
@@ -184,16 +182,25 @@ bool has_training_losses(const std::vector<TrialResult>& trials) {
          std::ranges::none_of(trials, [](const TrialResult& a) { return a.status == Status::ok; });
 }
 
-bool near_chance(const Summary& training_loss, const Chance& chance) {
-  return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance.loss;
+bool near_chance(const TrialGroup& group, const Chance& chance) {
+  std::vector<double> losses;
+  for (const TrialResult* a : group.averaged()) losses.push_back(a->clean_loss(chance.loss));
+  const Summary loss = summarize(losses);
+  return loss.n > 0 && loss.mean >= near_chance_share * chance.loss;
+}
+
+std::string near_chance_rule(const std::vector<TrialResult>& trials, const Chance& chance) {
+  const bool soft =
+      std::ranges::any_of(trials, [](const TrialResult& a) { return a.value(target_entropy_name).has_value(); });
+  return fmt::format("mean training loss at or above {:.0f} % of {}{}", 100 * near_chance_share,
+                     soft ? "the way from target_entropy to " : "", chance.text);
 }
 
 std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Judging& how) {
   const double chance = how.chance.loss;
   std::map<std::pair<std::int64_t, double>, std::map<Point, Outcomes, LabelOrder>> sections;
   const auto section_of = [&](const TrialResult& a) { return std::pair(a.depth(), how.own_rates ? 0 : a.lr()); };
-  for (const TrialResult& a : trials)
-    sections[section_of(a)][a.point.without("seed")].push_back(a.outcome("train_loss"));
+  for (const TrialResult& a : trials) sections[section_of(a)][a.point.without("seed")].push_back(a.clean_loss(chance));
   std::map<std::pair<std::int64_t, double>, std::optional<TrainingGap>> gaps;
   for (const auto& [section, series] : sections) {
     std::vector<Outcomes> losses;
@@ -202,7 +209,7 @@ std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Ju
   }
   std::vector<bool> trained;
   for (const TrialResult& a : trials) {
-    const double loss = a.outcome("train_loss");
+    const double loss = a.clean_loss(chance);
     trained.push_back(std::isnan(loss) ? a.status == Status::ok : has_trained(loss, chance, gaps[section_of(a)]));
   }
   return trained;
@@ -245,8 +252,8 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
         if (cell == table.end()) continue;
         const auto at_rate = cell->second.find(rate);
         if (at_rate == cell->second.end()) continue;
-        Standing s = standing_of(method, at_rate->second, judging);
-        if (how.own_rates) s.rate = at_rate->second.begin()->second->lr();
+        Standing s = standing_of(method, at_rate->second, judging, how.chance.loss);
+        if (const double own = at_rate->second.begin()->second->lr(); how.own_rates && own > 0) s.rate = own;
         condition.standings.push_back(std::move(s));
       }
       judge_training(condition.standings, how.chance.loss);

@@ -13,8 +13,10 @@
 
 namespace plumb::lab {
 
-// Whether a mean training loss is near the loss of a guess that knows nothing.
-bool near_chance(const Summary& training_loss, const Chance& chance);
+// Whether the mean training loss of a group, above the entropy of its targets (clean_loss), is near chance.
+bool near_chance(const TrialGroup& group, const Chance& chance);
+// The rule of near_chance() in words for these trials: "mean training loss at or above 95 % of ln 10 = 2.303".
+std::string near_chance_rule(const std::vector<TrialResult>& trials, const Chance& chance);
 
 // False if some trials ended ok but no trial has a training loss: then there is nothing to judge. Trials that all
 // diverged can be judged.
@@ -46,12 +48,14 @@ std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Ju
 struct Standing {
   std::string method;
   Outcomes losses = {};  // the training losses at the judged seeds; infinite for a diverged or hopeless trial
-  Outcomes judged = {};  // the same, and infinite for each trial that did not train
+  Outcomes clean = {};   // the same for comparisons with chance (TrialResult::clean_loss)
+  Outcomes judged = {};  // the losses, and infinity for each trial that did not train
   Summary loss = {};     // summary of the losses that trained, or of all finite losses if no seed trained
+  double clean_mean = unknown;  // the mean of `clean` over the same seeds
   // Numbers of trials that diverged, that were stopped as hopeless, that trained, and that have an outcome.
   std::int64_t diverged = 0, stopped = 0, trained = 0, seeds = 0;
   bool none_trained = false;  // whether there are finite losses, but no seed trained
-  bool near_chance = false;   // whether, in addition, the mean of these losses is near chance
+  bool near_chance = false;   // whether, in addition, clean_mean is near chance
   // The smallest depth at which the method has outcomes at this learning rate.
   std::int64_t shallowest = 0;
   // Whether the method is near chance at this depth and already did not train at a smaller depth. The result then says

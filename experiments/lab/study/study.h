@@ -83,7 +83,8 @@ class Study {
   // `loss` of 0.1. The value is the number of steps after which the mean training loss over the last 20 steps was first
   // below `loss`. A trial that never gets below `loss` measures its number of steps, which then means "at least". A
   // trial that does not end ok measures nothing, and counts as not trained. The losses come from lab::train(),
-  // Trial::check_divergence(), or a logged "loss". Throws Error if `loss` is not finite and above 0.
+  // Trial::check_divergence(), or a logged "loss". The level is one of the loss itself: with smoothed or mixed labels,
+  // give a level above the entropy of the targets. Throws Error if `loss` is not finite and above 0.
   //   study.claim("LayerScale is faster to a loss of 0.1", "CaiT",
   //               lab::lower(study.steps_to(0.1), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", 24}}));
   std::string steps_to(double loss);

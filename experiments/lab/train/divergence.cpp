@@ -24,6 +24,11 @@ std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   return "the gradient norm overflows, although every gradient is finite";
 }
 
+double mean_of(const std::deque<double>& values) {
+  return values.empty() ? unknown
+                        : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 }  // namespace
 
 bool tells_divergence(std::string_view name) {
@@ -32,14 +37,14 @@ bool tells_divergence(std::string_view name) {
   return false;
 }
 
-void DivergenceWatch::see(std::int64_t step, double loss) {
+void DivergenceWatch::see(std::int64_t step, double loss, double target_entropy) {
   if (step == std::exchange(seen_, step)) return;
-  recent_.push_back(loss);
-  if (recent_.size() > patience) recent_.pop_front();
+  recent_.push_back(loss), entropies_.push_back(target_entropy);
+  if (recent_.size() > patience) recent_.pop_front(), entropies_.pop_front();
 }
 
-bool DivergenceWatch::observe(std::int64_t step, double loss, double gradient_norm) {
-  see(step, loss);
+bool DivergenceWatch::observe(std::int64_t step, double loss, double gradient_norm, double target_entropy) {
+  see(step, loss, target_entropy);
   finite_ = std::isfinite(loss) && std::isfinite(gradient_norm);
   return !finite_ ||
          (recent_.size() == patience && std::ranges::all_of(recent_, [this](double l) { return is_above(l); }));
@@ -59,9 +64,7 @@ std::int64_t DivergenceWatch::bad_since() const {
   return seen_ + 1 - (last_good - recent_.rbegin());
 }
 
-double DivergenceWatch::recent_loss() const {
-  return recent_.empty() ? unknown
-                         : std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
-}
+double DivergenceWatch::recent_loss() const { return mean_of(recent_); }
+double DivergenceWatch::recent_target_entropy() const { return mean_of(entropies_); }
 
 }  // namespace plumb::lab

@@ -30,6 +30,9 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
   const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, trial.steps() / traced_steps);
   for (const std::int64_t step : trial.each_step()) {
     const auto loss = task.loss_of(step);
+    const double target_entropy = task.target_entropy();
+    check(target_entropy >= 0 && std::isfinite(target_entropy),
+          "[train] expected Task::target_entropy() to return a finite number of at least 0, got {}", target_entropy);
     auto after = around ? around(step) : nullptr;
     const double rate = optimizer.learning_rate();
     const Gradients gradients = backward(loss());
@@ -41,7 +44,8 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
                 .rate = rate,
                 .reading = reading,
                 .loss = loss,
-                .traced = step % interval == 0 || step + 1 == trial.steps()});
+                .traced = step % interval == 0 || step + 1 == trial.steps(),
+                .target_entropy = target_entropy});
   }
   return !trial.has_diverged();
 }

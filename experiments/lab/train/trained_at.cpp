@@ -6,7 +6,8 @@ namespace plumb::lab {
 
 void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
   cli.option("--trained-at", &share,
-             "Share of the chance loss: a network counts as trained if its final training loss is below it")
+             "Share of the chance loss: a network counts as trained if its final training loss is below it, both above "
+             "the entropy of smoothed or mixed labels")
       .above(0)
       .below(1);
   cli.rule([this, &cli, &augment] {
@@ -22,7 +23,9 @@ void TrainedAt::measure(Trial& trial) const {
   check(std::isfinite(trial.watch().chance()),
         "[trained_at] expected a problem whose train_loss has a chance level, got none: the share of an unknown loss "
         "says nothing");
-  trial.measure({{"trained", trial.recent_loss() < share * trial.watch().chance() ? 1.0 : 0.0}});
+  const double loss = trial.recent_loss();  // waits for the last steps
+  const double clean = clean_loss(loss, trial.watch().recent_target_entropy(), trial.watch().chance());
+  trial.measure({{"trained", clean < share * trial.watch().chance() ? 1.0 : 0.0}});
 }
 
 }  // namespace plumb::lab

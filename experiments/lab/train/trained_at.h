@@ -7,7 +7,8 @@
 
 namespace plumb::lab {
 
-// A network counts as trained if its final training loss is below a share of the chance loss.
+// A network counts as trained if its final training loss is below a share of the chance loss. Both losses are measured
+// from the entropy of the targets (clean_loss in record/chance.h).
 struct TrainedAt {
   // The share of the chance loss. A linear model reaches a share of 0.65 on glyphs, and a share of 0.6 on the hues of
   // glyphs.

@@ -35,6 +35,7 @@ struct TakenStep {
   nn::StepReading reading;
   std::function<Tensor()> loss;  // computes the loss of the step again; call it in the random scope of the step
   bool traced;                   // whether "loss", "lr_now" and "grad_norm" of the step are logged
+  double target_entropy = 0;     // Task::target_entropy() of the step
 };
 
 }  // namespace plumb::lab

@@ -144,8 +144,8 @@ void Trial::attach(const std::string& json) {
 void Trial::took(const TakenStep& step) { run_.took(step); }
 bool Trial::has_diverged() const { return run_.record.status == Status::diverged; }
 
-bool Trial::check_divergence(const Gradients& step, const std::function<Tensor()>& loss) {
-  if (!run_.observe(run_.step, step.loss(), step.norm())) return false;
+bool Trial::check_divergence(const Gradients& step, const std::function<Tensor()>& loss, double target_entropy) {
+  if (!run_.observe(run_.step, step.loss(), step.norm(), target_entropy)) return false;
   mark_diverged(run_.step, run_.watch.reason(loss));
   return true;
 }

@@ -81,11 +81,12 @@ class Trial {
   // record of the trial describes this network.
   nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains the model with the options of the command line (optimizer, schedule, clipping, moving average) and minimises
-  // the loss of the problem, the cross-entropy for images. Measures train_loss (mean over the last 20 steps) and the
-  // values of the problem. For images, these are val_loss and val_accuracy, and images_per_second is measured as well.
-  // Traces loss, lr_now and grad_norm at about 200 steps. After the training, the model has the weights that were
-  // evaluated. Throws Error if the initial weights are not the weights that the modules declare for the seed of this
-  // trial (nn::audit_init). Calibrated and pretrained models are not checked.
+  // the loss of the problem, the cross-entropy for images. Measures train_loss (mean over the last 20 steps),
+  // target_entropy (Task::target_entropy, mean over the same steps, unless it is 0) and the values of the problem. For
+  // images, these are val_loss and val_accuracy, and images_per_second is measured as well. Traces loss, lr_now and
+  // grad_norm at about 200 steps. After the training, the model has the weights that were evaluated. Throws Error if
+  // the initial weights are not the weights that the modules declare for the seed of this trial (nn::audit_init).
+  // Calibrated and pretrained models are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
   // batches() returns the training batches of this trial, one batch for each of its --steps steps. each_step() returns
@@ -131,8 +132,9 @@ class Trial {
 
   // Returns whether the training has diverged (divergence.h). Call check_divergence() in each step, before the update
   // of the step. If the result is true, the trial is marked as diverged, and the body should return. `loss` must
-  // compute the loss of the step again.
-  bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss);
+  // compute the loss of the step again. With smoothed or mixed labels, pass the entropy of the targets
+  // (target_entropy() in data/batch.h), because the loss cannot fall below it.
+  bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss, double target_entropy = 0);
   // Reports a step whose update was made with Optimizer::step_while_finite(). The decision of check_divergence() is
   // made, and the loss is recorded, as soon as the numbers of the step have arrived. The decision is made at most two
   // steps later, and before anything else is logged, evaluated or written. After a divergence, the loop over the steps

@@ -15,7 +15,7 @@
 namespace plumb::lab {
 namespace {
 
-constexpr double hopeless_share = 0.98;  // a share of the chance loss
+constexpr double hopeless_share = 0.98;  // of the way from the entropy of the targets to chance
 
 std::string shown(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite";
@@ -71,6 +71,7 @@ TrialCheckpoint TrialState::state() const {
                     .step = record.steps,
                     .record = record,
                     .recent = watch.recent(),
+                    .entropies = watch.recent_entropies(),
                     .reached = levels.reached()};
   add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
   add_part(c.tensors, "optimizer", optimizer->state());
@@ -138,7 +139,7 @@ void TrialState::restore() {
   }
   record = from->record;
   record.status = Status::ok;
-  watch.set_recent(from->recent);
+  watch.set_recent(from->recent, from->entropies);
   levels.set_reached(from->reached);
   restored_ = true;
   if (env.progress) env.progress->goes_on(place, record.steps);
@@ -181,7 +182,7 @@ void TrialState::after_step() {
   if (!model || !leaves_files) return;
   if (evaluates) last ? log(latest_evaluation()) : trace(latest_evaluation());
   if (judges && watch.recent().size() == DivergenceWatch::patience &&
-      watch.recent_loss() >= hopeless_share * watch.chance()) {
+      watch.recent_clean_loss() >= hopeless_share * watch.chance()) {
     save_checkpoint();
     throw TrialStopped{TrialStopped::Why::hopeless};
   }
@@ -191,8 +192,8 @@ void TrialState::after_step() {
     save_checkpoint();
 }
 
-bool TrialState::observe(std::int64_t of_step, double loss, double gradient_norm) {
-  const bool diverged = watch.observe(of_step, loss, gradient_norm);
+bool TrialState::observe(std::int64_t of_step, double loss, double gradient_norm, double target_entropy) {
+  const bool diverged = watch.observe(of_step, loss, gradient_norm, target_entropy);
   levels.see(of_step, watch);
   return diverged;
 }
@@ -220,7 +221,7 @@ void TrialState::settle(std::size_t most_left) {
     const TakenStep taken = std::move(pending_.front());
     pending_.pop_front();
     const double loss = taken.reading.loss(), norm = taken.reading.norm();
-    const bool bad = observe(taken.step, loss, norm);
+    const bool bad = observe(taken.step, loss, norm, taken.target_entropy);
     if (taken.traced || bad)
       trace(taken.step, {{"loss", loss}, {"lr_now", taken.rate}, {"grad_norm", norm}});
     else
@@ -335,8 +336,13 @@ void TrialState::call(const std::function<void()>& body) {
     if (error_) std::rethrow_exception(error_);
   } catch (const TrialStopped& stopped) {
     if (stopped.why != TrialStopped::Why::hopeless) throw;
-    ended_as(Status::hopeless, fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of chance ({:.4g})",
-                                           watch.recent_loss(), 100 * hopeless_share, watch.chance()));
+    const double entropy = watch.recent_target_entropy();
+    ended_as(
+        Status::hopeless,
+        fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of {}chance ({:.4g})", watch.recent_loss(),
+                    100 * hopeless_share,
+                    entropy == 0 ? "" : fmt::format("the way from the entropy of the targets ({:.4g}) to ", entropy),
+                    watch.chance()));
   } catch (const UsageError&) {
     throw;
   } catch (const DeviceLost&) {
@@ -348,8 +354,11 @@ void TrialState::call(const std::function<void()>& body) {
   } catch (const std::exception& e) {  // the failure of one trial must not end the sweep
     ended_as(Status::failed, e.what());
   }
-  if (record.status == Status::ok && !watch.recent().empty())
+  if (record.status == Status::ok && !watch.recent().empty()) {
     for (const auto& [name, value] : levels.values(record.steps)) set_value(record.values, name, value);
+    if (const double entropy = watch.recent_target_entropy(); entropy != 0)
+      set_value(record.values, target_entropy_name, entropy);
+  }
   if (record.status == Status::diverged) {
     at(static_cast<std::int64_t>(value_of(record.values, diverged_at))).ended = record.reason;
   }

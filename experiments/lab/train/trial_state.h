@@ -90,8 +90,8 @@ class TrialState {
   double fastest_step = std::numeric_limits<double>::infinity();  // time of the fastest step in seconds
   std::int64_t parameters = 0;                                    // number of parameters of the tracked model
 
-  // Gives the loss and the gradient norm of a step to `watch` and `levels`. Returns whether the training has diverged.
-  bool observe(std::int64_t of_step, double loss, double gradient_norm);
+  // Gives the numbers of a step to `watch` and `levels`. Returns whether the training has diverged.
+  bool observe(std::int64_t of_step, double loss, double gradient_norm, double target_entropy);
   // took() queues a step whose numbers may not have arrived from the device. settle() processes all steps whose numbers
   // have arrived. If more than `most_left` steps are left in the queue, settle() waits for the oldest steps.
   void took(const TakenStep& taken);

@@ -261,7 +261,18 @@ TEST_CASE(
     }
     CHECK(plumb::lab::loss_of(logits, batch, 0.1).item() ==
           Approx(plumb::soft_cross_entropy(logits, plumb::tensor(target, {6, 12})).item()).epsilon(1e-5));
+    // The entropy of these targets is the lowest loss, which the logarithms of the targets have.
+    double entropy = 0;
+    for (const double p : target) entropy -= p * std::log(p) / 6;
+    CHECK(target_entropy(batch, 12, 0.1) == Approx(entropy).epsilon(1e-12));
   }
+  // Labels that are equal are not mixed: only samples 0 and 3 of this batch have another label mixed in.
+  HostBatch equal{.images = std::vector<float>(4 * 32), .labels = {1, 2, 2, 3}};
+  equal.share = 0.5;
+  CHECK(target_entropy(to_tensors(equal, set), 12) == Approx(0.5 * std::log(2)));
+  equal.share = 1;
+  CHECK(target_entropy(to_tensors(equal, set), 12) == 0);
+  CHECK(target_entropy(to_tensors(equal, set), 2, 1) == Approx(std::log(2)));
   CHECK_FALSE(to_tensors(bare.next(), set).others.defined());
 }
 

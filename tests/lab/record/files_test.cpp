@@ -110,7 +110,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
   };
   const Ended e = call(folder.path(), study,
                        {"--dim", "8", "--batch", "4", "--steps", "3", "--seeds", "0..1", "--eval-every", "2",
-                        "--eval-images", "20", "--no-progress", "--out", "a"});
+                        "--eval-images", "20", "--label-smoothing", "0.1", "--no-progress", "--out", "a"});
   INFO(e.err);
   REQUIRE(e.status == 1);  // status 1, because one trial failed
   read_folder(columns, folder / "a", true);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "experiments/lab/record/chance.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_finite.h"
 
@@ -27,6 +28,20 @@ TEST_CASE("a gap within a method separates trials that trained from trials that 
   CHECK(has_trained(0.94 * chance, chance, {}));
   CHECK(with_failures({{0.30, 0.31, 1.90}, {0.28, infinity, 2.29}}, chance) ==
         std::vector<Outcomes>{{0.30, 0.31, infinity}, {0.28, infinity, infinity}});
+}
+
+TEST_CASE("a loss of soft targets is compared with chance above the entropy of the targets") {
+  CHECK(clean_loss(2.1, 0, chance) == 2.1);
+  CHECK(clean_loss(2.1, 0, infinity) == 2.1);
+  CHECK(clean_loss(chance, 2.2, chance) == Approx(chance));
+  CHECK(clean_loss(2.2, 2.2, chance) == Approx(0).margin(1e-12));
+  // Half of the way from the entropy to chance is half of chance.
+  CHECK(clean_loss(1.5, 1, 2) == 1);
+  CHECK(clean_loss(1.5, 1, infinity) == 0.5);
+  // No loss tells that a network learned something if a perfect network is not better than chance.
+  CHECK(clean_loss(1.5, 2, 2) == infinity);
+  CHECK(clean_loss(infinity, 1, 2) == infinity);
+  CHECK(std::isnan(clean_loss(std::nan(""), 1, 2)));
 }
 
 TEST_CASE("there is no gap between two methods, in few losses, in a wide spread and far from chance") {

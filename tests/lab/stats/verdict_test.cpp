@@ -244,6 +244,31 @@ TEST_CASE("methods at their own learning rates form one condition for each depth
   CHECK(standing(found[0], "b").rate == 1e-2);
 }
 
+TEST_CASE("smoothed labels do not make a loss near chance and the losses stay those of the files") {
+  // 2.2 is 96 % of chance, but 35 % of the way from an entropy of 2.1439 to chance. 2.297 is 97 % of the way.
+  std::vector<TrialResult> trials;
+  for (std::uint64_t seed = 0; seed < 2; ++seed)
+    for (const auto& [method, loss] : {std::pair("pre", 2.2), {"post", 2.297}})
+      trials.push_back(trial_of(method, 6, seed,
+                                {{"train_loss", loss + 1e-4 * static_cast<double>(seed)}, {"target_entropy", 2.1439}}));
+  const Condition found = conditions(trials, against_pre).at(0);
+  CHECK(standing(found, "pre").trained == 2);
+  CHECK(standing(found, "pre").loss.mean == Approx(2.20005));
+  CHECK((standing(found, "post").none_trained && standing(found, "post").near_chance));
+  CHECK(standing(found, "post").loss.mean == Approx(2.29705));
+  CHECK(which_trained(trials, against_pre) == std::vector<bool>{true, false, true, false});
+  const std::vector<TrialGroup> groups = group_trials(trials);
+  CHECK_FALSE(near_chance(groups[0], against_pre.chance));
+  CHECK(near_chance(groups[1], against_pre.chance));
+  CHECK(near_chance_rule(trials, against_pre.chance) ==
+        "mean training loss at or above 95 % of the way from target_entropy to ln 10 = 2.303");
+  // Trials without the value have hard labels.
+  for (TrialResult& t : trials) t.values.pop_back();
+  CHECK(standing(conditions(trials, against_pre).at(0), "pre").near_chance);
+  CHECK(which_trained(trials, against_pre) == std::vector<bool>(4, false));
+  CHECK(near_chance_rule(trials, against_pre.chance) == "mean training loss at or above 95 % of ln 10 = 2.303");
+}
+
 TEST_CASE("without classes no loss is near chance") {
   CHECK_FALSE(conditions({trial("a", 6, 0, 5.0)}, {}).at(0).standings.at(0).near_chance);
   CHECK(chance_of_classes(10).loss == Approx(std::log(10.0)));

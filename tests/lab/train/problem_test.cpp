@@ -1,11 +1,13 @@
 // Tests of studies that bring their own problem.
 #include "experiments/lab/problem/problem.h"
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
 #include "experiments/lab/study/study.h"
+#include "experiments/lab/train/trained_at.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 
@@ -64,6 +66,27 @@ struct Flat : Line {
   std::optional<double> chance;
 };
 
+// A Flat whose targets have an entropy: `entropy` at odd steps, and 0.25 less at even steps.
+struct Soft : Flat {
+  Soft(double loss, double of_a_guess, double entropy_) : Flat(loss, of_a_guess), entropy(entropy_) {}
+  std::unique_ptr<Task> task(const TaskSettings& settings, const nn::Layer& model) const override {
+    struct SoftTask : Task {
+      std::function<Tensor()> loss_of(std::int64_t step) override {
+        even = step % 2 == 0;
+        return task->loss_of(step);
+      }
+      double target_entropy() const override { return even ? entropy - 0.25 : entropy; }
+      std::unique_ptr<Task> task;
+      double entropy = 0;
+      bool even = false;
+    };
+    auto soft = std::make_unique<SoftTask>();
+    soft->task = Flat::task(settings, model), soft->entropy = entropy;
+    return soft;
+  }
+  double entropy;
+};
+
 template <class P = Line>
 Ended trained(const TemporaryFolder& folder, const P& problem, const Words& words = {"--steps", "6"}) {
   return call(
@@ -76,6 +99,7 @@ Ended trained(const TemporaryFolder& folder, const P& problem, const Words& word
           nn::Stack model({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::mlp({.hidden = 8})}});
           nn::initialize(model, trial.seed());
           trial.train(model);
+          if (std::isfinite(trial.watch().chance())) TrainedAt{}.measure(trial);
         });
       },
       with({"--batch", "4", "--no-progress", "--out", "a"}, words));
@@ -258,4 +282,33 @@ TEST_CASE("the chance level of a problem decides which networks trained") {
   CHECK_THAT(said(3.85, 4), contains(at_chance));  // at least 95 % of the level
   CHECK_THAT(said(4, 5), contains(trained_to_4) && !contains("near chance"));
   CHECK_THAT(said(4, std::nullopt), contains(trained_to_4) && !contains("near chance"));
+}
+
+TEST_CASE("losses above the entropy of the targets decide which networks trained and which are hopeless") {
+  const auto said = [](double loss, double entropy, const Words& words) {
+    const TemporaryFolder folder;
+    const Ended e = trained(folder, Soft(loss, 4, entropy), words);
+    INFO(e.err);
+    CHECK(e.status == 0);
+    return e.err + file(folder, "a/results.csv") + file(folder, "a/results.md");
+  };
+  // The entropy is 3.725 on average. 3.98 is 99.5 % of chance, but 93 % of the way from the entropy to chance.
+  const Words stops{"--steps", "60", "--stop-hopeless"};
+  const std::string learns = said(3.98, 3.85, stops);
+  CHECK_THAT(learns, contains(",ok,60,") && contains("lines trained, to a training loss of 3.98") &&
+                         !contains("near chance") && contains("target_entropy"));
+  CHECK_THAT(said(3.98, 0.25, stops),
+             contains(",hopeless,30,") && contains("stopped: loss 3.98") &&
+                 contains("at least 98 % of the way from the entropy of the targets (0.125) to "
+                          "chance (4)"));
+  CHECK_THAT(said(3.98, 0.25, {"--steps", "30"}), contains("no method trained: lines stayed near chance (4)"));
+  // "trained" is 1 below half of the way: 3.8 is above half of chance, and 27 % of the way from 3.725 to 4.
+  CHECK_THAT(said(3.8, 3.85, {"--steps", "30"}), contains("| 1 | 3.725 | 1 |"));
+}
+
+TEST_CASE("an entropy of targets that is not a number of at least 0 is refused") {
+  const TemporaryFolder folder;
+  const Ended e = trained(folder, Soft(3, 4, 0.1));
+  CHECK(e.status == 1);
+  CHECK_THAT(e.err, contains("expected Task::target_entropy() to return a finite number of at least 0, got -0.15"));
 }

@@ -65,6 +65,43 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
   CHECK(checkpoint_in(folder / "a").empty());  // the checkpoint is deleted when the trial is complete
 }
 
+TEST_CASE("smoothed and mixed labels record the entropy of their targets, also after an interrupt") {
+  const TemporaryFolder folder;
+  int stop_at = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("soft", "Soft.");
+    study.axis<int>("--depths", {1}, "Depths");
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit());
+      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+        if (step == stop_at) interrupted_by(SIGINT);
+        return nullptr;
+      });
+    });
+  };
+  const auto entropy_of = [&](const std::string& out) {
+    const Ledger ledger(folder / (out + "/ledger.jsonl"));
+    return ledger.entries().at(0).record.value("target_entropy");
+  };
+  const Words words{"--dim", "8", "--batch", "4", "--steps", "26", "--eval-images", "20", "--no-progress", "--out"};
+  const Words soft{"--mixup", "0.8", "--label-smoothing", "0.2"};
+  REQUIRE(call(folder.path(), main, with(words, with({"whole"}, soft))).status == 0);
+  stop_at = 21;
+  CHECK(call(folder.path(), main, with(words, with({"a"}, soft))).status == 130);
+  stop_at = -1;
+  REQUIRE(call(folder.path(), main, with(words, with({"a", "--resume"}, soft))).status == 0);
+  CHECK(entropy_of("a") == entropy_of("whole"));
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+  // Smoothing by 0.2 alone gives each target the weights 0.82 and nine times 0.02; mixed labels have more.
+  const double smoothed = -(0.82 * std::log(0.82) + 9 * 0.02 * std::log(0.02));
+  CHECK(entropy_of("whole") > smoothed + 0.1);
+  CHECK(entropy_of("whole") < std::log(10.0));
+  REQUIRE(call(folder.path(), main, with(words, {"s", "--label-smoothing", "0.2"})).status == 0);
+  CHECK(entropy_of("s") == Approx(smoothed).epsilon(1e-12));
+  REQUIRE(call(folder.path(), main, with(words, {"hard"})).status == 0);
+  CHECK_THAT(file(folder, "hard/results.csv") + file(folder, "hard/ledger.jsonl"), !contains("target_entropy"));
+}
+
 namespace {
 
 // x + min(step / 10, 1) f(LN(x))
