@@ -20,7 +20,7 @@ std::string results_csv(const std::vector<std::string>& axes, const std::vector<
   header.insert(header.end(), names.begin(), names.end());
   CsvTable table(header);
   for (const Record& r : records) {
-    table.cells(r.point).cell(to_string(r.status)).cell(r.steps);
+    table.cells(r.point, axes).cell(to_string(r.status)).cell(r.steps);
     for (const std::string& name : names) table.cell(r.value(name));
     table.end_row();
   }
@@ -71,8 +71,11 @@ CsvTable& CsvTable::cell(double value) {
   return *this;
 }
 
-CsvTable& CsvTable::cells(const Point& point) {
-  for (const auto& [axis, value] : point.entries()) cell(std::string_view(to_string(value)));
+CsvTable& CsvTable::cells(const Point& point, const std::vector<std::string>& axes) {
+  for (const std::string& axis : axes) {
+    const AxisValue* value = point.find(axis);
+    cell(std::string_view(value ? to_string(*value) : ""));
+  }
   return *this;
 }
 

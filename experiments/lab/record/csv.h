@@ -29,7 +29,8 @@ class CsvTable {
   CsvTable& cell(std::string_view text);
   CsvTable& cell(std::int64_t value);
   CsvTable& cell(double value);
-  CsvTable& cells(const Point& point);        // appends a cell for each value of the point
+  // Appends the value of the point on each axis; an empty cell if the point has no value there.
+  CsvTable& cells(const Point& point, const std::vector<std::string>& axes);
   void end_row();                             // ends the present row
   std::string text() const { return text_; }  // the text of the table so far
 

@@ -16,7 +16,7 @@ std::string layers_csv(const StudyResults& results) {
   for (const Record& record : results.records)
     for (const auto& [step, passport] : passports_of(record))
       for (const BranchStats& row : passport.branches) {
-        table.cells(record.point).cell(step).cell(row.block).cell(std::string_view(row.branch));
+        table.cells(record.point, results.axes).cell(step).cell(row.block).cell(std::string_view(row.branch));
         for (const std::string& column : columns) table.cell(value_of(row, column));
         table.end_row();
       }

@@ -29,6 +29,11 @@ struct RateChoice {
   bool at_bound = false;  // whether the chosen rate is the lowest or the highest rate that was tried
   // The rate with the best value, if it was passed over because the next higher rate failed (own_rates.h).
   std::optional<double> passed_over = {};
+  // Whether the losses at all rates are equal, because the body does not read its rate. No rate is then shown: tables
+  // and claims have no learning rate for this combination.
+  bool unread = false;
+  // If the training loss chooses: the entropy of the targets, below which no loss can fall.
+  double target_entropy = 0;
 };
 
 // The results of a study: the records of its ended trials, and all values derived from the records.

@@ -27,7 +27,8 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
   table.column("outcome", left);
   for (const TrialGroup& group : r.groups()) {
     std::vector<std::string> row;
-    for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
+    for (const std::string& axis : r.axes)
+      if (axis != "seed") row.push_back(group.point.find(axis) ? to_string(*group.point.find(axis)) : "–");
     for (const std::string& name : names) row.push_back(cell_of(group, name, unit_of(r.judging.measures, name)));
     row.push_back(std::to_string(group.averaged().size()));
     row.push_back(outcome(group));

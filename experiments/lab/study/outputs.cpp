@@ -120,6 +120,8 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
                  .folder = folder.path(),
                  .colour = !study.options.json && shows_colour(STDOUT_FILENO)};
   std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return !is_of_search(e.point); });
+  for (Record& record : r.records)
+    if (has_unread_rate(r.rates, record.point)) record.point = record.point.without("lr");
   r.judging.own_rates = study.has_own_rates();
   r.judging.chance = data.chance();
   r.judging.measures = data.measures;
@@ -144,6 +146,8 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   for (const AxisData& axis : study.axes) r.axes.push_back(axis.name);
   if (study.has_own_rates() && !study.axis("lr")) r.axes.emplace_back("lr");
   r.axes.emplace_back("seed");
+  if (!r.records.empty() && std::ranges::none_of(r.records, [](const Record& e) { return e.point.find("lr"); }))
+    std::erase(r.axes, "lr");
   r.settings = settings_texts(study, data);
   if (const std::string trained = describe_models(r.records); !trained.empty())
     r.settings.emplace_back("trained", trained);

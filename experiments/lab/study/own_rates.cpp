@@ -16,6 +16,7 @@
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/rates.h"
+#include "experiments/lab/stats/trained.h"
 #include "experiments/lab/study/plan.h"
 
 namespace plumb::lab {
@@ -46,6 +47,42 @@ double best_of(const TriedRates& tried) {
 double loss_of(const Record& record, const RateCriterion& by) {
   const double value = record.outcome(by.value);
   return std::isfinite(value) ? by.cost(value) : infinity;
+}
+
+// The rates that trials of a search have tried; a later trial replaces an earlier one.
+TriedRates tried_by(const std::vector<const Record*>& trials, const RateCriterion& by) {
+  TriedRates tried;
+  for (const Record* r : trials) tried[r->point.get<double>("lr")] = loss_of(*r, by);
+  return tried;
+}
+
+// Whether the trials of a search end with equal losses at all rates, as those of a body that does not read its rate.
+// Equal values of a score do not tell: networks that learned nothing have the same accuracy.
+bool ignores_rate(const std::vector<const Record*>& trials, const RateCriterion& by) {
+  const auto measured = [&](const char* name) {
+    return std::ranges::any_of(trials, [&](const Record* r) { return !std::isnan(r->outcome(name)); });
+  };
+  const auto equal = [&](const std::string& name) {
+    const double first = trials.front()->outcome(name);
+    return std::isfinite(first) &&
+           std::ranges::all_of(trials, [&](const Record* r) { return r->outcome(name) == first; });
+  };
+  if (tried_by(trials, by).size() < 3 || !equal(by.value)) return false;
+  return measured("train_loss") ? equal("train_loss") : by.better == Better::lower;
+}
+
+// The choice among the rates of these trials of a search. A body that does not read its rate gets the middle rate,
+// which is the first rate of a search that ended after its first trials.
+RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell, const RateCriterion& by) {
+  RateChoice choice = choice_among(tried_by(trials, by), cell, by);
+  if (by.is_training_loss())
+    for (const Record* r : trials)
+      if (const double entropy = r->value(target_entropy_name); std::isfinite(entropy))
+        choice.target_entropy = std::max(choice.target_entropy, entropy);
+  if (!ignores_rate(trials, by)) return choice;
+  choice.unread = true, choice.rate = choice.tried[choice.tried.size() / 2].first;
+  choice.at_bound = false, choice.passed_over.reset();
+  return choice;
 }
 
 Point cell_of(const Point& trial) { return trial.without("lr").without(search_steps).without("seed"); }
@@ -109,13 +146,13 @@ RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell,
       "--rates-from {}: this study chooses learning rates by {}, which no trial of {} measured; give a file "
       "whose trials measured it, or train with --at-lr",
       file, by.value, name_of(cell));
-  TriedRates tried;
+  std::vector<const Record*> trials;
   std::set<std::int64_t> seeds, lengths;
   for (const LedgerEntry& e : entries) {
-    const Point& point = e.record.point;
-    tried[point.get<double>("lr")] = loss_of(e.record, by);  // a later trial replaces an earlier one
-    seeds.insert(e.record.seed()), lengths.insert(point.get<std::int64_t>(search_steps));
+    trials.push_back(&e.record);
+    seeds.insert(e.record.seed()), lengths.insert(e.record.point.get<std::int64_t>(search_steps));
   }
+  const TriedRates tried = tried_by(trials, by);
   usage_check(seeds.size() == 1 && lengths.size() == 1,
               "--rates-from {}: several searches chose the learning rate of {} (seeds {}; steps {}); give a file with "
               "one search",
@@ -123,10 +160,10 @@ RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell,
   // A search ends with two rates that are half an octave off the grid of its other rates, which are at least three.
   const auto off_grid = static_cast<std::size_t>(std::ranges::count_if(
       tried, [&](const auto& t) { return tick_of(tried.begin()->first, t.first) % octave != 0; }));
-  usage_check(std::min(off_grid, tried.size() - off_grid) >= 2,
+  usage_check(std::min(off_grid, tried.size() - off_grid) >= 2 || ignores_rate(trials, by),
               "--rates-from {}: the search for the learning rate of {} is not finished; finish it with --resume", file,
               name_of(cell));
-  return choice_among(tried, cell, by);
+  return choice_by(trials, cell, by);
 }
 
 // The rates of --rates-from for all cells of the call. A resumed folder has copies of the trials that chose its rates.
@@ -365,11 +402,9 @@ std::vector<Point> next_trials(const StudyDeclaration& study, const Search& sear
     return judged_trials(study.options.seeds, choice->rate);
   }
   const RateSearch& rule = std::get<RateSearch>(study.rates);
-  TriedRates tried;
   bool measured = search.so_far.empty();
   for (const Record* r : search.so_far) {
     if (r->status == Status::failed || !is_of_search(r->point)) return {};
-    tried[r->point.get<double>("lr")] = loss_of(*r, study.rates_by);
     measured = measured || !std::isnan(r->outcome(study.rates_by.value));
   }
   check(measured,
@@ -377,11 +412,35 @@ std::vector<Point> next_trials(const StudyDeclaration& study, const Search& sear
         "Trial::measure in the loop of the study; or give --at-lr",
         study.rates_by.value, name_of(search.point));
   std::vector<Point> points;
-  for (const double rate : next_rates(rule.start, tried))
-    points.push_back(trial_of_search(study, rule, search.point, rate));
+  if (!ignores_rate(search.so_far, study.rates_by))
+    for (const double rate : next_rates(rule.start, tried_by(search.so_far, study.rates_by)))
+      points.push_back(trial_of_search(study, rule, search.point, rate));
   return points.empty()
-             ? judged_trials(other_seeds(study, rule), choice_among(tried, search.point, study.rates_by).rate)
+             ? judged_trials(other_seeds(study, rule), choice_by(search.so_far, search.point, study.rates_by).rate)
              : points;
+}
+
+std::string note_on_rates(const StudyDeclaration& study, const Search& search, const Chance& chance) {
+  const std::vector<const Record*>& trials = search.so_far;
+  if (!std::holds_alternative<RateSearch>(study.rates) || trials.empty() ||
+      !std::ranges::all_of(trials,
+                           [](const Record* r) { return r->status != Status::failed && is_of_search(r->point); }))
+    return "";
+  if (ignores_rate(trials, study.rates_by))
+    return "the body does not read the learning rate of its trial: all rates of a search give the same loss, so the "
+           "search ends and no rate is shown (read it in the body: trial.task_settings().optimization.lr)";
+  bool ended = false;
+  for (const Record* r : trials) {
+    const double entropy = r->value(target_entropy_name), loss = r->outcome("train_loss");
+    if (!(clean_loss(loss, std::isnan(entropy) ? 0 : entropy, chance.loss) >= near_chance_share * chance.loss))
+      return "";
+    ended = ended || std::isfinite(loss);
+  }
+  return ended ? fmt::format(
+                     "the search for the learning rate of {} is on a plateau: the losses at all rates so far are "
+                     "near chance ({}) after {} steps; if it finds no better rate, give more --steps",
+                     name_of(search.point), chance.text, half_of_steps(study, search.point))
+               : "";
 }
 
 std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells) {
@@ -418,18 +477,24 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) return chosen->choices;
   const auto* search = std::get_if<RateSearch>(&study.rates);
   if (!search) return {};
-  std::vector<std::pair<Point, TriedRates>> searches;
+  std::vector<std::pair<Point, std::vector<const Record*>>> searches;
   for (const Record& r : trials) {
     if (!is_of_search(r.point) || r.status == Status::failed) continue;
     const Point cell = cell_of(r.point);
-    auto found = std::ranges::find(searches, cell, &std::pair<Point, TriedRates>::first);
+    auto found = std::ranges::find(searches, cell, &std::pair<Point, std::vector<const Record*>>::first);
     if (found == searches.end()) found = searches.insert(found, {cell, {}});
-    found->second[r.point.get<double>("lr")] = loss_of(r, study.rates_by);
+    found->second.push_back(&r);
   }
   std::vector<RateChoice> choices;
   for (const auto& [cell, tried] : searches)
-    if (next_rates(search->start, tried).empty()) choices.push_back(choice_among(tried, cell, study.rates_by));
+    if (ignores_rate(tried, study.rates_by) || next_rates(search->start, tried_by(tried, study.rates_by)).empty())
+      choices.push_back(choice_by(tried, cell, study.rates_by));
   return choices;
+}
+
+bool has_unread_rate(const std::vector<RateChoice>& rates, const Point& trial) {
+  const auto choice = std::ranges::find(rates, cell_of(trial), &RateChoice::cell);
+  return choice != rates.end() && choice->unread;
 }
 
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {

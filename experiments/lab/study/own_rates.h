@@ -41,9 +41,13 @@ void declare_rates(StudyDeclaration& study);
 // or the folder, or if the file of --rates-from lacks a cell.
 void settle_rates(StudyDeclaration& study);
 
-// The next trials of a cell, as points with "lr", "seed" and, in a search, `search_steps`. Throws Error if no trial of
-// the search has measured the criterion.
+// The next trials of a cell, as points with "lr", "seed" and, in a search, `search_steps`. If the losses of the first
+// trials of a search are equal, the body does not read its rate: the search ends, and the other seeds train at its
+// first rate. Throws Error if no trial of the search has measured the criterion.
 std::vector<Point> next_trials(const StudyDeclaration& study, const Search& search);
+// A line for the user when a search has named its next trials: the body does not read its rate, so the search ends
+// after its first trials; or all losses so far are near chance. Empty otherwise.
+std::string note_on_rates(const StudyDeclaration& study, const Search& search, const Chance& chance);
 // The trials that follow those of next_trials() in an average search, for --dry-run: three more trials of the search
 // and the judged trials of each cell, at the first rate of the search. Empty if the study has no search.
 std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells);
@@ -52,6 +56,8 @@ std::string plan_of_search(const StudyDeclaration& study, const std::vector<Poin
 
 // The rates that are chosen so far, in the order of `trials`, which are all ended trials.
 std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials);
+// Whether the body does not read the rate of this trial (RateChoice::unread).
+bool has_unread_rate(const std::vector<RateChoice>& rates, const Point& trial);
 // The table of these rates, with a caption that says how they were chosen.
 Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates);
 // How a study with this run.json chooses learning rates, in words. Studies with different rules cannot be merged.

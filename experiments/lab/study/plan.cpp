@@ -23,6 +23,10 @@ std::vector<Point> Plan::next_points(const Search& search) const {
   return study_.has_own_rates() ? next_trials(study_, search) : study_.next(search);
 }
 
+std::string Plan::note_on(const Search& search, const DataFacts& data) const {
+  return study_.has_own_rates() ? note_on_rates(study_, search, data.chance()) : "";
+}
+
 std::vector<Point> Plan::combinations() const {
   std::vector<const AxisData*> order;
   for (const AxisData& axis : study_.axes)

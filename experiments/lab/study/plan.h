@@ -27,6 +27,9 @@ class Plan {
   bool is_searched() const;
   // The next points of a search of the study, or of a search for a learning rate.
   std::vector<Point> next_points(const Search& search) const;
+  // A line for the user about a search that has named its next points, such as a warning that no tried learning rate
+  // trains. Empty if there is nothing to say.
+  std::string note_on(const Search& search, const DataFacts& data) const;
   // The complete point of a trial, with values in the order of the columns. Throws Error if `searched` lacks a value on
   // a searched axis, or has a value on another axis.
   Point point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const;

@@ -57,6 +57,8 @@ void Sweep::ask(Unit& unit) {
         search.so_far.push_back(&*a.record);
       }
       points = plan_.next_points(search);
+      if (const std::string note = progress_ ? plan_.note_on(search, data_) : ""; !note.empty())
+        if (noted_.insert(note).second) progress_->note(note);
     } else if (unit.round == 0) {
       points = {Point()};
     }

@@ -100,7 +100,7 @@ class Sweep {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;
-  std::set<std::string> noted_;  // axes that the user was told about
+  std::set<std::string> noted_;  // the axes, and the notes on searches, that the user was told about
   bool stopping_ = false;
   // The time of the last update of the files and the duration of that update, both in seconds.
   double written_ = -1, writing_took_ = 0;

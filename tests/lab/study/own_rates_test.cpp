@@ -45,6 +45,8 @@ struct ValleyStudy {
   bool axis = false, measures = true;
   std::optional<RateCriterion> by = {};
   std::atomic<int> bodies = 0;
+  bool reads = true;                      // whether the body reads its rate
+  double offset = 0;                      // added to all losses
   std::function<void(Trial&)> more = {};  // called first by the body
 
   int operator()(int argc, const char* const* argv) {
@@ -62,13 +64,13 @@ struct ValleyStudy {
     return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
       if (more) more(trial);
-      const double* own = std::get_if<double>(trial.point().find("lr") ? trial.point().find("lr") : nullptr);
+      const double* own = std::get_if<double>(reads && trial.point().find("lr") ? trial.point().find("lr") : nullptr);
       const double rate = own ? *own : 0.003;
       if (rate > 0.1) return trial.mark_diverged(0, "too fast");
       const bool is_a = trial[kind] == "a";
       const double noise = 0.01 * static_cast<double>(trial.seed() * trial.seed() % 3);
       if (measures)
-        trial.measure({{"train_loss", (is_a ? 1 : 0.5) + 0.1 * valley(is_a ? 0.012 : 0.001)(rate) + noise}});
+        trial.measure({{"train_loss", offset + (is_a ? 1 : 0.5) + 0.1 * valley(is_a ? 0.012 : 0.001)(rate) + noise}});
       trial.measure({{"steps_taken", static_cast<double>(trial.steps())}, {"score", 1 - 0.1 * valley(0.024)(rate)}});
     });
   }
@@ -223,6 +225,69 @@ TEST_CASE("with four seeds each method trains at the rate that the first seed ch
   REQUIRE(more.status == 0);
   CHECK(study.bodies == 2);
   CHECK_THAT(timeless(file(folder, "a/results.csv")), contains("\na,0.012,4,ok,"));
+}
+
+TEST_CASE("a body that does not read its learning rate ends the search and no rate is shown") {
+  const TemporaryFolder folder;
+  ValleyStudy study{.axis = GENERATE(true, false), .reads = false};
+  if (GENERATE(true, false)) study.by = RateCriterion{"score", Better::higher};
+  const Ended e = run_in(folder, study, with(four, {"a"}));
+  INFO(e.err << e.out);
+  REQUIRE(e.status == 0);
+  CHECK(study.bodies == 2 * (3 + 3));
+  const std::string line =
+      "the body does not read the learning rate of its trial: all rates of a search give the same "
+      "loss, so the search ends and no rate is shown";
+  CHECK_THAT(e.err, contains(line));
+  CHECK(e.err.find(line) == e.err.rfind(line));
+  CHECK(timeless(file(folder, "a/results.csv")).starts_with("kind,seed,status,"));
+  CHECK_THAT(file(folder, "a/metrics.jsonl"), !contains("\"lr\""));
+  CHECK_THAT(file(folder, "a/rates.csv"), contains("\na,0.0015,") && contains("\nb,0.006,") && !contains(",yes"));
+  for (const std::string& text : {e.out, file(folder, "a/results.md"), file(folder, "a/comparisons.csv"),
+                                  file(folder, "a/claims.csv"), file(folder, "a/report.html")})
+    CHECK_THAT(text, !contains("at lr") && !contains("0.00212") && !contains(",0.003"));
+  CHECK_THAT(
+      file(folder, "a/results.md"),
+      contains("| a | – |") && contains("all rates give the same loss: the body does not read its learning rate"));
+  // The search is finished for other calls, too.
+  study.bodies = 0;
+  for (const char* mode : {"--resume", "--rebuild"})
+    REQUIRE(run_in(folder, study, with(four, {"a", mode})).status == 0);
+  CHECK(study.bodies == 0);
+  const Ended from = run_in(folder, study, {"--no-progress", "--seeds", "1..4", "--rates-from", "a", "--out", "f"});
+  INFO(from.err);
+  REQUIRE(from.status == 0);
+  CHECK(timeless(file(folder, "f/results.csv")).starts_with("kind,seed,status,"));
+}
+
+TEST_CASE("equal scores at all rates do not say that the body does not read its rate") {
+  const TemporaryFolder folder;
+  ValleyStudy study{.by = RateCriterion{"steps_taken", Better::higher}};
+  const Ended e = run_in(folder, study, with(four, {"a"}));
+  REQUIRE(e.status == 0);
+  CHECK_THAT(e.err, !contains("does not read"));
+  CHECK_THAT(timeless(file(folder, "a/results.csv")), contains("kind,lr,seed,"));
+}
+
+TEST_CASE("a search on a plateau says so while it runs") {
+  const TemporaryFolder folder;
+  ValleyStudy study{.offset = 1.4};  // a is near chance (2.303), and b is not
+  const Ended e = run_in(folder, study, with(four, {"a"}));
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  const std::string line =
+      "the search for the learning rate of a is on a plateau: the losses at all rates so far are "
+      "near chance (ln 10 = 2.303) after 5 steps; if it finds no better rate, give more --steps";
+  CHECK_THAT(e.err, contains(line) && !contains("rate of b is on"));
+  CHECK(e.err.find(line) == e.err.rfind(line));
+}
+
+TEST_CASE("the losses of a search count from the entropy of their targets") {
+  RateChoice choice = choice_among({{0.1, 2.20}, {0.2, 2.18}, {0.4, 2.19}}, {{"kind", "a"}});
+  CHECK_THAT(rates_section({choice}, "chosen", "").table.markdown(),
+             contains("the losses of all rates are within 2 %"));
+  choice.target_entropy = 2.1;
+  CHECK_THAT(rates_section({choice}, "chosen", "").table.markdown(), !contains("within 2 %"));
 }
 
 TEST_CASE("a study can choose learning rates by another value than the training loss") {
