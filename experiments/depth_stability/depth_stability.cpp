@@ -107,6 +107,14 @@ int depth_stability(int argc, const char* const* argv) {
   cli.option("--control", &study.judging().control, "The method with which the others are compared")
       .one_of_methods("gate")
       .scope(Scope::speed);
+  cli.rule([&study, &cli, gate] {
+    const std::string& control = study.judging().control;
+    const std::vector<std::string>& gates = gate.values();
+    usage_check(!cli.typed("--control") || std::ranges::find(gates, control) != gates.end(),
+                "--control {}: the method is not among --gates {}, so nothing would be compared with it; add it to "
+                "--gates, or name one of these methods",
+                control, fmt::join(gates, ","));
+  });
   cli.section(Cli::instead);
   cli.option("--check-gates", &only_check,
              "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")

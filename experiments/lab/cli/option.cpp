@@ -47,6 +47,12 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
+// Whether the text is an integer, of any size.
+bool is_whole(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 template <class T>
 std::string show(const T& value) {
   if constexpr (is_vector<T>) {
@@ -154,13 +160,16 @@ bool CliOption::takes_text() const {
          std::holds_alternative<EnumVariable>(field);
 }
 
-std::string CliOption::expected() const {
+std::string CliOption::expected(bool all_bounds) const {
   const bool whole = std::holds_alternative<std::int64_t*>(field) ||
                      std::holds_alternative<std::optional<std::int64_t>*>(field) ||
                      std::holds_alternative<std::vector<std::int64_t>*>(field);
   const bool has_low = std::isfinite(lowest_), has_high = std::isfinite(highest_);
   std::string text = is_axis() ? (whole ? "integers" : "numbers") : (whole ? "an integer" : "a number");
-  if (has_low && has_high)
+  if (whole && all_bounds)
+    text += fmt::format(" in {}{}, {}{}", low_open_ ? '(' : '[', has_low ? fmt::format("{}", lowest_) : "-2^63",
+                        has_high ? fmt::format("{}", highest_) : "2^63 - 1", high_open_ ? ')' : ']');
+  else if (has_low && has_high)
     text += fmt::format(" in {}{}, {}{}", low_open_ ? '(' : '[', lowest_, highest_, high_open_ ? ')' : ']');
   else if (has_low)
     text += fmt::format(" {} {}", low_open_ ? "above" : "of at least", lowest_);
@@ -171,8 +180,8 @@ std::string CliOption::expected() const {
   return text;
 }
 
-void CliOption::refuse(const std::string& where, const std::string& got) const {
-  throw UsageError(fmt::format("{} expects {}, got {}", where, expected(), got));
+void CliOption::refuse(const std::string& where, const std::string& got, bool all_bounds) const {
+  throw UsageError(fmt::format("{} expects {}, got {}", where, expected(all_bounds), got));
 }
 
 void CliOption::refuse_name(const std::string& where, const std::string& got) const {
@@ -267,7 +276,8 @@ T CliOption::item(const std::string& where, const std::string& text) const {
     }
   } else {
     const std::optional<T> value = parse_number<T>(text);
-    if (!value) refuse(where, fmt::format("'{}'", text));
+    // An integer that is not read is too large for 64 bits. The message then also names the bounds that are implied.
+    if (!value) refuse(where, fmt::format("'{}'", text), is_whole(text));
     check_bounds(where, *value);
     return *value;
   }

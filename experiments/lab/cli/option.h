@@ -126,12 +126,13 @@ struct CliOption {
   void check_bounds(const std::string& where, T value) const;
   void check_name(const std::string& where, const std::string& name) const;
   void read_items(const std::string& where, std::vector<std::string> items);
-  std::string expected() const;  // the accepted values, for messages: "an integer of at least 1"
+  // The accepted values, for messages: "an integer of at least 1". `all_bounds`: with the bounds of 64-bit integers.
+  std::string expected(bool all_bounds = false) const;
   template <class T>
   T item(const std::string& where, const std::string& text) const;
   template <class T>
   std::vector<T> axis(const std::string& where, const std::vector<std::string>& items) const;
-  [[noreturn]] void refuse(const std::string& where, const std::string& got) const;
+  [[noreturn]] void refuse(const std::string& where, const std::string& got, bool all_bounds = false) const;
   [[noreturn]] void refuse_name(const std::string& where, const std::string& got) const;
 
   double lowest_ = -std::numeric_limits<double>::infinity(), highest_ = std::numeric_limits<double>::infinity();

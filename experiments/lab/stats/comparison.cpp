@@ -169,7 +169,8 @@ Losses losses_of(const Contrast& c, const Pair& pair, double level) {
                           .trained_first = pair.trained_first,
                           .trained_second = pair.trained_second,
                           .mean = pair.difference.mean,
-                          .fewest = small || c.margin > 0 ? fewest_alone : fewest_pairs}};
+                          .fewest = small || c.margin > 0 ? fewest_alone : fewest_pairs,
+                          .same = pair.difference.n >= fewest_pairs && pair.difference.variance() == 0}};
   Difference& d = l.difference;
   if (d.trained < 2) return l;
   const Evidence& e = l.evidence = evidence_of(pair, c.section);
@@ -289,6 +290,7 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family, double
     d.low = d.mean - half, d.high = d.mean + half, d.level = at;
     if (decided) d.order = d.mean < 0 ? Difference::Order::lower : Difference::Order::higher;
     if (d.low <= 0 && d.high >= 0) d.doubt = Difference::Doubt::none;  // the interval tells why
+    if (d.same && d.deviation == 0 && d.mean != 0) d.doubt = Difference::Doubt::same;
   });
   std::vector<Difference> differences;
   for (const Losses& l : all) differences.push_back(l.difference);
@@ -351,6 +353,8 @@ std::string to_string(Difference::Doubt doubt) {
   switch (doubt) {
     case Difference::Doubt::few_pairs:
       return "fewer than four methods trained at all seeds, so six pairs are needed";
+    case Difference::Doubt::same:
+      return "the difference is the same in every pair, so the pairs do not tell how much it varies";
     case Difference::Doubt::spread:
       return "the two spreads differ too much to trust a mean";
     case Difference::Doubt::signs:
@@ -373,8 +377,10 @@ std::string describe(const Difference& d) {
   if (d.trained == 0) {
     text = "no seed trained with both";
   } else {
-    text = fmt::format("{} by {:.3g}{}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean),
-                       d.all_trained() ? "" : " where both train");
+    text = d.same && d.mean == 0 ? "equal in every pair"
+                                 : fmt::format("{} by {:.3g}{}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean),
+                                               d.same ? " in every pair" : "");
+    if (!d.all_trained()) text += " where both train";
     const double sign = d.mean < 0 ? -1 : 1;
     text += d.trained < fewest_pairs
                 ? fmt::format(" in {}", d.trained == 1 ? "one pair" : "two pairs")
@@ -386,6 +392,7 @@ std::string describe(const Difference& d) {
   text += fmt::format("; {} of {} and {} of {} seeds trained", d.trained_first, d.n, d.trained_second, d.n);
   if (d.all_trained() && d.n >= fewest_pairs)
     text += fmt::format(", up to {:.0f} % may still fail", 100 * may_fail(d.n, d.n));
+  if (d.same && d.deviation > 0) text += "; the other pairs of the section give its error";
   if (d.doubt != Difference::Doubt::none) text += "; undecided: " + to_string(d.doubt);
   return text;
 }

@@ -39,6 +39,7 @@ struct Difference {
   enum class Doubt {
     none,
     few_pairs,   // fewer than four series of the section trained at all seeds, and fewer than six pairs
+    same,        // the difference is the same number in every pair, and no other pair tells how it would vary
     spread,      // the losses of the two series vary by different amounts, as losses with rare outliers do
     signs,       // fewer than four series of the section trained at all seeds, and the sign test does not decide
     not_all,     // the comparison has a margin, and some trial did not train or fewer than six seeds trained
@@ -58,6 +59,7 @@ struct Difference {
   double level = family_level;  // significance level at which the losses were judged
   double deviation = 0;         // standard deviation of a single difference, as used for the verdict
   std::int64_t fewest = 3;      // the least number of pairs that can decide the losses in this section
+  bool same = false;            // whether the difference is the same number in every one of three or more pairs
   // Whether both series trained at all n seeds.
   bool all_trained() const { return trained == n; }
 };

@@ -225,6 +225,12 @@ TEST_CASE("A value that is not a number or out of range is refused", "[experimen
   CHECK(usage_error({"--batch", "1.5"}) == "--batch expects an integer in [1, 1048576], got '1.5'");
   CHECK(usage_error({"--batch", "9999999999999999999"}) ==
         "--batch expects an integer in [1, 1048576], got '9999999999999999999'");
+  // An integer beyond 64 bits is refused with the bounds of 64 bits.
+  CHECK(usage_error({"--seeds", "9223372036854775808"}) ==
+        "--seeds expects integers in [0, 2^63 - 1] such as 6,24 or 0..4, got '9223372036854775808'");
+  CHECK(usage_error({"--depths", "6..99999999999999999999"}) ==
+        "--depths expects integers in [1, 2^63 - 1] such as 6,24 or 0..4, got '99999999999999999999'");
+  CHECK(usage_error({"--seeds", "-1"}) == "--seeds expects integers of at least 0 such as 6,24 or 0..4, got -1");
   CHECK(usage_error({"--drop-key", "1.5"}) == "--drop-key expects a number in [0, 1), got 1.5");
   CHECK(usage_error({"--drop-key", "1"}) == "--drop-key expects a number in [0, 1), got 1");
   CHECK(usage_error({"--lrs", "0"}) == "--lrs expects numbers above 0 such as 0.001,0.01, got 0");

@@ -105,6 +105,35 @@ TEST_CASE("a difference in words") {
   CHECK_THAT(describe(first_of({{1, 2, 3, infinity}, {2, 4, 6, 1}})), contains("lower by 2 where both train, "));
 }
 
+TEST_CASE("a difference that is the same in every pair says why it is decided or not") {
+  const Outcomes base{1, 1.25, 1.5, 2, 0.75, 1.125, 1.75};
+  const auto raised = [&](double by) {
+    Outcomes other = base;
+    for (double& x : other) x += by;
+    return other;
+  };
+  const Difference alone = first_of({raised(0.5), base});
+  CHECK((alone.order == Order::undecided && alone.doubt == Doubt::same && pairs_needed(alone) == 0));
+  CHECK(describe(alone) ==
+        "higher by 0.5 in every pair, 97.5 % interval 0.5 to 0.5, 7 pairs; 7 of 7 and 7 of 7 seeds trained, up to 35 % "
+        "may still fail; undecided: the difference is the same in every pair, so the pairs do not tell how much it "
+        "varies");
+  // Equal outcomes need no further reason.
+  const Difference equal = first_of({base, base});
+  CHECK((equal.order == Order::undecided && equal.doubt == Doubt::none));
+  CHECK(describe(equal).starts_with("equal in every pair, 97.5 % interval 0 to 0, 7 pairs; "));
+  CHECK(first_of({raised(0.5), base, raised(1), raised(2)}).doubt == Doubt::same);
+  // Other pairs of the section, which vary, decide.
+  Outcomes third = base, fourth = raised(1);
+  third[0] += .3, third[1] -= .2, fourth[2] += .4, fourth[5] -= .3;
+  const Difference decided = first_of({raised(0.5), base, third, fourth});
+  CHECK(decided.order == Order::higher);
+  CHECK_THAT(describe(decided), contains("higher by 0.5 in every pair, ") &&
+                                    contains("; the other pairs of the section give its error") &&
+                                    !contains("undecided"));
+  CHECK_THAT(describe(first_of({{1, 2}, {2, 3}})), contains("lower by 1 in two pairs"));
+}
+
 TEST_CASE("as many seeds as may still fail are those of the exact interval") {
   CHECK(may_fail(3, 3) == Approx(0.632).epsilon(1e-3));
   CHECK(may_fail(4, 4) == Approx(0.527).epsilon(1e-3));

@@ -176,6 +176,11 @@ TEST_CASE("methods with equal constants are one trial and wrong constants are na
            with(few, {"--depths", "2", "--gates", "pre,prores:T=5", "--control", "prores:T=5.0"}), "depth_stability");
   CHECK(control.status == 0);
   CHECK_THAT(control.out + file(judged, "a/report.html"), contains("prores:T=5"));
+  const Ended outside = call(judged.path(), depth_stability, with(few, {"--gates", "pre,rezero", "--control", "post"}),
+                             "depth_stability");
+  CHECK(outside.status == 2);
+  CHECK_THAT(outside.err, contains("--control post: the method is not among --gates pre,rezero, so nothing would be "
+                                   "compared with it; add it to --gates, or name one of these methods"));
 }
 
 TEST_CASE("a network with a custom gate is trained, saved, loaded by another program and drawn") {
