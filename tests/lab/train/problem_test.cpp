@@ -303,7 +303,7 @@ TEST_CASE("losses above the entropy of the targets decide which networks trained
                           "chance (4)"));
   CHECK_THAT(said(3.98, 0.25, {"--steps", "30"}), contains("no method trained: lines stayed near chance (4)"));
   // "trained" is 1 below half of the way: 3.8 is above half of chance, and 27 % of the way from 3.725 to 4.
-  CHECK_THAT(said(3.8, 3.85, {"--steps", "30"}), contains("| 1 | 3.725 | 1 |"));
+  CHECK_THAT(said(3.8, 3.85, {"--steps", "30"}), contains("| 1.000 | 3.725 | 1 |"));
 }
 
 TEST_CASE("an entropy of targets that is not a number of at least 0 is refused") {
