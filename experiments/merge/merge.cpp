@@ -13,6 +13,7 @@
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/stored_run.h"
 #include "experiments/lab/study/own_rates.h"
+#include "experiments/studies.h"
 
 namespace plumb::lab {
 namespace {
@@ -81,7 +82,7 @@ std::string timeless(Record record) {
 int plumb::lab::merge(int argc, const char* const* argv) {
   return exit_status([&] {
     std::vector<std::string> folders;
-    std::string to, accept_code;
+    std::string to, accept_code, program;
     Cli cli(
         "merge",
         "Merges run folders of one study, such as its shards, into a new folder: all trials in one ledger, with tables "
@@ -90,6 +91,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     cli.words("DIR..", &folders);
     cli.option("--out", &to, "The folder to write: new or empty").value_name("DIR");
     declare_accept_code(cli, accept_code);
+    declare_program(cli, program);
     cli.example("runs/shard-1 runs/shard-2 --out runs/whole");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty() && !to.empty(), "expected {} DIR.. --out DIR; see --help", cli.program());
@@ -145,6 +147,6 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     write_file_atomically(out / "run.json", merged->text());
     Ledger ledger(out / Ledger::file_name);
     ledger.append_all(std::move(entries));
-    return run_program(out, *merged, rebuild_words(accept_code));
+    return call_study(out, out, *merged, program, rebuild_words(accept_code));
   });
 }

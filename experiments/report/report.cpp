@@ -10,10 +10,13 @@
 
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/run/folder.h"
 #include "experiments/lab/run/stored_run.h"
 #include "experiments/report/questions.h"
+#include "experiments/studies.h"
 
 namespace plumb::lab {
 namespace {
@@ -66,8 +69,10 @@ struct Provenance {
 std::string provenance(const StudyDescription& run, const Ledger& ledger) {
   const Provenance p(run, ledger);
   return fmt::format(
-      "    {}\n\n{}. {} trials, {:.1f} hours of training steps in total, on {}; {} ({}), started {}.\n\n",
-      run.command_line, run.facts.data.text, p.trials, p.seconds / 3600, p.machine, run.version, p.commit, p.started);
+      "    {}\n\n{}\n\n", run.command_line,
+      escape_markdown(fmt::format("{}. {} trials, {:.1f} hours of training steps in total, on {}; {} ({}), started {}.",
+                                  run.facts.data.text, p.trials, p.seconds / 3600, p.machine, run.version, p.commit,
+                                  p.started)));
 }
 
 // A table of several kept ledgers, as Markdown. Each ledger has the link to its page.
@@ -81,8 +86,8 @@ std::string table_of_trials(const std::vector<std::pair<std::string, Provenance>
   double seconds = 0;
   for (const auto& [page, p] : ledgers) {
     trials += p.trials, seconds += p.seconds;
-    table.row(
-        {page, std::to_string(p.trials), fmt::format("{:.1f}", p.seconds / 3600), p.machine, p.commit, p.started});
+    table.row({page, std::to_string(p.trials), fmt::format("{:.1f}", p.seconds / 3600), escape_markdown(p.machine),
+               escape_markdown(p.commit), escape_markdown(p.started)});
   }
   table.row({"all", std::to_string(trials), fmt::format("{:.1f}", seconds / 3600), "", "", ""});
   return "## Trials\n\nThe hours of trials that trained at the same time (`--jobs`) are added.\n\n" + table.markdown();
@@ -105,8 +110,9 @@ std::string chart_of(const fs::path& figures) {
   return "";
 }
 
-// The program of the study writes the tables into a temporary folder.
-TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
+// The study writes the tables into a temporary folder.
+TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, const std::string& program,
+                         const std::vector<std::string>& words) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
   const bool made = ::mkdtemp(pattern.data());
   check(made, "cannot create a folder like {}: {}", pattern, std::strerror(errno));
@@ -119,14 +125,15 @@ TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, co
   const std::unique_ptr<int, decltype(gone)> afterwards(&nothing, gone);
   fs::copy_file(ledger, folder / Ledger::file_name);
   fs::copy_file(description_of(ledger), folder / "run.json");
-  check(run_program(folder, run, words, Tables::not_printed) == 0, "{}: its program failed, so there are no tables",
-        ledger.string());
+  check(call_study(ledger, folder, run, program, words, Tables::not_printed) == 0,
+        "{}: its study failed, so there are no tables", ledger.string());
   return {read_file(folder / "results.md"), chart_of(folder / "figures")};
 }
 
 // The text below the tables of a kept ledger NAME.jsonl: the content of NAME.notes.md, if there is such a file.
 std::string notes_of(const fs::path& ledger) {
   const fs::path notes = fs::path(ledger).replace_extension(".notes.md");
+  check_plain(notes);
   return fs::exists(notes) ? "\n" + read_file(notes) : "";
 }
 
@@ -162,7 +169,7 @@ void check_document(const std::vector<std::string>& arguments) {
 int plumb::lab::report(int argc, const char* const* argv) {
   return exit_status([&] {
     std::vector<std::string> folders;
-    std::string markdown_file, kept, accept_code;
+    std::string markdown_file, kept, accept_code, program;
     Cli cli(
         "report",
         "Writes the tables and reports of studies again, from their ledgers. Kept ledgers make a Markdown document: "
@@ -176,12 +183,14 @@ int plumb::lab::report(int argc, const char* const* argv) {
                "steps")
         .value_name("FOLDER");
     declare_accept_code(cli, accept_code);
+    declare_program(cli, program);
     cli.example("runs/whole --markdown table.md");
     cli.example("runs/layerscale_init --keep docs/results");
     cli.example("docs/results/archive/*.jsonl --markdown archive.md");
     cli.example("docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
+    const std::vector<std::string> words = rebuild_words(accept_code);
     std::vector<std::optional<StudyDescription>> runs;  // an empty entry is a Markdown file
     for (const std::string& folder : folders) {
       const bool text = fs::path(folder).extension() == ".md";
@@ -189,6 +198,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
                   "{} is part of a document; give --markdown FILE", folder);
       usage_check(!(text || is_kept(folder)) || kept.empty(), "--keep expects run folders, got {}", folder);
       runs.push_back(text ? std::nullopt : std::optional(described(folder)));
+      if (!text) check_known(folder, *runs.back(), program, words);
     }
     const bool pages = std::ranges::any_of(runs, [](const auto& run) { return !run; });
     if (pages) check_document(folders);
@@ -207,7 +217,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
       }
       if (!markdown.empty()) markdown += "\n";
       if (is_kept(folder)) {
-        const TablesAndChart tables = tables_of(folder, *runs[i], rebuild_words(accept_code));
+        const TablesAndChart tables = tables_of(folder, *runs[i], program, words);
         if (pages) {
           write_page(folder, *runs[i], tables);
           const std::string name = folder.stem().string();
@@ -219,7 +229,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
                                   tables.markdown, notes_of(folder));
         }
       } else {
-        if (const int status = run_program(folder, *runs[i], rebuild_words(accept_code)); status != 0) return status;
+        if (const int status = call_study(folder, folder, *runs[i], program, words); status != 0) return status;
         if (!kept.empty()) keep(folder, *runs[i], kept);
         if (runs.size() > 1) markdown += fmt::format("## {}\n\n", folder.string());
         markdown += read_file(folder / "results.md");

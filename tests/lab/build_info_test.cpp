@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -55,4 +56,13 @@ TEST_CASE("the files that the code hash covers in experiments/lab use no verdict
       for (const char* room : {"report/", "stats/", "study/"})
         if (line.starts_with("#include \"" + lab_folder + room)) FAIL_CHECK(file << ": " << line);
   }
+}
+
+TEST_CASE("replay has the code hash of each study, whose function it calls") {
+  const auto hash_file = [](const std::string& program) {
+    std::ifstream in(fs::path(plumb::test::binary_dir()) / "code_hash" / (program + ".cpp"));
+    REQUIRE(in.good());
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  CHECK(hash_file("replay") == hash_file("depth_stability"));
 }

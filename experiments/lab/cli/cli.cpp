@@ -18,16 +18,6 @@ using Json = nlohmann::ordered_json;
 
 const std::string general = "General";
 
-std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") ==
-                                          std::string::npos;
-  if (plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 // Turns "[6,24]" into "[6, 24]".
 std::string spaced(const std::string& json) {
   const Json value = Json::parse(json);
@@ -77,6 +67,16 @@ std::string did_you_mean(const std::string& near, const std::string& otherwise) 
 }
 
 }  // namespace
+
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") ==
+                                          std::string::npos;
+  if (plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 Cli::Cli(std::string experiment, std::string summary)
     : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
@@ -280,6 +280,15 @@ void Cli::apply_config(const std::string& path) {
 }
 
 bool Cli::typed(const std::string& name) const { return std::ranges::find(typed_, name) != typed_.end(); }
+
+std::vector<const CliOption*> Cli::paths_in_config() const {
+  std::vector<const CliOption*> paths;
+  for (const CliOption& option : options_)
+    if (option.is_path() && option.scope() != Scope::call && given(option.name) && !typed(option.name) &&
+        !option.text().empty())
+      paths.push_back(&option);
+  return paths;
+}
 
 Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

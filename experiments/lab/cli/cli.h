@@ -25,6 +25,9 @@ namespace plumb::lab {
 // only for a text (--help, --version, ...) or for another action, and the text is printed or the action is finished.
 enum class Action { run, done };
 
+// The word as a user types it in a shell: in quotes if a shell would read it otherwise.
+std::string shell_word(const std::string& word);
+
 // Declares the options of a program, parses its command line, and prints help and settings.
 class Cli {
  public:
@@ -78,6 +81,8 @@ class Cli {
   bool given(const std::string& option) const;
   bool typed(const std::string& option) const;  // whether the user gives the option on the command line
   const std::vector<std::string>& typed_options() const { return typed_; }  // the options for which typed() is true
+  // The options that name a file or a folder and have a value from --config, not from the command line.
+  std::vector<const CliOption*> paths_in_config() const;
   // Shows "by rule" in place of the default in --help, for an option whose value follows from a rule unless the user
   // gives the option. The option may be declared later.
   void by_rule(const std::string& option) { by_rule_.push_back(option); }

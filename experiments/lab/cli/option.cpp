@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/nearest.h"
+#include "core/one_line.h"
 #include "nn/gates/gate.h"
 
 namespace plumb::lab {
@@ -147,6 +148,10 @@ std::string CliOption::key() const {
 
 bool CliOption::is_axis() const {
   return std::visit([](auto variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field);
+}
+
+bool CliOption::is_path() const {
+  return takes_text() && (value_name_ == "FILE" || value_name_ == "DIR" || value_name_ == "PATH");
 }
 
 std::string CliOption::value_name() const {
@@ -355,7 +360,12 @@ void CliOption::read_json(const std::string& where, const std::string& json) {
   }
   // A string is read as on the command line ("0..4", "all"), and a number is read as its digits.
   const auto typed = [&](const Json& one) {
-    if (one.is_string()) return one.get<std::string>();
+    if (one.is_string()) {
+      const auto text = one.get<std::string>();
+      if (printable(text) != text)
+        throw UsageError(fmt::format("{} expects text without control characters, got {}", where, one.dump()));
+      return text;
+    }
     if (one.is_number() && !takes_text()) return one.dump();
     throw UsageError(
         fmt::format("{} expects {}, got {}", where, takes_text() ? "text in quotes" : expected(), one.dump()));

@@ -80,7 +80,7 @@ struct CliOption {
   CliOption& may_repeat();
   // Lets an axis be an empty list in a configuration file, which means that the user gives no values.
   CliOption& may_be_empty();
-  // Sets the placeholder of the value in --help, such as FILE.
+  // Sets the placeholder of the value in --help, such as FILE. FILE, DIR and PATH mean that the value is a path.
   CliOption& value_name(std::string name);
   // Sets the scope; the default is Scope::trial.
   CliOption& scope(Scope what);
@@ -91,6 +91,7 @@ struct CliOption {
   bool is_on() const { return is_switch() && *std::get<bool*>(field); }
   bool is_axis() const;                   // whether the variable is a vector
   bool is_pair() const { return pair_; }  // whether pair() was called
+  bool is_path() const;                   // whether the value names a file or a folder
   Scope scope() const { return scope_; }
   // Whether trials with different values of this option have different results.
   bool decides_results() const { return scope_ == Scope::trial || scope_ == Scope::run; }

@@ -2,14 +2,18 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/atomic_file.h"
 #include "core/json_text.h"
+#include "core/nearest.h"
+#include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/device.h"
 
@@ -23,12 +27,40 @@ std::string study_to_continue(const Cli& cli, const Cli::TypedValue& typed) {
     return "";
   const std::filesystem::path file = std::filesystem::path(typed("--out")) / "run.json";
   std::error_code none;
-  if (!std::filesystem::is_regular_file(file, none)) return "";
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, none))) return "";
   const std::string text = read_file(file);
   const auto run = nlohmann::json::parse(shallow_json(text, file.string()), nullptr, false);
   const bool ours = run.is_object() && run.value("experiment", nlohmann::json()) == cli.experiment() &&
                     run.value("settings", nlohmann::json()).is_object();
   return ours ? file.string() : "";
+}
+
+// Throws UsageError if a call with --resume names no study, and has no settings for a new study. Such a call has a
+// mistyped folder.
+void check_study_to_resume(const Cli& cli, const std::string& out) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const bool has_settings = std::ranges::any_of(cli.typed_options(), [&](const std::string& option) {
+    return option == "--config" || cli.declared(option)->scope() != Scope::call;
+  });
+  if (has_settings || fs::exists(fs::path(out) / "run.json", none)) return;
+  const fs::path typed(out), folder = typed.has_filename() ? typed : typed.parent_path(), parent = folder.parent_path();
+  std::vector<std::string> studies;
+  for (fs::directory_iterator it(parent.empty() ? "." : parent, none), end; !none && it != end; it.increment(none))
+    if (fs::exists(it->path() / "run.json", none)) studies.push_back(it->path().filename().string());
+  std::ranges::sort(studies);
+  const std::string near = nearest_name(folder.filename().string(), studies);
+  throw UsageError(fmt::format("--resume: {} {}; {}", out, fs::exists(folder, none) ? "has no study" : "does not exist",
+                               near.empty() ? "give the folder of a study, or the settings of a new study"
+                                            : fmt::format("did you mean --out {}?", (parent / near).string())));
+}
+
+// Prints the paths that a call with --resume or --replay takes from the settings of the study.
+void announce_paths(const Cli& cli, const std::string& out) {
+  std::set<std::string> announced;
+  for (const CliOption* option : cli.paths_in_config())
+    if (announced.insert(option->text()).second)
+      note_error(fmt::format("reads {}: {} in the settings of {}\n", printable(option->text()), option->name, out));
 }
 
 }  // namespace
@@ -227,6 +259,8 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
                 modes.empty() ? "" : modes.front());
     if (dry_run && (rebuild || !replay.empty())) modes.push_back("--dry-run");
     usage_check(modes.size() <= 1, "{} exclude each other; give only one", fmt::join(modes, " and "));
+    if (resume) check_study_to_resume(cli, out);
+    if (resume || !replay.empty()) announce_paths(cli, out);
     usage_check(jobs == 1 || deterministic == Determinism::strict,
                 "--jobs {} changes the number of threads of a trial, and with --deterministic threads that changes its "
                 "result; give --deterministic strict or --jobs 1",

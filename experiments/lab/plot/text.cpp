@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -130,6 +131,19 @@ std::string escape_markup(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string escape_markdown(std::string_view text) {
+  std::string escaped;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : ' ';
+    const bool element = text[i] == '<' &&
+                         (std::isalpha(static_cast<unsigned char>(next)) || next == '/' || next == '!' || next == '?'),
+               target = text[i] == ']' && (next == '(' || next == '[' || next == ':');
+    if (element || target) escaped += '\\';
+    escaped += text[i];
+  }
+  return escaped;
 }
 
 std::size_t letters(std::string_view text) {

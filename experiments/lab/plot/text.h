@@ -28,6 +28,10 @@ double rounded_to(double value, int digits);
 // Escapes text for the content or an attribute value of HTML or XML, and removes control characters.
 std::string escape_markup(std::string_view text);
 
+// Escapes the beginnings of HTML elements and of the targets of links in a Markdown text, so that a text from elsewhere
+// cannot add elements, links and pictures to a page.
+std::string escape_markdown(std::string_view text);
+
 // The number of code points of UTF-8 text.
 std::size_t letters(std::string_view text);
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
+#include "core/one_line.h"
 #include "experiments/lab/hash.h"
 
 namespace plumb::lab {
@@ -34,7 +35,8 @@ LedgerEntry entry_from(std::string_view line) {
   check(end != line.npos && line.substr(end + mark.size()) == hash_of(line.substr(0, end)) + "\"}",
         "expected a trial with a valid checksum, got {} bytes whose checksum is missing or wrong", line.size());
   const Json json = Json::parse(line);
-  return {json.at("key"), json.at("code"), json.at("machine"), record_from_json(line)};
+  return {json.at("key"), printable(json.at("code").get<std::string>()),
+          printable(json.at("machine").get<std::string>()), record_from_json(line)};
 }
 
 }  // namespace

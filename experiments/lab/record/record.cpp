@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.h"
+#include "core/one_line.h"
 
 namespace plumb::lab {
 namespace {
@@ -29,7 +30,7 @@ Point point_from(const Json& json) {
     else if (value.is_number())
       point.set(axis, value.get<double>());
     else
-      point.set(axis, value.get<std::string>());
+      point.set(axis, printable(value.get<std::string>()));
   }
   return point;
 }
@@ -51,7 +52,7 @@ StepValues step_from(const Json& json) {
   StepValues step{.step = json.at("step")};
   for (const auto& [name, value] : json.items()) {
     if (name == "divergence" || name == "failure")
-      step.ended = value;
+      step.ended = printable(value.get<std::string>());
     else if (name != "step" && name != "diverged_at" && !value.is_string())
       step.values.emplace_back(name, value.is_null() ? unknown : value.get<double>());
   }
@@ -120,7 +121,7 @@ Record record_from_json(std::string_view text) {
     Record r{.point = point_from(json.at("arm")),
              .steps = json.at("steps"),
              .seconds = json.at("seconds"),
-             .reason = json.value("reason", ""),
+             .reason = printable(json.value("reason", "")),
              .diverges_from = json.value("diverges_from", std::int64_t{-1})};
     const auto name = json.at("status").get<std::string>();
     const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
@@ -128,7 +129,7 @@ Record record_from_json(std::string_view text) {
     r.status = *status;
     if (json.contains("model")) r.model = dumped(json["model"]);
     for (const auto& [key, value] : json.at("values").items())
-      r.values.emplace_back(key, value.is_null() ? unknown : value.get<double>());
+      r.values.emplace_back(printable(key), value.is_null() ? unknown : value.get<double>());
     for (const Json& step : json.at("metrics")) r.metrics.push_back(step_from(step));
     for (const Json& object : json.at("attachments")) r.attachments.push_back(dumped(object));
     return r;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.h"
+#include "core/one_line.h"
 #include "experiments/lab/console.h"
 
 namespace plumb::lab {
@@ -36,6 +37,13 @@ Better better_named(const Json& name) { return name == "higher" ? Better::higher
 RateCriterion rates_by_from(const Json& run) {
   if (!run.contains("rates_by")) return {};
   return {.value = run["rates_by"].at("value"), .better = better_named(run["rates_by"].at("better"))};
+}
+
+// Makes each text printable, in place: run.json may come from somebody else.
+void make_printable(Json& json) {
+  if (json.is_string()) json = printable(json.get_ref<const std::string&>());
+  if (json.is_structured())
+    for (Json& item : json) make_printable(item);
 }
 
 Json json_of(const std::vector<Measure>& measures) {
@@ -137,7 +145,7 @@ std::string StudyDescription::text() const {
 }
 
 StudyDescription StudyDescription::parse(const std::string& text, const std::string& file) {
-  const Json run = Json::parse(shallow_json(text, file), nullptr, false);
+  Json run = Json::parse(shallow_json(text, file), nullptr, false);
   const bool ours = run.is_object() && run.contains("experiment") && run["experiment"].is_string() &&
                     run.contains("settings") && run["settings"].is_object();
   usage_check(
@@ -147,6 +155,8 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
       file);
   usage_check(run.contains("code"),
               "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
+  const std::string settings = run["settings"].dump();  // as they are, because a call compares them with its own
+  make_printable(run);
   try {
     const Json &machine = run.at("machine"), &data = run.at("data_facts");
     return {.experiment = run.at("experiment"),
@@ -166,7 +176,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                       .outputs = run.at("outputs")},
             .command_line = run.at("command_line"),
             .started = run.at("started"),
-            .settings = run.at("settings").dump(),
+            .settings = settings,
             .fixed = run.at("fixed"),
             .accepted_code = run.value("accepted_code", std::vector<std::string>()),
             .claims = claims_from(run),

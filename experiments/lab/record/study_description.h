@@ -68,7 +68,7 @@ struct StudyFacts {
 // The content of run.json.
 struct StudyDescription {
   std::string experiment = {}, version = {}, commit = {}, build = {};
-  std::string program = {};  // path of the program that ran the study
+  std::string program = {};  // name of the program that ran the study, which is only shown and never executed
   StudyFacts facts = {};
   std::string command_line = {}, started = {};
   std::string settings = {};  // the settings as a JSON object

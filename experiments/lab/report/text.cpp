@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/report/saturation.h"
 
@@ -116,7 +117,7 @@ std::string results_markdown(const StudyResults& r) {
   for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
   if (const std::string saturated = saturation(r.trials, r.judging.measures); !saturated.empty())
     text += "\n" + saturated + "\n";
-  return text;
+  return escape_markdown(text);
 }
 
 }  // namespace plumb::lab

@@ -52,12 +52,11 @@ std::string formatted(const char* format, std::time_t seconds, bool utc) {
 }
 
 StudyDescription describe(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
-  std::error_code none;
   StudyDescription run{.experiment = cli.experiment(),
                        .version = version(),
                        .commit = commit(),
                        .build = build(),
-                       .program = fs::read_symlink("/proc/self/exe", none).string(),
+                       .program = cli.program(),
                        .facts = facts,
                        .command_line = cli.command_line(),
                        .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
@@ -80,7 +79,22 @@ bool has_result(const fs::path& ledger) {
 
 StudyDescription described(const fs::path& folder) {
   const fs::path file = folder / "run.json";
+  check_plain(file);
   return StudyDescription::parse(read_file(file), file.string());
+}
+
+// Whether the path is a folder and not a link.
+bool is_own_folder(const fs::path& path) { return fs::symlink_status(path).type() == fs::file_type::directory; }
+
+// The folder of a study and the folders below it into which a study writes.
+std::vector<fs::path> folders_within(const fs::path& folder) {
+  std::vector<fs::path> all{folder};
+  for (const char* name : run_folders)
+    if (is_own_folder(folder / name)) all.push_back(folder / name);
+  if (is_own_folder(folder / tensorboard_name))
+    for (const fs::directory_entry& trial : entries_of(folder / tensorboard_name))
+      if (is_own_folder(trial.path())) all.push_back(trial.path());
+  return all;
 }
 
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
@@ -123,6 +137,7 @@ void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
               fs::exists(path / Ledger::file_name) ? ". Its ledger is not lost: start the same command with another "
                                                      "--out, end it, and copy its run.json into this folder"
                                                    : "");
+  mode == Mode::overwrite ? check_plain(path / Ledger::file_name) : check_own_files(path);
   const StudyDescription run = described(path);
   if (mode != Mode::overwrite)
     return check_resumable(cli,
@@ -149,6 +164,19 @@ fs::path new_run_folder(const std::string& name) {
   fail(fmt::format("cannot create a folder under runs: {}; choose one with --out", error.message()));
 }
 
+void check_plain(const fs::path& file) {
+  const fs::file_status status = fs::symlink_status(file);
+  usage_check(!fs::exists(status) || fs::is_regular_file(status),
+              "{} is a link or a special file, so it may lead outside the study; put a file in its place",
+              file.string());
+}
+
+void check_own_files(const fs::path& folder) {
+  for (const fs::path& within : folders_within(folder))
+    for (const fs::directory_entry& entry : entries_of(within))
+      if (!is_own_folder(entry.path())) check_plain(entry.path());
+}
+
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
   create(cli, options);
   check_usable(path_, cli, options.mode_without_dry_run());
@@ -157,14 +185,9 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
     // The check is repeated, because the folder may have changed before it was locked.
     check_usable(path_, cli, options.mode_without_dry_run());
     const bool resumes = options.mode() == Mode::resume && fs::exists(path_ / "run.json");
-    std::vector<fs::path> written{path_};
-    for (const char* name : run_folders) written.push_back(path_ / name);
-    if (fs::is_directory(path_ / tensorboard_name))
-      for (const fs::directory_entry& trial : entries_of(path_ / tensorboard_name)) written.push_back(trial.path());
-    for (const fs::path& folder : written)
-      if (fs::is_directory(folder))
-        for (const fs::directory_entry& entry : entries_of(folder))
-          if (is_temporary_file(entry.path())) remove_file(entry.path());
+    for (const fs::path& folder : folders_within(path_))
+      for (const fs::directory_entry& entry : entries_of(folder))
+        if (is_temporary_file(entry.path())) remove_file(entry.path());
     if (options.mode() == Mode::overwrite && fs::exists(path_ / "run.json"))
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
     description_ = describe(cli, options, facts);
@@ -238,7 +261,7 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
 void StudyFolder::lock() {
   const fs::path file = path_ / lock_name;
   for (;;) {
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     check(lock_ >= 0, "cannot write in {}: {}", path_.string(), std::strerror(errno));
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
       const int reason = errno;

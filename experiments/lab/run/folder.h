@@ -17,6 +17,13 @@ class Cli;
 // can be created.
 std::filesystem::path new_run_folder(const std::string& name);
 
+// Throw UsageError for a link and for a special file, such as a pipe or a device: a study folder from elsewhere must
+// not lead to files outside the folder, and must not make a program wait. check_plain() checks one file, if it exists.
+// check_own_files() checks the files in a study folder, and in the folders of run_folders below it. The path of the
+// study folder itself may be a link.
+void check_plain(const std::filesystem::path& file);
+void check_own_files(const std::filesystem::path& folder);
+
 // The study folder of a study. The folder is locked while this object exists.
 class StudyFolder {
  public:

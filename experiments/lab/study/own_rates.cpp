@@ -13,9 +13,11 @@
 #include <set>
 
 #include "core/atomic_file.h"
+#include "core/one_line.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/rates.h"
+#include "experiments/lab/run/folder.h"
 #include "experiments/lab/stats/trained.h"
 #include "experiments/lab/study/plan.h"
 
@@ -107,6 +109,7 @@ std::optional<StudyDescription> recorded_study(const StudyDeclaration& study) {
   const Mode mode = study.options.mode_without_dry_run();
   const fs::path file = fs::path(study.options.out) / "run.json";
   if (mode == Mode::run || mode == Mode::overwrite || !fs::exists(file)) return std::nullopt;
+  check_own_files(study.options.out);
   StudyDescription run = StudyDescription::parse(read_file(file), file.string());
   return run.experiment == study.name ? std::optional(std::move(run)) : std::nullopt;
 }
@@ -176,6 +179,9 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
   for (const Point& cell : Plan(study).cells()) {
     std::vector<LedgerEntry> entries = at_cell(own, cell);
     if (entries.empty()) {
+      usage_check(study.options.mode() != Mode::rebuild,
+                  "{} has no search for the learning rate of {}, so its tables cannot be made; add it with --resume",
+                  (fs::path(study.options.out) / Ledger::file_name).string(), name_of(cell));
       if (others.empty()) {
         const fs::path ledger = fs::is_directory(file) ? fs::path(file) / Ledger::file_name : fs::path(file);
         usage_check(fs::exists(ledger), "--rates-from {}: there is no {}; give a study folder or its ledger", file,
@@ -235,13 +241,13 @@ std::string half_in_words(const StudyDeclaration& study, const std::vector<Point
 // The rule of a call that resumes or shows a folder whose rates a search chose.
 RateSearch resumed_search(StudyDeclaration& study, const Json& recorded) {
   const std::string& out = study.options.out;
-  const auto seed = recorded["seeds"].at(0).get<std::int64_t>();
+  const auto seed = recorded.at("seeds").at(0).get<std::int64_t>();
   usage_check(study.options.seeds.front() == seed,
               "--seeds begins with {}, but seed {} chose the learning rates of {} and must stay the first seed; give "
               "--seeds {} and further seeds, or choose another --out",
               study.options.seeds.front(), seed, out, seed);
   if (std::vector<double>* rates = rates_of_axis(study))
-    *rates = recorded[study.cli.declared(study.axis("lr")->option)->key()].get<std::vector<double>>();
+    *rates = recorded.at(study.cli.declared(study.axis("lr")->option)->key()).get<std::vector<double>>();
   return {.start = 0, .seed = seed};
 }
 
@@ -372,7 +378,11 @@ void settle_rates(StudyDeclaration& study) {
     usage_check(study.rates_from.empty() || !from.empty(),
                 "--rates-from: a search chose the learning rates of {}; leave the option out, or choose another --out",
                 o.out);
-    if (study.rates_from.empty()) study.rates_from = from;
+    if (study.rates_from.empty() && !from.empty()) {
+      study.rates_from = printable(from);
+      if (o.mode() != Mode::rebuild)
+        note_error(fmt::format("reads {}: --rates-from in the settings of {}\n", study.rates_from, o.out));
+    }
   }
   if (!study.rates_from.empty()) {
     study.rates = rates_from_file(study, recorded.has_value());
@@ -529,7 +539,7 @@ std::string rule_for_rates(const StudyDescription& run) {
   if (has_fixed_rates(s)) return "the same rates for all methods";
   const RateCriterion& by = run.facts.rates_by;
   const std::string best = by.is_training_loss() ? "" : " for the best " + by.value, from = s.value("rates_from", "");
-  return (from.empty() ? fmt::format("a search by seed {}", s["seeds"].at(0).get<std::int64_t>())
+  return (from.empty() ? fmt::format("a search by seed {}", s.at("seeds").at(0).get<std::int64_t>())
                        : "the rates of " + from) +
          best;
 }

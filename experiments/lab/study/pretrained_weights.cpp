@@ -246,14 +246,17 @@ void PretrainedWeights::declare(Cli& cli) {
                 evaluate_ ? "only one of" : "either", evaluate_ ? "and" : "or");
     usage_check(class_names_.empty() || evaluate_,
                 "--class-names is for --evaluate only; in a training the folders of images name the classes");
-    if (path_.empty()) return;
+    shows_ = cli.typed("--rebuild");
+    if (evaluate_)
+      for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--steps", "--seeds"})
+        usage_check(!cli.typed(option), "{} is for training and does not go with --evaluate; leave one out", option);
+  });
+  cli.derive([this] {  // after all rules, one of which prints the paths that run.json names
+    if (path_.empty() || shows_) return;
     const std::string hash = hash_of(read_file(path_));
     usage_check(hash_.empty() || hash_ == hash,
                 "--weights {} has the hash {}, but the study began with {}; give the same file", path_, hash, hash_);
     hash_ = hash;
-    if (evaluate_)
-      for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--steps", "--seeds"})
-        usage_check(!cli.typed(option), "{} is for training and does not go with --evaluate; leave one out", option);
   });
 }
 

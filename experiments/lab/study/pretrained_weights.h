@@ -18,10 +18,11 @@ class PretrainedWeights {
   // Declares --weights, --weights-hash, --class-names, --evaluate and --fine-tune in a section of --help.
   void declare(Cli& cli);
 
-  // given(): whether --weights is given. trains_on(): whether the weights are for fine-tuning. evaluates(): whether the
-  // weights are for evaluation.
+  // given(): whether --weights is given. trains_on(): whether the weights are for fine-tuning in this call; --rebuild
+  // reads no weights, because run.json has all values that come from the file. evaluates(): whether the weights are for
+  // evaluation.
   bool given() const { return !path_.empty(); }
-  bool trains_on() const { return given() && !evaluate_; }
+  bool trains_on() const { return given() && !evaluate_ && !shows_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
   // Values that the user gives for properties that a file may not state: the number of heads, eps of the norms, whether
@@ -79,7 +80,7 @@ class PretrainedWeights {
 
   std::string path_, hash_, class_names_;
   Supplied supplied_;
-  bool evaluate_ = false, fine_tune_ = false;
+  bool evaluate_ = false, fine_tune_ = false, shows_ = false;
   std::optional<nn::TensorFile> file_;  // the file's tensors in host memory
   std::optional<nn::ModelCard> card_;
 };

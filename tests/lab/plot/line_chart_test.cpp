@@ -62,6 +62,12 @@ TEST_CASE("Tick labels have the same number of decimals and stay short") {
   CHECK(tick_labels({0, 2e-7, 4e-7}, false) == Labels{"0", "2×10⁻⁷", "4×10⁻⁷"});
 }
 
+TEST_CASE("Text in Markdown adds no elements and no targets of links") {
+  CHECK(escape_markdown("<img src=x> ![p](http://x) [a][b] [a]: x </b> <!-- <?") ==
+        "\\<img src=x> ![p\\](http://x) [a\\][b] [a\\]: x \\</b> \\<!-- \\<?");
+  CHECK(escape_markdown("a < b, 1 <= 2 [steps] (all) | **agree** <") == "a < b, 1 <= 2 [steps] (all) | **agree** <");
+}
+
 TEST_CASE("Short numbers have four significant digits") {
   CHECK(short_number(0) == "0");
   CHECK(short_number(2.302585) == "2.303");

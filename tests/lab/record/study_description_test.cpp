@@ -110,3 +110,11 @@ TEST_CASE("the kept descriptions of studies keep their bytes") {
   CHECK(files >= 4);
   CHECK(without_images >= 2);  // the detector's
 }
+
+TEST_CASE("texts of run.json are printable, and the settings stay as they are") {
+  StudyDescription run = study_of(waves());
+  run.command_line = "a \x1b[31m\n\x7f\xc2\x9b \xc3\xa9", run.settings = R"({"steps":7,"data_dir":"a\nb"})";
+  const StudyDescription read = StudyDescription::parse(run.text(), "run.json");
+  CHECK(read.command_line == "a \\x1b[31m\\x0a\\x7f\\x9b \xc3\xa9");
+  CHECK(read.settings == run.settings);
+}

@@ -99,7 +99,7 @@ TEST_CASE("a missing folder is created and run.json describes the study", "[expe
   CHECK(run["build"] == build());
   CHECK(run["code"] == "c0de");
   CHECK(run["data"] == "some data");
-  CHECK(fs::equivalent(run["program"].get<std::string>(), "/proc/self/exe"));
+  CHECK(run["program"] == "study");
   CHECK(run["fixed"][0] == "steps");
   CHECK(run["machine"]["device"] == "a device");
   CHECK(run["machine"]["threads"] == 2);
@@ -238,12 +238,31 @@ TEST_CASE("resuming keeps the files and run.json except for axes and code", "[ex
   CHECK(read_file(run.file("results.csv")) == "old");
 }
 
-TEST_CASE("resuming a missing or empty folder starts a new study", "[experiments]") {
+TEST_CASE("resuming a missing or empty folder with settings starts a new study", "[experiments]") {
   const TemporaryFolder temporary;
-  StudyCall({"--out", temporary.path().c_str(), "--resume"}).open();
+  StudyCall({"--out", temporary.path().c_str(), "--resume", "--steps=7"}).open();
   CHECK(fs::exists(temporary / "run.json"));
-  StudyCall({"--out", (temporary / "new").c_str(), "--resume"}).open();
+  StudyCall({"--out", (temporary / "new").c_str(), "--resume", "--steps=7"}).open();
   CHECK(fs::exists(temporary / "new/run.json"));
+  CHECK_THROWS_WITH(StudyCall({"--out", (temporary / "enw").c_str(), "--resume", "--no-progress"}),
+                    contains("did you mean --out " + (temporary / "new").string() + "?"));
+}
+
+TEST_CASE("a study folder may hold no links and no special files", "[experiments]") {
+  const FinishedRun run;
+  write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
+  check_own_files(run.out);
+  fs::create_directories(run.file("mine"));  // a folder that no study writes is not entered
+  fs::create_symlink("/dev/null", run.file("mine/link"));
+  check_own_files(run.out);
+  for (const char* name : {"link", "figures/link", "tensorboard", "tensorboard/trial", "tensorboard/trial/events"}) {
+    fs::create_directories(run.file(name).parent_path());
+    fs::create_symlink("/tmp", run.file(name));
+    CHECK_THROWS_WITH(check_own_files(run.out), contains(std::string(name) + " is a link or a special file"));
+    CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--resume"})), contains("is a link"));
+    fs::remove(run.file(name));
+  }
+  check_own_files(run.out);
 }
 
 TEST_CASE("resuming with other settings names the first difference", "[experiments]") {

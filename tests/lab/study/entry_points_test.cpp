@@ -3,6 +3,7 @@
 #include <plumb/plumb.h>
 
 #include "core/atomic_file.h"
+#include "experiments/studies.h"
 #include "tests/lab/study/epsilon_study.h"
 
 using namespace plumb;
@@ -53,22 +54,14 @@ std::set<std::string> gates_of(const TemporaryFolder& folder) {
 
 TEST_CASE("each program is a function with --help") {
   const TemporaryFolder folder;
-  const std::vector<std::pair<std::string, Main>> programs{{"attention_maps", attention_maps},
-                                                           {"cait", cait},
-                                                           {"class_attention", class_attention},
-                                                           {"deep_mlp", deep_mlp},
-                                                           {"depth_limit", depth_limit},
-                                                           {"depth_stability", depth_stability},
-                                                           {"detr", detr},
-                                                           {"drop_key", drop_key},
-                                                           {"fixup_scalars", fixup_scalars},
-                                                           {"layerscale_init", layerscale_init},
-                                                           {"norm_placement", norm_placement},
-                                                           {"passport", passport},
-                                                           {"residual_ratio", residual_ratio},
-                                                           {"stability_map", stability_map},
-                                                           {"stochastic_depth", stochastic_depth},
-                                                           {"vit", vit}};
+  std::vector<std::pair<std::string, Main>> programs{
+      {"attention_maps", attention_maps}, {"merge", lab::merge}, {"replay", lab::replay}, {"report", lab::report}};
+  for (const KnownStudy& study : known_studies()) programs.emplace_back(study.name, study.run);
+  std::set<std::string> names, folders;
+  for (const auto& [name, program] : programs) names.insert(name);
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(source_dir()) / "experiments"))
+    if (exists(entry.path() / "main.cpp")) folders.insert(entry.path().filename().string());
+  CHECK(names == folders);  // a new study belongs in the list of experiments/studies.cpp
   for (const auto& [name, program] : programs)
     for (int twice = 0; twice < 2; ++twice) {
       INFO(name);
