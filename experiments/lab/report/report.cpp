@@ -84,7 +84,7 @@ std::string pictures_html(const Section& section) {
     html += fmt::format(
         "<figure class=\"picture\"><img src=\"data:image/png;base64,{}\" "
         "alt=\"{}\"><figcaption>{}</figcaption></figure>\n",
-        p.png_base64, escape_markup(p.title), escape_markup(p.title));
+        escape_markup(p.png_base64), escape_markup(p.title), escape_markup(p.title));
   return html.empty() ? "" : scroll_region(section.title, "<div class=\"pictures\">" + html + "</div>\n");
 }
 
@@ -115,11 +115,11 @@ Report render_report(const ReportInput& input) {
   for (const TrialResult& a : input.trials) names.insert(a.method);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
   for (const Section& own : input.sections) html += section(own, gallery);
-  html +=
-      section("Results", table_caption(groups, input.trials, how), scroll_region("Results", html_table(groups, input)));
+  html += section("Results", escape_markup(table_caption(groups, input.trials, how)),
+                  scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html +=
-        section("Against " + how.control,
+        section(escape_markup("Against " + how.control),
                 "Differences of training losses, seed by seed: both trials have the same data, batches and random "
                 "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
                 "any wrong verdict there is at most about " +
