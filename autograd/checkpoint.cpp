@@ -69,7 +69,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
     {
       const EnableGrad grad_mode;
       const PathScope path(state.path);
-      const PhaseScope phase("forward (checkpoint)");
+      const RepeatScope repeat(Repeat::checkpoint);
       const RandomScope random(state.random);
       const PrecisionScope precision(state.precision);
       for (std::size_t i = 0; i < count; ++i) {

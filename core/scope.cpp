@@ -8,6 +8,7 @@ namespace {
 struct ThreadState {
   Path path;
   const char* phase = "";
+  Repeat repeat = Repeat::none;
   RandomState random;
   bool random_open = false;
 };
@@ -30,9 +31,12 @@ const RandomState& random_state_for(const char* op, const char* otherwise) {
   return state().random;
 }
 const char* current_phase() { return state().phase; }
+Repeat current_repeat() { return state().repeat; }
 
 PathScope::PathScope(Path path) : value_(state().path, std::move(path)) {}
 PhaseScope::PhaseScope(const char* phase) : value_(state().phase, phase) {}
+RepeatScope::RepeatScope(Repeat why)
+    : why_(state().repeat, why), phase_(why == Repeat::checkpoint ? "forward (checkpoint)" : "observer") {}
 RandomScope::RandomScope(RandomState random) : state_(state().random, random), open_(state().random_open, true) {}
 
 std::string current_place() {

@@ -29,8 +29,19 @@ const RandomState& random_state();
 // The random state for an op that draws. Throws Error if no RandomScope is open, because then every step would draw the
 // same numbers. The text `otherwise` ends the message; this text explains how to avoid draws.
 const RandomState& random_state_for(const char* op, const char* otherwise = "or call eval() on the model");
-// The phase of this thread, such as "forward", "forward (checkpoint)" or "backward"; "" outside all phases.
+// The phase of this thread, such as "forward", "forward (checkpoint)" or "backward"; "" outside all phases. The phase
+// is a label for messages and profiles. No result depends on it.
 const char* current_phase();
+
+// The reason for which a pass computes again what an earlier pass has computed. Only `none` counts as a pass: in other
+// passes, layers leave the state that they keep between steps as it is, and observers are not called.
+enum class Repeat {
+  none,
+  checkpoint,  // checkpoint() computes a function again for its gradient
+  observer     // an observer of a network runs layers again
+};
+// The reason of this thread.
+Repeat current_repeat();
 
 // Sets the module path until the scope ends. Scopes nest.
 class PathScope {
@@ -50,6 +61,18 @@ class PhaseScope {
 
  private:
   ScopedValue<const char*> value_;
+};
+
+// Sets the reason until the scope ends, and the phase with the name of the reason. Only checkpoint() and the calls of
+// observers open such a scope.
+class RepeatScope {
+ public:
+  [[nodiscard("the reason applies only while the scope lives; name it: RepeatScope scope(why);")]] explicit RepeatScope(
+      Repeat why);
+
+ private:
+  ScopedValue<Repeat> why_;
+  PhaseScope phase_;
 };
 
 // Sets the seed and the step of random draws until the scope ends. Training opens a scope for each step:

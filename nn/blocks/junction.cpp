@@ -1,7 +1,5 @@
 #include "nn/blocks/junction.h"
 
-#include <string_view>
-
 namespace plumb::nn {
 namespace {
 
@@ -32,7 +30,7 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
   const Layer* const before = parts_.norm == Norm::pre ? parts_.norm_layer.get() : nullptr;
   const Layer* const after = parts_.norm == Norm::post ? parts_.norm_layer.get() : nullptr;
   // Observers are called once for each forward pass, and not again when checkpoint() repeats the pass.
-  const bool watched = !observers_.empty() && std::string_view(current_phase()) == "forward" && !calibrating();
+  const bool watched = !observers_.empty() && current_repeat() == Repeat::none && !calibrating();
   const Stream entering = watched ? s : Stream{};
   const Tensor x = s.x;
   Tensor u;
@@ -65,7 +63,8 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
   check_joined(x, s.x);
   if (!watched) return;
   if (!before_norm.defined()) before_norm = s.x;
-  const PhaseScope observing("observer");  // a layer that an observer runs again must not count as a training pass
+  const RepeatScope observing(
+      Repeat::observer);  // a layer that an observer runs again must not count as a training pass
   observers_.call(
       {parts_.place, parts_.name, *parts_.branch, gate, parts_.norm, entering, before_norm, f.detach(), s.x});
 }

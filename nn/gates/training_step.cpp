@@ -1,7 +1,6 @@
 #include "nn/gates/training_step.h"
 
 #include <cmath>
-#include <string_view>
 
 namespace plumb::nn {
 
@@ -28,7 +27,7 @@ std::int64_t StepCounter::step() {
   const std::int64_t now = random_state_for("training_step").step;
   check(value_.dtype() == DType::f64 || now <= 1 << 24,
         "[training_step] expected at most 2^24 steps in an f32 model, got step {}", now);
-  if (now != known_ && std::string_view(current_phase()) == "forward") {
+  if (now != known_ && current_repeat() == Repeat::none) {
     copy_into(full({1}, static_cast<double>(now), {value_.dtype(), value_.device()}).array(), value_.array());
     known_ = now;
     version_ = value_.array().version();

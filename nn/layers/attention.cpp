@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <string_view>
 
 #include "core/random.h"
 #include "nn/layers/drop_head.h"
@@ -77,12 +76,13 @@ DropKeyStatistics AttentionBranch::drop_key_statistics(std::int64_t batch, std::
   if (!drops() || options_.drop_key.rate == 0) return {};
   const RandomState& random = random_state_for("drop_key_statistics");
   return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, queries, keys,
-                                 random_key(random.seed, *path()), random);
+                                 random_key(random.seed, *path()), random, options_.causal);
 }
 
 void AttentionBranch::show(const Tensor& q, const Tensor& k, std::int64_t k_at, const Tensor& keep) const {
-  if (!observed() || std::string_view(current_phase()) != "forward") return;
+  if (!observed() || current_repeat() != Repeat::none) return;
   const NoGrad no_grad;
+  const RepeatScope observing(Repeat::observer);
   const auto heads = [&](const Tensor& x, std::int64_t first) {
     const Tensor part = slice(x.detach(), 2, first, first + options_.dim);
     return split_heads(part.dtype() == DType::bf16 ? cast(part, DType::f32) : part, options_.heads);

@@ -1,7 +1,6 @@
 #include "nn/layers/batch_norm.h"
 
 #include <mutex>
-#include <string_view>
 
 #include "autograd/ops.h"
 
@@ -56,7 +55,7 @@ Tensor BatchNorm2d::forward(const Tensor& images) const {
   const std::int64_t count = images.numel() / images.dim(1);
   check(count > 1, "[batch_norm2d] expected more than one value per channel in training, got images {}",
         images.shape());
-  if (std::string_view(current_phase()) == "forward") {
+  if (current_repeat() == Repeat::none) {
     move_towards(running_mean_, batch.mean);
     move_towards(running_var_, batch.variance.detach() * (static_cast<double>(count) / static_cast<double>(count - 1)));
   }

@@ -29,6 +29,7 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   const RandomScope random({.seed = 0});
   const PathScope path(nullptr);
   const PhaseScope phase("phase");
+  const RepeatScope repeat(Repeat::observer);
   const DefaultsScope defaults({.dtype = DType::f64});
   const PrecisionScope precision(Precision::bf16);
   const ThreadShare share(1);
@@ -73,6 +74,7 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model, const 
   RandomScope({.seed = 0});              // refused: name it: RandomScope scope({.seed = 0});
   PathScope(nullptr);                    // refused: name it: PathScope scope(path);
   PhaseScope("phase");                   // refused: name it: PhaseScope scope(phase);
+  RepeatScope(Repeat::observer);         // refused: name it: RepeatScope scope(why);
   DefaultsScope({.dtype = DType::f64});  // refused: name it: DefaultsScope scope({..});
   PrecisionScope(Precision::bf16);       // refused: name it: PrecisionScope scope(precision);
   ThreadShare(1);                        // refused: name it: ThreadShare share(threads);

@@ -250,7 +250,7 @@ struct DrawingAndFollowing : FollowsStep {
 struct Counting : Sound {
   Tensor count = parameter("count", {1}, nn::Init::constant(0), Role::statistic);
   Tensor read(const nn::Stream& s) const override {
-    if (training() && std::string_view(current_phase()) == "forward") set(count, count.detach() + 1.0);
+    if (training() && current_repeat() == Repeat::none) set(count, count.detach() + 1.0);
     return s.x;
   }
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
