@@ -7,13 +7,13 @@ namespace {
 
 Tensor loss_of(const char* op, const Tensor& logits, const Tensor& labels, const Tensor& target, double smoothing,
                std::function<Tensor(const Tensors&)> composed) {
-  Array loss = empty_like(logits.array(), Shape{}), lse = empty_like(loss, logits.shape().with(-1, 1));
-  kernels(loss).cross_entropy_forward(logits.array(), labels.array(), target.array(), smoothing, loss, lse);
+  Array loss = empty_like(logits.array(), Shape{}), sums = empty_like(loss, logits.shape().with(-1, 2));
+  kernels(loss).cross_entropy_forward(logits.array(), labels.array(), target.array(), smoothing, loss, sums);
   return record_fused(
       op, loss, {logits},
-      [x = Saved(logits), labels = Saved(labels), target = Saved(target), smoothing, lse](const Tensor& dy) {
+      [x = Saved(logits), labels = Saved(labels), target = Saved(target), smoothing, sums](const Tensor& dy) {
         Array dx = empty_like(x.array());
-        kernels(dx).cross_entropy_backward(dy.array(), x.array(), labels.array(), target.array(), smoothing, lse, dx);
+        kernels(dx).cross_entropy_backward(dy.array(), x.array(), labels.array(), target.array(), smoothing, sums, dx);
         return Tensors{Tensor(dx)};
       },
       through(std::move(composed), {logits}));

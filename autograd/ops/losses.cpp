@@ -32,10 +32,12 @@ Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta) 
   return mean(near * near * 0.5 + (distance - near) * delta);
 }
 
-// Uses -t log p - (1 - t) log(1 - p) = softplus(x) - t x.
+// Uses -t log p - (1 - t) log(1 - p) = softplus(x) - t x = softplus(-|x|) + x (s - t), with s = 1 if x > 0, else 0. The
+// second form is no difference of large numbers.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target) {
   check_pair("binary_cross_entropy_with_logits", logits, target);
-  return mean(softplus(logits) - logits * target);
+  const Tensor positive = greater(logits, 0);
+  return mean(softplus(where(positive, -logits, logits)) + logits * (where(positive, 1, 0, logits.dtype()) - target));
 }
 
 // If t is 0, log t is replaced by 0, so that its derivatives are finite too.

@@ -125,9 +125,13 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_axes) {
   check(x.numel() > 0, "[logsumexp] expected at least one element, got shape {}", x.shape());
   const auto finite = [](const Tensor& v) { return where(isfinite(v), v, 0); };
   const Tensor u = x.detach(), shift = finite(max(u, axes, true));
-  const Tensor y = record(
-      "logsumexp", (log(sum(exp(u - shift), axes, true)) + shift).array(), {x},
-      [x = Saved(x), finite](const Tensor& dy, const Tensor& result) { return Tensors{dy * exp(x - finite(result))}; });
+  // The gradient is exp(x - shift) / sum exp(x - shift). The form exp(x - result) would be wrong by the rounding of the
+  // result, which may exceed 1. A row of -inf has the gradient 0.
+  const Tensor y = record("logsumexp", (log(sum(exp(u - shift), axes, true)) + shift).array(), {x},
+                          [x = Saved(x), shift, axes](const Tensor& dy) {
+                            const Tensor e = exp(x - shift), total = sum(e, axes, true);
+                            return Tensors{dy * (e / where(equal(total, 0), 1, total))};
+                          });
   return reshape(y, flat);
 }
 

@@ -1,4 +1,5 @@
-// softmax = exp(x) / sum exp(x) and log_softmax = x - log sum exp(x). Kernels work on the last axis.
+// softmax = exp(x - m) / sum exp(x - m) and log_softmax = (x - m) - log sum exp(x - m), with m the largest x. Kernels
+// work on the last axis.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/ops/second.h"

@@ -1,12 +1,10 @@
-// The maximum and log-sum-exp of a row, for softmax and cross-entropy.
+// The maximum and the sum of exponentials of a row, for softmax and cross-entropy.
 #if defined(PLUMB_CPU_SOFTMAX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_SOFTMAX_INL
 #undef PLUMB_CPU_SOFTMAX_INL
 #else
 #define PLUMB_CPU_SOFTMAX_INL
 #endif
-
-#include <cmath>
 
 #include "backends/cpu/math-inl.h"
 
@@ -21,15 +19,19 @@ HWY_INLINE float row_max(const float* x, std::int64_t D) {
   return max_lanes(top);
 }
 
-// Returns log(sum exp(x)).
-HWY_INLINE float log_sum_exp(const float* x, std::int64_t D) {
+// The largest element of a row, and the sum of the exponentials relative to it. The logarithm of the sum is not added
+// to the largest element: the result would be rounded to the spacing of floats near that element, which may exceed 1.
+struct Exponentials {
+  float top, sum;
+};
+HWY_INLINE Exponentials exponentials(const float* x, std::int64_t D) {
   const float top = row_max(x, D);
   const V vtop = set(top);
   V sum = zero();
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     sum = hn::Add(sum, or_else(exp2_or_zero(hn::Mul(hn::Sub(load(x + i, part), vtop), set(log2_e))), zero(), part));
   });
-  return top + std::log(sum_lanes(sum));
+  return {top, sum_lanes(sum)};
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

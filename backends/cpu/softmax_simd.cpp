@@ -29,8 +29,10 @@ void SoftmaxRows(const float* x, std::int64_t rows, std::int64_t D, float* y) {
 
 void LogSoftmaxRows(const float* x, std::int64_t rows, std::int64_t D, float* y) {
   for (std::int64_t r = 0; r < rows; ++r, x += D, y += D) {
-    const V lse = set(log_sum_exp(x, D));
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::Sub(load(x + i, part), lse), y + i, part); });
+    const Exponentials e = exponentials(x, D);
+    const V top = set(e.top), log_sum = set(std::log(e.sum));
+    for_lanes(D, [&](std::int64_t i, auto part)
+                     HWY_ATTR { store(hn::Sub(hn::Sub(load(x + i, part), top), log_sum), y + i, part); });
   }
 }
 

@@ -18,7 +18,7 @@ __device__ __forceinline__ T warp_max(T x) {
 }
 
 // The largest element of a row, and the sum of the exponentials relative to the largest element. Every lane gets both
-// values.
+// values. The two values stay apart, because the rounding of their log-sum-exp would lose differences of large scores.
 template <class T>
 struct Exponentials {
   T top, sum;
@@ -32,19 +32,11 @@ __device__ __forceinline__ Exponentials<T> exponentials(const T* x, std::int64_t
   return {top, warp_sum(sum)};
 }
 
-// Returns log(sum exp(x)) of a row in every lane.
-template <class T>
-__device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
-  const Exponentials<T> e = exponentials(x, n);
-  return e.top + log(e.sum);
-}
-
 template <class T>
 __global__ void softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n, y += row * n;
-  // log_sum_exp() is not used here, because its rounding loses differences of large scores.
   const Exponentials<T> e = exponentials(x, n);
   for (std::int64_t i = lane(); i < n; i += 32) y[i] = exp(x[i] - e.top) / e.sum;
 }
@@ -77,8 +69,9 @@ __global__ void log_softmax_forward_kernel(const T* x, T* y, std::int64_t rows, 
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n, y += row * n;
-  const T lse = log_sum_exp(x, n);
-  for (std::int64_t i = lane(); i < n; i += 32) y[i] = x[i] - lse;
+  const Exponentials<T> e = exponentials(x, n);
+  const T log_sum = log(e.sum);
+  for (std::int64_t i = lane(); i < n; i += 32) y[i] = (x[i] - e.top) - log_sum;
 }
 
 template <class T>
@@ -109,20 +102,21 @@ struct Targets {
 };
 
 template <class T>
-__global__ void cross_entropy_forward_kernel(const T* x, Targets<T> targets, T* lse, T* losses, std::int64_t rows,
+__global__ void cross_entropy_forward_kernel(const T* x, Targets<T> targets, T* sums, T* losses, std::int64_t rows,
                                              std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n;
-  const T l = log_sum_exp(x, n);
+  const Exponentials<T> e = exponentials(x, n);
+  const T log_sum = log(e.sum);
   T loss = 0;
-  for (std::int64_t c = lane(); c < n; c += 32) loss -= targets.of(row, c, n) * (x[c] - l);
+  for (std::int64_t c = lane(); c < n; c += 32) loss -= targets.of(row, c, n) * ((x[c] - e.top) - log_sum);
   loss = warp_sum(loss);
-  if (lane() == 0) lse[row] = l, losses[row] = loss + targets.check(row, n);
+  if (lane() == 0) sums[2 * row] = e.top, sums[2 * row + 1] = e.sum, losses[row] = loss + targets.check(row, n);
 }
 
 template <class T>
-__global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Targets<T> targets, const T* lse, T* dx,
+__global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Targets<T> targets, const T* sums, T* dx,
                                               std::int64_t rows, std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
@@ -130,8 +124,8 @@ __global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Target
   T total = 0;
   for (std::int64_t c = lane(); c < n; c += 32) total += targets.of(row, c, n);
   total = warp_sum(total);
-  const T scale = *dloss / static_cast<T>(rows);
-  for (std::int64_t c = lane(); c < n; c += 32) dx[c] = scale * (exp(x[c] - lse[row]) * total - targets.of(row, c, n));
+  const T scale = *dloss / static_cast<T>(rows), top = sums[2 * row], share = total / sums[2 * row + 1];
+  for (std::int64_t c = lane(); c < n; c += 32) dx[c] = scale * (exp(x[c] - top) * share - targets.of(row, c, n));
 }
 
 template <class T>
@@ -176,21 +170,21 @@ void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
 }
 
 void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss,
-                           const Out& lse) {
+                           const Out& sums) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     const std::int64_t rows = rows_of(x);
     const Out losses(empty_like(x, Shape{rows}));
     launch_rows(rows, cross_entropy_forward_kernel<T>, elements<T>(x), targets_of<T>(x, labels, target, smoothing),
-                elements<T>(lse), elements<T>(losses), rows, x.dim(-1));
+                elements<T>(sums), elements<T>(losses), rows, x.dim(-1));
     launch_add_all<T>(elements<T>(losses), rows, 1 / static_cast<double>(rows), elements<T>(loss));
   });
 }
 
 void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target,
-                            double smoothing, const Array& lse, const Out& dx) {
+                            double smoothing, const Array& sums, const Out& dx) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     launch_rows(rows_of(x), cross_entropy_backward_kernel<T>, elements<T>(dloss), elements<T>(x),
-                targets_of<T>(x, labels, target, smoothing), elements<T>(lse), elements<T>(dx), rows_of(x), x.dim(-1));
+                targets_of<T>(x, labels, target, smoothing), elements<T>(sums), elements<T>(dx), rows_of(x), x.dim(-1));
   });
 }
 

@@ -7,13 +7,17 @@
 namespace plumb::reference {
 namespace {
 
-// Returns log(sum exp(x)) of one row. The maximum is subtracted first, so that exp cannot overflow.
+// The largest element of a row, and the sum of the exponentials relative to it. The two numbers stay apart, because
+// their log-sum-exp would be rounded to the spacing of numbers near the largest element.
+struct Exponentials {
+  double top, sum;
+};
 template <class T>
-double log_sum_exp(const T* x, std::int64_t n) {
+Exponentials exponentials(const T* x, std::int64_t n) {
   const double top = *std::max_element(x, x + n);
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - top);
-  return top + std::log(sum);
+  return {top, sum};
 }
 
 // Calls f(row index, row length) for each row of x.
@@ -36,9 +40,9 @@ double target_of(const Array& labels, const Array& target, double smoothing, std
 void softmax_forward(const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "softmax", [&]<class T>() {
     each_row(x, [&](std::int64_t r, std::int64_t n) {
-      const double lse = log_sum_exp(x.data<T>() + r * n, n);
+      const auto [top, sum] = exponentials(x.data<T>() + r * n, n);
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
-        y.mutable_data<T>()[i] = static_cast<T>(std::exp(x.data<T>()[i] - lse));
+        y.mutable_data<T>()[i] = static_cast<T>(std::exp(x.data<T>()[i] - top) / sum);
     });
   });
 }
@@ -72,8 +76,9 @@ void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& 
 void log_softmax_forward(const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "log_softmax", [&]<class T>() {
     each_row(x, [&](std::int64_t r, std::int64_t n) {
-      const double lse = log_sum_exp(x.data<T>() + r * n, n);
-      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) y.mutable_data<T>()[i] = static_cast<T>(x.data<T>()[i] - lse);
+      const auto [top, sum] = exponentials(x.data<T>() + r * n, n);
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
+        y.mutable_data<T>()[i] = static_cast<T>((x.data<T>()[i] - top) - std::log(sum));
     });
   });
 }
@@ -90,28 +95,30 @@ void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
 }
 
 void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss,
-                           const Out& lse) {
+                           const Out& sums) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
-    double sum = 0;
+    double total = 0;
     each_row(x, [&](std::int64_t r, std::int64_t n) {
-      const double l = log_sum_exp(x.data<T>() + r * n, n);
-      lse.mutable_data<T>()[r] = static_cast<T>(l);
+      const auto [top, sum] = exponentials(x.data<T>() + r * n, n);
+      sums.mutable_data<T>()[2 * r] = static_cast<T>(top);
+      sums.mutable_data<T>()[2 * r + 1] = static_cast<T>(sum);
       for (std::int64_t c = 0; c < n; ++c)
-        sum -= target_of<T>(labels, target, smoothing, r, c, n) * (x.data<T>()[r * n + c] - l);
+        total -= target_of<T>(labels, target, smoothing, r, c, n) * ((x.data<T>()[r * n + c] - top) - std::log(sum));
     });
-    *loss.mutable_data<T>() = static_cast<T>(sum / static_cast<double>(lse.numel()));
+    *loss.mutable_data<T>() = static_cast<T>(total / static_cast<double>(sums.numel() / 2));
   });
 }
 
 void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target,
-                            double smoothing, const Array& lse, const Out& dx) {
+                            double smoothing, const Array& sums, const Out& dx) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
-    const double scale = *dloss.data<T>() / static_cast<double>(lse.numel());
+    const double scale = *dloss.data<T>() / static_cast<double>(sums.numel() / 2);
     each_row(x, [&](std::int64_t r, std::int64_t n) {
       double total = 0;
       for (std::int64_t c = 0; c < n; ++c) total += target_of<T>(labels, target, smoothing, r, c, n);
       for (std::int64_t c = 0; c < n; ++c) {
-        const double p = std::exp(x.data<T>()[r * n + c] - lse.data<T>()[r]);
+        const double top = sums.data<T>()[2 * r],
+                     p = std::exp(x.data<T>()[r * n + c] - top) / sums.data<T>()[2 * r + 1];
         dx.mutable_data<T>()[r * n + c] =
             static_cast<T>(scale * (p * total - target_of<T>(labels, target, smoothing, r, c, n)));
       }

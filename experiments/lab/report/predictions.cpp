@@ -135,12 +135,12 @@ Prediction prediction_of(std::span<const double> logits, std::optional<std::int6
   const double largest = *std::ranges::max_element(logits);
   double sum = 0;
   for (const double v : logits) sum += std::exp(v - largest);
-  const double log_sum = largest + std::log(sum);
+  const double log_sum = std::log(sum);  // relative to the largest logit, like `logit`
   Prediction prediction{.image = std::move(image), .number = number, .label = label};
   std::vector<std::int64_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   const std::size_t count = std::min(top_classes, order.size());
-  const auto logit = [&](std::int64_t c) { return logits[static_cast<std::size_t>(c)]; };
+  const auto logit = [&](std::int64_t c) { return logits[static_cast<std::size_t>(c)] - largest; };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::int64_t a, std::int64_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
   for (std::size_t k = 0; k < count; ++k) prediction.top.emplace_back(order[k], std::exp(logit(order[k]) - log_sum));
