@@ -130,7 +130,7 @@ Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Ten
 struct AttentionOptions {
   double drop_key = 0;  // probability in [0, 1] that DropKey drops a key of a query's row, before the softmax
   double dropout = 0;   // dropout probability of the attention probabilities, after the softmax; as in dropout()
-  EmptyRow empty = EmptyRow::keep_all;  // result for a query that lost every key
+  EmptyRow empty = EmptyRow::keep_all;  // result for a query that lost every allowed key to DropKey
   Tensor keep = {};                     // mask u8 that broadcasts to [B, H, N, M]; 1 = key kept
   std::optional<double> scale = {};     // factor of the scores, at least 0; head_dim^-1/2 by default
   // Whether query n sees only the keys 0 .. n + M - N, so that the last query sees all M keys. No mask is stored.
@@ -143,11 +143,12 @@ struct AttentionOptions {
   KeyGrid grid = {};
 };
 // Attention: q [B, H, N, E], k and v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed,
-// step and the current module path. A query of zeros gives every key the same weight. The result for a query without
-// keys depends on options.empty:
-//   keep_all  the result without DropKey; if the keep mask or `causal` leaves no key either, the result with all M keys
+// step and the current module path. A query of zeros gives every key the same weight. The result depends only on the
+// keys that `keep` and `causal` allow. For a query without an allowed key, the result is 0, and no gradient flows. If
+// DropKey drops all allowed keys of a query, the result depends on options.empty:
+//   keep_all  the result without DropKey
 //   zero      0, and no gradient flows
-//   paper     the mean of all M rows of v; gradients flow only to v
+//   paper     the mean of the rows of v of the allowed keys; gradients flow only to v
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 // Attention on a packed projection qkv [B, T, 3 D] (q, k, v side by side, each with `heads` heads side by side) ->
 // [B, T, D]. No head is copied. qkv may be bf16; the result is then bf16, and scores, softmax and sums are f32.
@@ -163,7 +164,7 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 //   A = softmax(mix(scale q k^T)), result mix(A) v
 // pre_weight and post_weight are [H, H], pre_bias and post_bias [H]. DropKey, the keep mask and the policy for empty
 // rows act on the mixed scores; dropout acts on the mixed probabilities. The random draws are the same as in
-// attention(). Under EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result.
+// attention(). A row without keys may be 0 in A (see attention()), but the other heads still contribute to its result.
 // pre_bias shifts whole rows, which does not change the softmax: its gradient is 0.
 //
 // The op is not fused, because each entry needs all heads. The op keeps several [B, H, N, M] arrays for the backward

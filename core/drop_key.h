@@ -11,11 +11,12 @@
 
 namespace plumb {
 
-// The result of attention for a query that lost every key to DropKey (an empty row).
+// The result of attention for a query that lost every allowed key to DropKey (an empty row). The keep mask and causal
+// attention decide which keys are allowed. A query without an allowed key has output 0 and gradient 0 under every rule.
 enum class EmptyRow {
-  keep_all,  // the row ignores DropKey's mask; if the keep mask leaves no key either, the row ignores both masks
+  keep_all,  // the row ignores DropKey's mask
   zero,      // output 0 and gradient 0
-  paper      // uniform probabilities over all keys; the scores count as constants
+  paper      // uniform probabilities over the allowed keys; the scores count as constants
 };
 
 // The keys that one draw drops. The shapes block and cross draw seeds on the grid of patches; each

@@ -93,9 +93,8 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
       kept_any |= kept;
     }
     if (kept_any) continue;
-    if (call.empty == EmptyRow::paper) uniform_rows[row] = 1;
-    for (std::size_t j = 0; j < M; ++j)
-      keep[row * M + j] = call.empty == EmptyRow::keep_all && (!allowed_any || allowed(j));
+    uniform_rows[row] = call.empty == EmptyRow::paper && allowed_any;
+    for (std::size_t j = 0; j < M; ++j) keep[row * M + j] = call.empty == EmptyRow::keep_all && allowed(j);
   }
   const Shape shape{call.batch, call.heads, call.queries, call.keys};
   return {Tensor(array_from(keep, shape, like.device())),

@@ -14,7 +14,7 @@ AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const 
                         const AttentionOptions& options);
 
 // The masks that kernels draw, as arrays: the kept keys (after the policy for empty rows), the multipliers of
-// probabilities (undefined without dropout), and the rows that the policy `paper` makes uniform.
+// probabilities (undefined without dropout), and the rows that the policy `paper` makes uniform over the allowed keys.
 struct Masks {
   Tensor keep, multiplier, uniform_rows;  // keep u8 [B,H,N,M], multiplier [B,H,N,M], uniform_rows u8 [B,H,N,1]
 };

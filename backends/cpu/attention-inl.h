@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 
 #include "backends/cpu/attention.h"
 #include "backends/cpu/math-inl.h"
@@ -84,8 +85,6 @@ HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, s
           dim * bytes};
 }
 
-enum class RowState : std::uint8_t { attends, zero, uniform };  // zero, uniform: the row has no kept key (EmptyRow)
-
 // A row of key bits.
 struct KeyBitsRow {
   const std::uint64_t* bits;
@@ -108,14 +107,14 @@ class KeyBits {
         counters_(scratch.take_as<std::uint32_t>(layout.rows * groups_ + 16)),
         drawn_(scratch.take_as<std::uint8_t>(layout.rows * groups_ + 16)),
         seeds_(scratch.take_as<std::uint8_t>(groups_)),
-        state_(scratch.take_as<RowState>(layout.rows)) {
+        attends_(scratch.take_as<std::uint8_t>(layout.rows)) {
     std::fill_n(drawn_, layout.rows * groups_ + 16, std::uint8_t{0});
     for (std::int64_t w = 0; w < words_; ++w) {
       const std::int64_t bits = std::clamp<std::int64_t>(call.keys - 64 * w, 0, 64);
       all_[w] = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
     }
     all_[words_] = 0;
-    std::fill_n(state_, layout.rows, RowState::attends);
+    std::fill_n(attends_, layout.rows, std::uint8_t{1});
   }
 
   // Draws the bits of the queries from `first` to `first + rows - 1`.
@@ -148,16 +147,24 @@ class KeyBits {
     for (std::int64_t r = 0; r < rows; ++r, kept += words, drawn += drawn_row) {
       const std::uint64_t* const before = some_forbidden_ ? allowed(b, h, first + r, kept) : all_;
       const bool any = drop.threshold ? without(before, drawn, words, kept) : any_of(kept, words);
-      state_[r] = any ? RowState::attends : fill_empty_row(b, h, first + r, kept);
+      attends_[r] = any || fill_empty_row(b, h, first + r, kept);
     }
   }
 
-  RowState state(std::int64_t r) const { return state_[r]; }
-  // Masks of the keys for query `r` of the block. kept: the keys that the softmax includes; undropped: the keys that
-  // attention dropout keeps; inside: the keys below M.
+  // Returns whether the probabilities of query `r` of the block are a softmax. Otherwise they are constant (EmptyRow):
+  // constant(r) for each kept key. If DropKey has dropped all keys and the rule is `zero`, or if no key is allowed, the
+  // row keeps no key.
+  bool attends(std::int64_t r) const { return attends_[r] != 0; }
+  float constant(std::int64_t r) const {
+    const std::uint64_t* const bits = kept_ + r * words_;
+    int count = 0;
+    for (std::int64_t w = 0; w < words_; ++w) count += std::popcount(bits[w]);
+    return count > 0 ? 1 / static_cast<float>(count) : 0;
+  }
+  // Masks of the keys for query `r` of the block. kept: the keys of the row, after the rule for empty rows; undropped:
+  // the keys that attention dropout keeps.
   KeyBitsRow kept(std::int64_t r) const { return {masked_ ? kept_ + r * words_ : all_}; }
   KeyBitsRow undropped(std::int64_t r) const { return {undropped_ + r * words_}; }
-  KeyBitsRow inside() const { return {all_}; }
 
  private:
   // Writes the keys that the keep mask and causal attention allow for a query.
@@ -169,11 +176,10 @@ class KeyBits {
     if (call_.causal) keep_up_to(call_.last_key(query), kept);
     return kept;
   }
-  // Applies the rule for rows without a kept key.
-  RowState fill_empty_row(std::int64_t b, std::int64_t h, std::int64_t query, std::uint64_t* kept) const {
-    if (call_.empty != EmptyRow::keep_all) return call_.empty == EmptyRow::zero ? RowState::zero : RowState::uniform;
-    if (!some_forbidden_ || !any_of(allowed(b, h, query, kept), words_)) std::copy_n(all_, words_, kept);
-    return RowState::attends;
+  // Applies the rule for rows without a kept key. Returns whether the row attends.
+  bool fill_empty_row(std::int64_t b, std::int64_t h, std::int64_t query, std::uint64_t* kept) const {
+    if (call_.empty == EmptyRow::zero || !any_of(allowed(b, h, query, kept), words_)) return false;
+    return call_.empty == EmptyRow::keep_all;
   }
   static bool any_of(const std::uint64_t* bits, std::int64_t words) {
     return std::any_of(bits, bits + words, [](std::uint64_t word) { return word != 0; });
@@ -226,8 +232,7 @@ class KeyBits {
   std::int64_t counted_from_ = 0, counted_rows_ = 0;
   std::uint64_t *all_, *kept_, *undropped_;
   std::uint32_t* counters_;
-  std::uint8_t *drawn_, *seeds_;
-  RowState* state_;
+  std::uint8_t *drawn_, *seeds_, *attends_;
 };
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

@@ -5,7 +5,7 @@
 // D is summed from exactly these P and dP. The alternative D = dout . out is the same number with other rounding. In a
 // saturated row (P = 1 at one key), dS must be 0. With the alternative, dS would be the rounding difference times P,
 // and dq would be this difference times k. In rows without a kept key, P depends on the rule (EmptyRow): for `zero`, P
-// = 0; for `paper`, P = 1 / M and dS = 0.
+// = 0; for `paper`, P = 1 / (number of allowed keys) for the allowed keys, and dS = 0.
 #include "backends/cpu/attention.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -36,15 +36,14 @@ HWY_NOINLINE void differentiate_rows(const AttentionCall& call, const KeyBits& b
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t row = r * keys;
     Weight* const weights_of_row = weights + r * weights_row;
-    const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r), inside = bits.inside();
+    const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r);
     V total = zero();
-    if (bits.state(r) != RowState::attends) {
-      const V weight = set(bits.state(r) == RowState::uniform
-                               ? (dropout ? survivor_scale(call) : 1.0f) / static_cast<float>(call.keys)
-                               : 0.0f);
+    if (!bits.attends(r)) {
+      const V constant = set((dropout ? survivor_scale(call) : 1.0f) * bits.constant(r));
       for (std::int64_t j = 0; j < keys; j += W) {
+        const V weight = hn::IfThenElseZero(kept[j], constant);
         if (separate) hn::Store(zero(), f32, p + row + j);
-        store(hn::IfThenElseZero(dropout ? undropped[j] : inside[j], weight), weights_of_row + j, Whole{});
+        store(dropout ? hn::IfThenElseZero(undropped[j], weight) : weight, weights_of_row + j, Whole{});
         hn::Store(zero(), f32, d + row + j);
       }
       hn::Store(total, f32, parts + r * W);

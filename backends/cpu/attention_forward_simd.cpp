@@ -33,16 +33,15 @@ HWY_NOINLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, s
     V top = hn::Neg(hn::Inf(f32));
     for (std::int64_t j = 0; j < keys; j += W)
       top = hn::Max(top, hn::IfThenElse(kept[j], hn::Load(f32, s + r * keys + j), top));
-    sums[2 * r] = bits.state(r) == RowState::attends ? max_lanes(top) : 0;
+    sums[2 * r] = bits.attends(r) ? max_lanes(top) : 0;
   }
   const V c = set(static_cast<float>(call.scale) * log2_e);
   for (std::int64_t r = 0; r < rows; ++r) {
     const KeyBitsRow kept = bits.kept(r), undropped = bits.undropped(r);
     const auto write = [=, to = weights + r * weights_row](std::int64_t j, V p)
                            HWY_ATTR { store(dropout ? hn::IfThenElseZero(undropped[j], p) : p, to + j, Whole{}); };
-    if (bits.state(r) != RowState::attends) {
-      const V p = set(bits.state(r) == RowState::uniform ? 1.0f : 0.0f);
-      for (std::int64_t j = 0; j < keys; j += W) write(j, hn::IfThenElseZero(bits.inside()[j], p));
+    if (!bits.attends(r)) {
+      for (std::int64_t j = 0; j < keys; j += W) write(j, hn::IfThenElseZero(kept[j], set(1.0f)));
       continue;
     }
     const V top = set(sums[2 * r]);
@@ -57,11 +56,8 @@ HWY_NOINLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, s
   }
   const float survivors = survivor_scale(call);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const RowState state = bits.state(r);
-    sums[2 * r + 1] = state == RowState::attends ? sum_lanes(hn::Load(f32, parts + r * W)) : 1;
-    scales[r] = survivors * (state == RowState::attends   ? 1 / sums[2 * r + 1]
-                             : state == RowState::uniform ? 1 / static_cast<float>(call.keys)
-                                                          : 0);
+    sums[2 * r + 1] = bits.attends(r) ? sum_lanes(hn::Load(f32, parts + r * W)) : 1;
+    scales[r] = survivors * (bits.attends(r) ? 1 / sums[2 * r + 1] : bits.constant(r));
   }
 }
 

@@ -37,11 +37,12 @@ void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float*
   each_row(call, begin, end, [&](const KeyBits& bits, std::int64_t r, std::int64_t first) HWY_ATTR {
     const float* const x = scores + first;
     float* const y = p + first;
-    if (bits.state(r) != RowState::attends) {
-      std::fill_n(y, call.keys, bits.state(r) == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0.0f);
+    const KeyBitsRow kept = bits.kept(r);
+    if (!bits.attends(r)) {
+      for_lanes(call.keys, [&, constant = set(bits.constant(r))](std::int64_t j, auto part)
+                               HWY_ATTR { store(hn::IfThenElseZero(kept[j], constant), y + j, part); });
       return;
     }
-    const KeyBitsRow kept = bits.kept(r);
     V most = hn::Neg(hn::Inf(f32)), sum = zero();
     for_lanes(call.keys, [&](std::int64_t j, auto part)
                              HWY_ATTR { most = hn::Max(most, hn::IfThenElse(kept[j], load(x + j, part), most)); });
@@ -59,7 +60,7 @@ void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float*
 
 void AttentionConstantRows(const AttentionCall& call, float* dx, std::int64_t begin, std::int64_t end) {
   each_row(call, begin, end, [&](const KeyBits& bits, std::int64_t r, std::int64_t first) HWY_ATTR {
-    if (bits.state(r) != RowState::attends) std::fill_n(dx + first, call.keys, 0.0f);
+    if (!bits.attends(r)) std::fill_n(dx + first, call.keys, 0.0f);
   });
 }
 

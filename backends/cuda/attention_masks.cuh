@@ -77,8 +77,8 @@ __device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, 
 }
 
 // Writes row.kept and row.on for query n of head h of sample b. If the query has no kept key and the rule (EmptyRow)
-// makes its probabilities constant, writes these probabilities to row.p and returns false. Otherwise returns true. All
-// lanes of a warp must call draw_masks().
+// makes its probabilities constant, or if it has no allowed key, writes the probabilities to row.p and returns false.
+// Otherwise returns true. All lanes of a warp must call draw_masks().
 template <class T>
 __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, std::int64_t n,
                            const RowMemory<T>& row) {
@@ -95,28 +95,28 @@ __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, 
              drop.sharing == DropSharing::column ? 0 : static_cast<std::uint32_t>(n), drop.threshold, M, row.seeds);
   __syncwarp();
   const std::int64_t off_grid = M - drop.grid.height * drop.grid.width;
-  float kept_any = 0, allowed_any = 0;
+  const auto may = [&](std::int64_t j) { return (!allowed || allowed[j]) && j <= last; };
+  float kept_any = 0, allowed_count = 0;  // a float counts keys exactly, because there are fewer than 2^24
   for (std::int64_t j = lane(); j < M; j += 32) {
     bool dropped = false;
     if (drop.threshold && drop.shape == DropShape::plain) dropped = row.seeds[j] != 0;
     if (drop.threshold && drop.shape != DropShape::plain && j >= off_grid)
       dropped =
           dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
-    const bool may = (!allowed || allowed[j]) && j <= last;
-    row.kept[j] = may && !dropped;
+    const bool kept = may(j) && !dropped;
+    row.kept[j] = kept;
     row.on[j] = !call.dropout.threshold || !row.on[j];
-    kept_any += may && !dropped, allowed_any += may;
+    kept_any += kept, allowed_count += may(j);
   }
-  kept_any = warp_sum(kept_any), allowed_any = warp_sum(allowed_any);
+  kept_any = warp_sum(kept_any), allowed_count = warp_sum(allowed_count);
   if (kept_any == 0) {
-    if (call.empty != EmptyRow::keep_all) {
+    if (call.empty != EmptyRow::keep_all || allowed_count == 0) {
       for (std::int64_t j = lane(); j < M; j += 32)
-        row.p[j] = call.empty == EmptyRow::paper ? 1 / static_cast<T>(M) : T{0};
+        row.p[j] = call.empty == EmptyRow::paper && may(j) ? 1 / static_cast<T>(allowed_count) : T{0};
       __syncwarp();
       return false;
     }
-    for (std::int64_t j = lane(); j < M; j += 32)
-      row.kept[j] = allowed_any == 0 || ((!allowed || allowed[j]) && j <= last);
+    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = may(j);
   }
   return true;
 }

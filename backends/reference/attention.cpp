@@ -1,8 +1,8 @@
 // Attention with DropKey (Li et al., CVPR 2023) and attention dropout, one query row at a time:
 //   S = scale q k^T over the kept keys, P = softmax(S), P' = m P / (1 - p) with attention dropout, out = P' v.
 //   dP = m (dout v^T) / (1 - p), dS = P (dP - sum_j P_j dP_j); dq = scale dS k, dk = scale dS^T q, dv = P'^T dout.
-// m is 0 for a dropped probability and 1 otherwise. For a row without a kept key, see EmptyRow. DropKey does not
-// rescale the kept keys, because the softmax normalizes them.
+// m is 0 for a dropped probability and 1 otherwise. For a row without a kept key, see EmptyRow; a row without an
+// allowed key is 0. DropKey does not rescale the kept keys, because the softmax normalizes them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,9 +33,9 @@ class Head {
 
 // The keys that a query may attend to.
 struct RowMask {
-  std::vector<bool> kept;          // if `kept` has no elements, every probability of this row is `empty`
+  std::vector<bool> kept;          // if `kept` has no elements, the probabilities of this row are `constant`
   std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); without attention dropout: 1
-  double empty = 0;
+  std::vector<double> constant;
   bool attends() const { return !kept.empty(); }
 };
 
@@ -54,7 +54,7 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
   if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, call.first_sample + b, call.heads, h, n, dropped);
   for (std::size_t j = 0; j < M; ++j) kept[j] = allowed[j] && !dropped[j];
 
-  RowMask mask{.kept = {}, .multiplier = std::vector<double>(M, 1.0)};
+  RowMask mask{.kept = {}, .multiplier = std::vector<double>(M, 1.0), .constant = std::vector<double>(M, 0.0)};
   if (call.dropout.threshold)
     for (std::size_t j = 0; j < M; ++j) {
       const Draw d = attention_draw(call.dropout.random_key, call.step, Purpose::dropout, sample_head,
@@ -63,11 +63,11 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
           draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
     }
   if (std::ranges::none_of(kept, std::identity{})) {
-    if (call.empty != EmptyRow::keep_all) {
-      if (call.empty == EmptyRow::paper) mask.empty = 1.0 / static_cast<double>(M);
-      return mask;
-    }
-    kept = std::ranges::none_of(allowed, std::identity{}) ? std::vector<bool>(M, true) : allowed;
+    const auto count = static_cast<double>(std::ranges::count(allowed, true));
+    if (call.empty == EmptyRow::paper)
+      for (std::size_t j = 0; j < M; ++j) mask.constant[j] = allowed[j] ? 1 / count : 0;
+    if (call.empty != EmptyRow::keep_all || count == 0) return mask;
+    kept = allowed;
   }
   mask.kept = std::move(kept);
   return mask;
@@ -96,8 +96,7 @@ Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k
   const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim),
              query = static_cast<std::size_t>(n);
   const RowMask mask = mask_of(call, b, h, n);
-  if (!mask.attends())
-    return {.p = std::vector<double>(M, mask.empty), .multiplier = mask.multiplier, .differentiable = false};
+  if (!mask.attends()) return {.p = mask.constant, .multiplier = mask.multiplier, .differentiable = false};
   Row row{.p = std::vector<double>(M, 0.0), .multiplier = mask.multiplier};
   for (std::size_t j = 0; j < M; ++j) {
     if (!mask.kept[j]) continue;
@@ -182,7 +181,7 @@ void attention_softmax_forward(const AttentionCall& call, const Array& x, const 
   const Values scores(x);
   const OutValues results(y);
   each_row(call, [&](const RowMask& mask, std::int64_t first) {
-    std::vector<double> p(static_cast<std::size_t>(call.keys), mask.empty);
+    std::vector<double> p = mask.constant;
     for (std::size_t j = 0; mask.attends() && j < p.size(); ++j) p[j] = scores[first + static_cast<std::int64_t>(j)];
     if (mask.attends()) softmax(mask, p);
     for (std::size_t j = 0; j < p.size(); ++j) results.set(first + static_cast<std::int64_t>(j), p[j]);

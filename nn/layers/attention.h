@@ -70,7 +70,7 @@ class AttentionBranch : public Branch {
   // padding, drops in the current random scope. In evaluation mode, all statistics are 0. The function repeats the
   // draws, which takes time, so call it only at steps that are logged.
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t queries, std::int64_t keys) const;
-  // Calls `observer` in each forward pass, as long as the handle lives, but not in the repeated passes of checkpoint().
+  // Calls `observer` in each forward pass, as long as the handle lives, but not in repeated passes (Repeat).
   using Observer = Observers<AttentionPass>::Observer;
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer) const {
@@ -78,8 +78,8 @@ class AttentionBranch : public Branch {
   }
   // Returns whether the layer has an observer.
   bool observed() const { return !observers_.empty(); }
-  // Returns the attention probabilities of a pass, [B, heads, N, M], without drops (DropKey, dropout, DropHead). The row
-  // of a query that may see no key is NaN; in the pass itself, EmptyRow decides.
+  // Returns the attention probabilities of a pass, [B, heads, N, M], without drops (DropKey, dropout, DropHead). The
+  // row of a query that may see no key is NaN; in the pass itself, it is 0.
   virtual Tensor probabilities(const AttentionPass& pass) const;
 
  protected:
@@ -113,8 +113,8 @@ class AttentionBranch : public Branch {
 };
 
 // Base class of self-attention layers, x [B, T, D] -> [B, T, D]. StackInputs::position [B, T, D] or [T, D] is added to
-// the inputs of q and k, but not of v. Keys that StackInputs::keep marks as padding have the probability 0, unless a
-// query may see no key at all (EmptyRow). BranchHooks::projected() sees q, k and v without the positions.
+// the inputs of q and k, but not of v. Keys that StackInputs::keep marks as padding have the probability 0. If a query
+// may see no key at all, the output of its heads is 0. BranchHooks::projected() sees q, k and v without the positions.
 class SelfAttention : public AttentionBranch {
  protected:
   // Messages about invalid options begin with `op`.
@@ -141,7 +141,7 @@ class Attention : public SelfAttention {
 
 // Multi-head attention from the stream x [B, N, D] to StackInputs::memory [B, M, D] (Vaswani et al. 2017). The queries
 // come from x + StackInputs::position, the keys from memory.x + memory.position, the values from memory.x. Keys that
-// memory.keep marks as padding have the probability 0, unless a query may see no key at all (EmptyRow).
+// memory.keep marks as padding have the probability 0. If all are padding, the output of the heads is 0.
 // BranchHooks::projected() sees only q, [B, N, D]. Throws Error without a memory, and for a causal option.
 class CrossAttention : public AttentionBranch {
  public:

@@ -116,25 +116,28 @@ Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGr
 
 DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std::int64_t batch, std::int64_t heads,
                                       std::int64_t queries, std::int64_t keys, std::uint64_t random_key,
-                                      const RandomState& random) {
+                                      const RandomState& random, bool causal) {
   check(batch > 0 && heads > 0 && queries > 0,
         "[drop_key] expected at least one sample, head and query, got {}, {} and {}", batch, heads, queries);
   const KeyMask drop = draws_of(drop_key, keys, grid, random_key);
   if (!drop.threshold) return {};
-  // Heads or queries that share a mask lose the same keys, so one head or one query is enough.
+  // Heads or queries that share a mask lose the same keys, so one head or one query is enough. Causal queries see
+  // different keys.
   const std::int64_t H = drop.sharing == DropSharing::heads ? 1 : heads,
-                     N = drop.sharing == DropSharing::column ? 1 : queries;
+                     N = drop.sharing == DropSharing::column && !causal ? 1 : queries;
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(keys));
-  std::int64_t entries = 0, empty = 0;
+  std::int64_t seen = 0, lost = 0, empty = 0;
   for (std::int64_t b = 0; b < batch; ++b)
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t n = 0; n < N; ++n) {
         drop_keys(drop, random.step, random.first_sample + b, heads, h, n, dropped);
-        entries += std::ranges::count(dropped, 1);
-        empty += all_dropped(dropped);
+        const std::int64_t sees = causal ? std::max<std::int64_t>(n + 1 + keys - queries, 0) : keys;
+        const std::int64_t gone = std::count(dropped.begin(), dropped.begin() + sees, 1);
+        seen += sees, lost += gone;
+        empty += sees > 0 && gone == sees;
       }
-  const auto rows = static_cast<double>(batch * H * N);
-  return {static_cast<double>(entries) / (rows * static_cast<double>(keys)), static_cast<double>(empty) / rows};
+  return {static_cast<double>(lost) / static_cast<double>(seen),
+          static_cast<double>(empty) / static_cast<double>(batch * H * N)};
 }
 
 }  // namespace plumb::nn

@@ -64,17 +64,18 @@ struct Estimate {
 // Returns the Estimate for these options.
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid = {});
 
-// The shares of drops in one attention call, before the rule for empty rows (`empty`) is applied. EmptyRow::keep_all
-// restores the keys of empty rows, so this rule drops the share drop_ratio - empty_rows of the entries.
+// The shares of drops in one attention call, before the rule for empty rows (`empty`) is applied. Without causal
+// attention, EmptyRow::keep_all restores the keys of empty rows, so this rule drops the share drop_ratio - empty_rows
+// of the entries.
 struct DropKeyStatistics {
-  double drop_ratio = 0;  // share of dropped entries among all batch * heads * queries * keys entries
-  double empty_rows = 0;  // share of the rows whose keys were all dropped
+  double drop_ratio = 0;  // share of dropped entries among all entries (row, key) in which the row may see the key
+  double empty_rows = 0;  // share of the rows (sample, head, query) whose keys were all dropped
 };
 // Computes the statistics of one attention call. The draws of the op are not stored; the function repeats these draws
-// from random_key and from step and first_sample of `random`. Throws Error for fewer than one sample, head, query or
-// key.
+// from random_key and from step and first_sample of `random`. With `causal`, a row sees the keys as in attention()
+// (ops.h); a row that sees no key has not lost a key. Throws Error for fewer than one sample, head, query or key.
 DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std::int64_t batch, std::int64_t heads,
                                       std::int64_t queries, std::int64_t keys, std::uint64_t random_key,
-                                      const RandomState& random);
+                                      const RandomState& random, bool causal = false);
 
 }  // namespace plumb::nn

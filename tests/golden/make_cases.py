@@ -182,13 +182,9 @@ def attention_case(folder, policy, size=1.0):
     """With size 100, the rows are saturated: the gradients of their scores are almost 0."""
     q, k, v = (torch.randn(1, 2, 3, 2).mul(s).requires_grad_() for s in (size, size, 1.0))
     keep = torch.rand(1, 2, 3, 3) > 0.4
-    keep[0, 1, 2] = False  # a row that lost every key
+    keep[0, 1, 2] = False  # a row without an allowed key, which is 0 under each policy
     alive = keep.any(-1, keepdim=True)
-    p = torch.softmax((q @ k.mT * 2**-0.5).masked_fill(~(keep | ~alive), float("-inf")), -1)
-    if policy == "zero":
-        p = p * alive
-    if policy == "paper":
-        p = torch.where(alive, p, torch.full_like(p, 1 / 3))
+    p = torch.softmax((q @ k.mT * 2**-0.5).masked_fill(~(keep | ~alive), float("-inf")), -1) * alive
     y = p @ v
     cotangent = torch.randn_like(y)
     y.backward(cotangent)

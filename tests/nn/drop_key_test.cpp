@@ -138,38 +138,45 @@ TEST_CASE("a layer's statistics are those of the mask in its forward pass") {
   const std::int64_t batch = 4, tokens = 10;
   const RandomScope random({.seed = 2, .step = 9, .first_sample = 8});
   for (DropShape shape : shapes)
-    for (DropSharing sharing : sharings) {
-      INFO(name(shape) << " " << name(sharing));
-      const nn::AttentionOptions o = layer_options(shape, sharing);
-      struct Root : nn::Module {
-        explicit Root(const nn::AttentionOptions& options) : Module("Root"), attn(options) { child("attn", attn); }
-        nn::Attention attn;
-      } root(o);
-      // Calls the op under the layer's path. The values v are chosen so that the output equals the rows of
-      // probabilities.
-      const PathScope scope(root.attn.path());
-      std::vector<double> one(100);
-      for (std::size_t i = 0; i < 100; ++i) one[i] = i % 11 == 0;
-      const Tensor q = random_normal({batch, 3, tokens, 10}, 1, "q"),
-                   v = broadcast_to(tensor(one, {10, 10}), {batch, 3, 10, 10});
-      const std::vector<double> p =
-          attention(
-              q, q, v,
-              {.drop_key = 0.6, .empty = EmptyRow::zero, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 3}})
-              .values();
-      double zeros = 0, empty = 0;
-      for (std::size_t row = 0; row < p.size(); row += 10) {
-        const auto n = std::count(&p[row], &p[row] + 10, 0.0);
-        zeros += static_cast<double>(n);
-        empty += n == 10;
+    for (DropSharing sharing : sharings)
+      for (bool causal : {false, true}) {
+        INFO(name(shape) << " " << name(sharing) << (causal ? " causal" : ""));
+        nn::AttentionOptions o = layer_options(shape, sharing);
+        o.causal = causal;
+        struct Root : nn::Module {
+          explicit Root(const nn::AttentionOptions& options) : Module("Root"), attn(options) { child("attn", attn); }
+          nn::Attention attn;
+        } root(o);
+        // Calls the op under the layer's path. The values v are chosen so that the output equals the rows of
+        // probabilities.
+        const PathScope scope(root.attn.path());
+        std::vector<double> one(100);
+        for (std::size_t i = 0; i < 100; ++i) one[i] = i % 11 == 0;
+        const Tensor q = random_normal({batch, 3, tokens, 10}, 1, "q"),
+                     v = broadcast_to(tensor(one, {10, 10}), {batch, 3, 10, 10});
+        const std::vector<double> p = attention(q, q, v,
+                                                {.drop_key = 0.6,
+                                                 .empty = EmptyRow::zero,
+                                                 .causal = causal,
+                                                 .drop_shape = shape,
+                                                 .drop_sharing = sharing,
+                                                 .grid = {3, 3}})
+                                          .values();
+        double seen = 0, zeros = 0, empty = 0;
+        for (std::size_t row = 0; row < p.size(); row += 10) {
+          const std::size_t sees = causal ? row / 10 % 10 + 1 : 10;
+          const auto n = static_cast<std::size_t>(std::count(&p[row], &p[row] + sees, 0.0));
+          seen += static_cast<double>(sees);
+          zeros += static_cast<double>(n);
+          empty += n == sees;
+        }
+        const nn::DropKeyStatistics got = root.attn.drop_key_statistics(batch, tokens, tokens);
+        CHECK(got.drop_ratio == Approx(zeros / seen));
+        CHECK(got.empty_rows == Approx(empty * 10 / static_cast<double>(p.size())));
+        CHECK(got.drop_ratio > 0.05);
+        root.attn.eval();
+        CHECK(root.attn.drop_key_statistics(batch, tokens, tokens).drop_ratio == 0);
       }
-      const nn::DropKeyStatistics got = root.attn.drop_key_statistics(batch, tokens, tokens);
-      CHECK(got.drop_ratio == Approx(zeros / static_cast<double>(p.size())));
-      CHECK(got.empty_rows == Approx(empty * 10 / static_cast<double>(p.size())));
-      CHECK(got.drop_ratio > 0.05);
-      root.attn.eval();
-      CHECK(root.attn.drop_key_statistics(batch, tokens, tokens).drop_ratio == 0);
-    }
 }
 
 TEST_CASE("a layer passes its DropKey to attention in training and drops nothing in evaluation") {

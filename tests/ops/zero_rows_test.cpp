@@ -138,7 +138,7 @@ ZeroCase batch_norm() {
           }};
 }
 
-// Queries of zeros, some of which have no key.
+// Queries of zeros, some of which have no key: DropKey has dropped all keys, or no key is allowed.
 enum class Loss { keep_mask, drop_key, causal };
 const char* name(Loss loss) {
   return loss == Loss::keep_mask ? "keep mask" : loss == Loss::drop_key ? "drop_key" : "causal";
@@ -159,6 +159,9 @@ AttentionOptions options(EmptyRow empty, Loss loss, const Tensor& x, std::int64_
   return o;
 }
 
+// Whether a query without keys has the probability 0 for all keys.
+bool is_zero(EmptyRow empty, Loss loss) { return loss != Loss::drop_key || empty == EmptyRow::zero; }
+
 // The probabilities [N, M] of queries of zeros: equal for all keys that a query sees.
 Tensor equal_probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t queries = N) {
   std::vector<double> p(static_cast<std::size_t>(queries * M));
@@ -166,7 +169,7 @@ Tensor equal_probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int6
     const bool none = is_empty(loss, n, queries);
     const std::int64_t keys = none || loss != Loss::causal ? M : n + M - queries + 1;
     for (std::int64_t j = 0; j < keys; ++j)
-      p[static_cast<std::size_t>(n * M + j)] = none && empty == EmptyRow::zero ? 0 : 1.0 / static_cast<double>(keys);
+      p[static_cast<std::size_t>(n * M + j)] = none && is_zero(empty, loss) ? 0 : 1.0 / static_cast<double>(keys);
   }
   return tensor(p, {queries, M}, {x.dtype(), x.device()});
 }
@@ -180,10 +183,11 @@ ZeroCase attention_case(EmptyRow empty, Loss loss) {
           [=](const Tensors& in, double) { return matmul(equal_probabilities(empty, loss, in[0]), in[2]); },
           [=](const Tensors& in, double, const Tensor& dy) {
             const Tensor p = equal_probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
-            // Except with keep_all, no gradient flows through the scores of queries without keys.
+            // Unless keep_all undoes DropKey, no gradient flows through the scores of queries without keys.
             std::vector<double> flows(N, 1);
             for (std::int64_t n = 0; n < N; ++n)
-              if (is_empty(loss, n) && empty != EmptyRow::keep_all) flows[static_cast<std::size_t>(n)] = 0;
+              if (is_empty(loss, n) && (empty != EmptyRow::keep_all || is_zero(empty, loss)))
+                flows[static_cast<std::size_t>(n)] = 0;
             const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * tensor(flows, {N, 1}, {dy.dtype(), dy.device()});
             return matmul(ds, in[1]) * (1 / std::sqrt(static_cast<double>(E)));
           }};
