@@ -106,7 +106,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& x) {
   content += header;
   const Array host = on_host(x.array());
   if (host.numel() > 0) content.append(static_cast<const char*>(host.bytes()), host.size_in_bytes());
-  write_file_atomically(path, content);
+  write_output(path, content);
 }
 
 Tensor load_npy(const std::filesystem::path& path, Device device) {

@@ -398,7 +398,7 @@ int measure_all(const Options& o) {
                   "and the\n"
                   "bytes (read and written) at the speed of copies. Above 100%, some operands stay in the cache\n",
                   cpu_description(), bench::last_level_cache() >> 20));
-  if (!o.csv.empty()) write_file_atomically(o.csv, "");  // fails early if the file cannot be written
+  if (!o.csv.empty()) write_output(o.csv, "");  // fails early if the file cannot be written
   std::string csv = "model,kernel,bound,bytes,flops,cold_ns,cold_share,warm_ns,warm_share\n";
   for (const Model& m : models) {
     if (std::ranges::find(o.models, m.name) == o.models.end()) continue;
@@ -411,7 +411,7 @@ int measure_all(const Options& o) {
       csv += csv_line(r);
     }
   }
-  if (!o.csv.empty()) write_file_atomically(o.csv, csv);
+  if (!o.csv.empty()) write_output(o.csv, csv);
   return 0;
 }
 

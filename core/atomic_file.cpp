@@ -2,11 +2,12 @@
 #include "core/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "core/error.h"
@@ -27,8 +28,7 @@ class Descriptor {
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
@@ -49,51 +49,66 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
+Descriptor folder_of(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 // Returns whether the folder was synced. Some network file systems refuse fsync on a folder (EINVAL); the rename is
 // then as durable as that file system allows, which counts as success.
-bool sync_folder(const std::filesystem::path& folder) {
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return fd.is_open() && (::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP);
+bool sync_folder(const Descriptor& folder) {
+  return folder.is_open() && (::fsync(folder.get()) == 0 || errno == EINVAL || errno == ENOTSUP);
 }
 
-void write_straight(const std::filesystem::path& path, std::string_view content) {
-  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.is_open() || !write_all(fd.get(), content) || !fd.close()) fail_errno("write", path);
-}
-
-// A name such as ".results.csv.4711-0.plumb-tmp": hidden, recognisable, and different for every process and call.
-std::filesystem::path temporary_beside(const std::filesystem::path& path) {
-  static std::atomic<unsigned> calls{0};
-  return path.parent_path() /
-         fmt::format(".{}.{}-{}{}", path.filename().string(), ::getpid(), calls++, temporary_suffix);
+// Creates a file beside `path`, with a name such as ".results.csv.5f0c09e81d2a7b34.plumb-tmp": hidden, recognisable,
+// and random, so that a folder from elsewhere cannot have a link of this name. Returns the name in `name`.
+Descriptor create_temporary(const Descriptor& folder, const std::filesystem::path& path, std::string& name) {
+  for (;;) {
+    std::uint64_t bits = 0;
+    if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) fail_errno("write", path);
+    name = fmt::format(".{}.{:016x}{}", path.filename().string(), bits, temporary_suffix);
+    Descriptor file(::openat(folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (file.is_open()) return file;
+    if (errno != EEXIST) fail_errno("write", path);
+  }
 }
 
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  const Descriptor folder = folder_of(path);
+  if (!folder.is_open()) fail_errno("write", path);
+  const std::string name = path.filename().string();
   struct stat target {};
-  const bool exists = ::stat(path.c_str(), &target) == 0;
-  if (exists && S_ISDIR(target.st_mode)) {
+  if (name.empty() || (::fstatat(folder.get(), name.c_str(), &target, 0) == 0 && S_ISDIR(target.st_mode))) {
     errno = EISDIR;
     fail_errno("write", path);
   }
-  if (exists && !S_ISREG(target.st_mode)) return write_straight(path, content);
+  check(target.st_mode == 0 || S_ISREG(target.st_mode),
+        "cannot write {}: expected a file or nothing at this place, got a pipe or a device; remove it", path.string());
 
-  const std::filesystem::path temporary = temporary_beside(path);
-  Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd.is_open()) fail_errno("write", path);
-  if (!write_all(fd.get(), content) || ::fsync(fd.get()) != 0 || !fd.close() ||
-      ::rename(temporary.c_str(), path.c_str()) != 0) {
+  std::string temporary;
+  Descriptor file = create_temporary(folder, path, temporary);
+  if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 || !file.close() ||
+      ::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0) {
     const int reason = errno;
-    ::unlink(temporary.c_str());
+    ::unlinkat(folder.get(), temporary.c_str(), 0);
     errno = reason;
     fail_errno("write", path);
   }
-  sync_folder_of(path);
+  if (!sync_folder(folder)) fail_errno("sync the folder of", path);
+}
+
+void write_output(const std::filesystem::path& path, std::string_view content) {
+  struct stat target {};
+  if (::stat(path.c_str(), &target) != 0 || S_ISREG(target.st_mode) || S_ISDIR(target.st_mode))
+    return write_file_atomically(path, content);
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.is_open() || !write_all(file.get(), content) || !file.close()) fail_errno("write", path);
 }
 
 void sync_folder_of(const std::filesystem::path& path) {
-  if (!sync_folder(path.has_parent_path() ? path.parent_path() : ".")) fail_errno("sync the folder of", path);
+  if (!sync_folder(folder_of(path))) fail_errno("sync the folder of", path);
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -9,10 +9,15 @@
 namespace plumb {
 
 // Replaces the file at `path` by `content`: writes a temporary file in the same folder, syncs it to disk and renames
-// it. If `path` is a device or a pipe, which cannot be replaced by renaming, the content is written to it directly.
-// Throws Error with the path and the system's reason. If the temporary file cannot be written or renamed, the old file
-// stays unchanged and the temporary file is removed.
+// it. A link at `path` is replaced, and the target of the link stays unchanged. The temporary file is a new file with a
+// random name. Therefore a folder from elsewhere, whose links the caller does not know, cannot lead the content out of
+// the folder. Throws Error with the path and the system's reason, also for a pipe or a device. If the temporary file
+// cannot be written or renamed, the old file stays unchanged and the temporary file is removed.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// write_file_atomically() for a path that the user types: if `path` is or leads to a pipe or a device, such as
+// /dev/stdout, the content is written to it directly.
+void write_output(const std::filesystem::path& path, std::string_view content);
 
 // Syncs the folder of `path`, so that a renamed or new file in this folder survives a crash. Some network file systems
 // do not support this. Throws Error with the path and the system's reason.

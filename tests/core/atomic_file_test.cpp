@@ -1,5 +1,6 @@
 #include "core/atomic_file.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -81,8 +82,54 @@ TEST_CASE("a write that fails half way leaves the old file and no other file", "
 
 TEST_CASE("a full disk gives an error of one line", "[core]") {
   if (!fs::exists("/dev/full")) PLUMB_SKIP("no /dev/full");
-  CHECK(error_of([] { write_file_atomically("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
+  CHECK(error_of([] { write_output("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
   CHECK(fs::is_character_file("/dev/full"));
+}
+
+TEST_CASE("only an output that the user types may be a pipe", "[core]") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("pipe", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    CHECK(error_of([&] { write_file_atomically(folder / name, "x"); }) ==
+          "cannot write " + (folder / name).string() +
+              ": expected a file or nothing at this place, got a pipe or a device; remove it");
+    const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+    write_output(folder / name, "text");
+    char text[5] = {};
+    CHECK(::read(reader, text, 4) == 4);
+    CHECK(std::string(text) == "text");
+    ::close(reader);
+  }
+  write_output(folder / "file", "x");
+  CHECK(read_file(folder / "file") == "x");
+  CHECK(files_in(folder.path()) == 3);
+}
+
+TEST_CASE("a write replaces a link and does not change its target", "[core]") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "target", "old");
+  fs::create_symlink("target", folder / "link");
+  fs::create_symlink("no", folder / "dangling");
+  for (const char* name : {"link", "dangling"}) {
+    write_file_atomically(folder / name, "new");
+    CHECK(fs::is_regular_file(fs::symlink_status(folder / name)));
+    CHECK(read_file(folder / name) == "new");
+  }
+  CHECK(read_file(folder / "target") == "old");
+  CHECK_FALSE(fs::exists(folder / "no"));
+}
+
+TEST_CASE("a link with the guessed name of a temporary file is not written through", "[core]") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "target", "old");
+  fs::create_directory(folder / "a");
+  for (int call = 0; call < 2000; ++call)  // the names of an earlier version
+    fs::create_symlink("../target", folder / fmt::format("a/.file.{}-{}.plumb-tmp", ::getpid(), call));
+  for (int round = 0; round < 3; ++round) write_file_atomically(folder / "a/file", "new");
+  CHECK(read_file(folder / "target") == "old");
+  CHECK(read_file(folder / "a/file") == "new");
+  CHECK(files_in(folder / "a") == 2001);
 }
 
 TEST_CASE("a folder is not replaced by a file", "[core]") {
