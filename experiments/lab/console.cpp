@@ -1,5 +1,8 @@
 #include "experiments/lab/console.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -8,12 +11,27 @@
 #include "core/one_line.h"
 
 namespace plumb::lab {
+namespace {
+
+// Opens /dev/null for each standard stream that is closed. Otherwise the next file that the program opens, such as a
+// ledger, gets the number of the stream, and messages are written into the file. As on a closed stream, writing to
+// stdout and reading from stdin fails.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) {
+      [[maybe_unused]] const int opened =  // the lowest free number, which is that of the stream
+          ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
+}  // namespace
 
 int exit_status(const std::function<int()>& body) {
   const auto report = [](const char* message, int status) {
     note_error("error: " + one_line(message) + "\n");
     return status;
   };
+  open_standard_streams();
   try {
     return body();
   } catch (const UsageError& e) {

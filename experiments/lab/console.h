@@ -19,6 +19,8 @@ void usage_check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
 
 // Runs `body` and returns the exit status for main(). The status is the value of body(), 2 if body() throws UsageError,
 // or 1 if body() throws any other exception. After an exception, exit_status() writes one line "error: ..." to stderr.
+// If the caller of the program has closed stdin, stdout or stderr, exit_status() opens /dev/null in its place, so that
+// no file of the program gets the number of the stream.
 // An uncaught exception outside of exit_status() ends the program with the same line and status (core/error.cpp).
 int exit_status(const std::function<int()>& body);
 

@@ -9,6 +9,7 @@
 
 #include "core/atomic_file.h"
 #include "core/random.h"
+#include "experiments/lab/console.h"
 #include "experiments/lab/data/augment.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/signals/attention_images.h"
@@ -158,11 +159,8 @@ int run(const fs::path& root, bool check_only) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    if (argc < 2) throw Error("usage: augment_pictures SOURCE_DIR [--check]");
+  return lab::exit_status([&] {
+    if (argc < 2) throw UsageError("usage: augment_pictures SOURCE_DIR [--check]");
     return run(argv[1], argc > 2 && std::string(argv[2]) == "--check");
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 1;
-  }
+  });
 }

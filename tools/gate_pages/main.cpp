@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/atomic_file.h"
+#include "experiments/lab/console.h"
 #include "nn/nn.h"
 
 namespace {
@@ -218,13 +219,9 @@ int run(const fs::path& root, bool check_only) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return lab::exit_status([&] {
     if (argc == 2 && argv[1][0] != '-') return run(argv[1], false);
     if (argc == 3 && std::string(argv[2]) == "--check") return run(argv[1], true);
-    fmt::print(stderr, "usage: gate_pages SOURCE_DIR [--check]\n");
-    return 2;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return 1;
-  }
+    throw UsageError("usage: gate_pages SOURCE_DIR [--check]");
+  });
 }
