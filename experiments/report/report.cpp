@@ -13,7 +13,7 @@
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/record/ledger.h"
-#include "experiments/lab/run/folder.h"
+#include "experiments/lab/run/files.h"
 #include "experiments/lab/run/stored_run.h"
 #include "experiments/report/questions.h"
 #include "experiments/studies.h"

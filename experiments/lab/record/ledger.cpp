@@ -83,7 +83,7 @@ void Ledger::append(LedgerEntry entry) { append_all({std::move(entry)}); }
 
 void Ledger::append_all(std::vector<LedgerEntry> entries) {
   const auto reason = [] { return std::string(std::strerror(errno)); };
-  const int file = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int file = ::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   check(file >= 0, "cannot write {}: {}", file_.string(), reason());
   std::string error;
   const off_t end = ::lseek(file, 0, SEEK_END);

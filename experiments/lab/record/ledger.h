@@ -42,7 +42,7 @@ class Ledger {
   std::vector<std::string> codes() const;  // the different code hashes of all entries
 
   // Both functions append entries. When a call returns, the lines are on the disk. Both functions throw Error if the
-  // lines cannot be written; the file is then unchanged.
+  // lines cannot be written or if the file is a link; the file is then unchanged.
   void append(LedgerEntry entry);
   void append_all(std::vector<LedgerEntry> entries);
 

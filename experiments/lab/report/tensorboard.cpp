@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/atomic_file.h"
+#include "experiments/lab/run/files.h"
 
 namespace plumb::lab {
 namespace {
@@ -84,8 +85,7 @@ std::string event_file(const Record& record) {
 
 void write_event_files(const std::filesystem::path& folder, const std::vector<Record>& records, bool again) {
   for (const Record& record : records) {
-    const std::filesystem::path file =
-        folder / "tensorboard" / record.point.file_stem() / "events.out.tfevents.0.plumb";
+    const std::filesystem::path file = event_file(folder, record.point);
     if (!again && std::filesystem::exists(file)) continue;
     std::filesystem::create_directories(file.parent_path());
     write_file_atomically(file, event_file(record));

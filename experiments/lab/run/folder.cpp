@@ -83,20 +83,6 @@ StudyDescription described(const fs::path& folder) {
   return StudyDescription::parse(read_file(file), file.string());
 }
 
-// Whether the path is a folder and not a link.
-bool is_own_folder(const fs::path& path) { return fs::symlink_status(path).type() == fs::file_type::directory; }
-
-// The folder of a study and the folders below it into which a study writes.
-std::vector<fs::path> folders_within(const fs::path& folder) {
-  std::vector<fs::path> all{folder};
-  for (const char* name : run_folders)
-    if (is_own_folder(folder / name)) all.push_back(folder / name);
-  if (is_own_folder(folder / tensorboard_name))
-    for (const fs::directory_entry& trial : entries_of(folder / tensorboard_name))
-      if (is_own_folder(trial.path())) all.push_back(trial.path());
-  return all;
-}
-
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
   usage_check(run.experiment == cli.experiment(), "{}: {} belongs to {}, not to {}; choose another --out", option,
               file.string(), run.experiment, cli.experiment());
@@ -121,12 +107,14 @@ void check_is_folder(const fs::path& path) {
   usage_check(!fs::exists(status) || fs::is_directory(status), "--out {} is not a folder", path.string());
 }
 
-// Throws UsageError if the options do not permit the use of the folder (see the constructors of StudyFolder).
-void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
+// Throws UsageError if the options do not permit the use of the folder (see the constructors of StudyFolder). `outputs`
+// are the further files that the study declares.
+void check_usable(const fs::path& path, const Cli& cli, Mode mode, const std::vector<std::string>& outputs) {
   const std::string name = path.string();
+  check_own_files(path);
   std::vector<fs::path> there;
   for (const fs::directory_entry& entry : entries_of(path))
-    if (!is_leftover(entry.path())) there.push_back(entry.path());
+    if (!is_leftover(entry)) there.push_back(entry.path());
   const bool reads = mode == Mode::rebuild || mode == Mode::replay;
   usage_check(!there.empty() || !reads, "{} is empty; expected a study folder", name);
   if (there.empty()) return;
@@ -137,7 +125,6 @@ void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
               fs::exists(path / Ledger::file_name) ? ". Its ledger is not lost: start the same command with another "
                                                      "--out, end it, and copy its run.json into this folder"
                                                    : "");
-  mode == Mode::overwrite ? check_plain(path / Ledger::file_name) : check_own_files(path);
   const StudyDescription run = described(path);
   if (mode != Mode::overwrite)
     return check_resumable(cli,
@@ -145,11 +132,24 @@ void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
                            : reads               ? "--replay"
                                                  : "--resume",
                            path / "run.json", run);
-  const std::vector<fs::path> ours = files_of_run(path, run);
-  for (const fs::path& entry : there)
-    usage_check(std::ranges::find(ours, entry) != ours.end(),
-                "--overwrite: {} also holds {}, which no study wrote; move it or choose another --out", name,
-                entry.filename().string());
+  const std::vector<fs::path> others = content_of(path, outputs).others;
+  usage_check(
+      others.empty(),
+      "--overwrite: {} also holds {}, which is not a file of this study or of a trial in its ledger; move it or "
+      "choose another --out",
+      name, others.empty() ? "" : others.front().lexically_relative(path).string());
+}
+
+// Deletes the temporary files of killed processes.
+void remove_temporary_files(const fs::path& path) {
+  std::vector<fs::path> folders{path};
+  for (const char* name : run_folders) folders.push_back(path / name);
+  if (fs::is_directory(path / tensorboard_name))
+    for (const fs::directory_entry& trial : entries_of(path / tensorboard_name)) folders.push_back(trial.path());
+  for (const fs::path& folder : folders)
+    if (fs::is_directory(folder))
+      for (const fs::directory_entry& entry : entries_of(folder))
+        if (is_leftover(entry) && is_temporary_file(entry.path())) remove_file(entry.path());
 }
 
 }  // namespace
@@ -164,32 +164,17 @@ fs::path new_run_folder(const std::string& name) {
   fail(fmt::format("cannot create a folder under runs: {}; choose one with --out", error.message()));
 }
 
-void check_plain(const fs::path& file) {
-  const fs::file_status status = fs::symlink_status(file);
-  usage_check(!fs::exists(status) || fs::is_regular_file(status),
-              "{} is a link or a special file, so it may lead outside the study; put a file in its place",
-              file.string());
-}
-
-void check_own_files(const fs::path& folder) {
-  for (const fs::path& within : folders_within(folder))
-    for (const fs::directory_entry& entry : entries_of(within))
-      if (!is_own_folder(entry.path())) check_plain(entry.path());
-}
-
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
   create(cli, options);
-  check_usable(path_, cli, options.mode_without_dry_run());
+  check_usable(path_, cli, options.mode_without_dry_run(), facts.outputs);
   lock();
   try {
     // The check is repeated, because the folder may have changed before it was locked.
-    check_usable(path_, cli, options.mode_without_dry_run());
+    check_usable(path_, cli, options.mode_without_dry_run(), facts.outputs);
     const bool resumes = options.mode() == Mode::resume && fs::exists(path_ / "run.json");
-    for (const fs::path& folder : folders_within(path_))
-      for (const fs::directory_entry& entry : entries_of(folder))
-        if (is_temporary_file(entry.path())) remove_file(entry.path());
-    if (options.mode() == Mode::overwrite && fs::exists(path_ / "run.json"))
-      for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
+    remove_temporary_files(path_);
+    if (options.mode() == Mode::overwrite)
+      for (const fs::path& file : content_of(path_, facts.outputs).ours) remove_file(file);
     description_ = describe(cli, options, facts);
     if (resumes) {  // the start time, the accepted code and the claims stay the same
       const StudyDescription former = described(path_);
@@ -211,7 +196,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options) : path_(options.out) {
   check_is_folder(path_);
   usage_check(fs::exists(path_), "--out {}: no such folder", path_.string());
-  check_usable(path_, cli, options.mode_without_dry_run());
+  check_usable(path_, cli, options.mode_without_dry_run(), {});
   lock();
   try {
     description_ = described(path_);
@@ -243,7 +228,8 @@ void StudyFolder::create(const Cli& cli, const StudyOptions& options) {
   check(!error, "cannot create {}: {}", options.out, error.message());
 }
 
-void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) {
+void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options,
+                                   const std::vector<std::string>& outputs) {
   const fs::path path = options.out.empty() ? fs::path("runs") : fs::path(options.out);
   if (!options.out.empty()) check_is_folder(path);
   std::error_code error;
@@ -253,7 +239,7 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
         there.string());
   const bool writable = ::access(there.c_str(), W_OK | X_OK) == 0;
   check(writable, "cannot write in {}: {}", there.string(), std::strerror(errno));
-  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run());
+  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run(), outputs);
 }
 
 // unlock() deletes the lock file, possibly between open() and flock() of another process. A lock is therefore valid
@@ -261,7 +247,7 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
 void StudyFolder::lock() {
   const fs::path file = path_ / lock_name;
   for (;;) {
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     check(lock_ >= 0, "cannot write in {}: {}", path_.string(), std::strerror(errno));
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
       const int reason = errno;
@@ -272,7 +258,7 @@ void StudyFolder::lock() {
     }
     struct stat held {
     }, named{};
-    if (::fstat(lock_, &held) == 0 && ::stat(file.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+    if (::fstat(lock_, &held) == 0 && ::lstat(file.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
         held.st_ino == named.st_ino)
       return;
     ::close(std::exchange(lock_, -1));

@@ -17,13 +17,6 @@ class Cli;
 // can be created.
 std::filesystem::path new_run_folder(const std::string& name);
 
-// Throw UsageError for a link and for a special file, such as a pipe or a device: a study folder from elsewhere must
-// not lead to files outside the folder, and must not make a program wait. check_plain() checks one file, if it exists.
-// check_own_files() checks the files in a study folder, and in the folders of run_folders below it. The path of the
-// study folder itself may be a link.
-void check_plain(const std::filesystem::path& file);
-void check_own_files(const std::filesystem::path& folder);
-
 // The study folder of a study. The folder is locked while this object exists.
 class StudyFolder {
  public:
@@ -33,7 +26,9 @@ class StudyFolder {
   //   --resume     run.json must be of this experiment, with settings that give the same results. The constructor
   //                rewrites run.json with the axes and the code of this call. The claims stay those of the call that
   //                made the folder, and seeds that are new begin a look (StudyDescription::looks).
-  //   --overwrite  The folder must contain only files that a study has written. The constructor deletes these files.
+  //   --overwrite  The folder must contain only files that a study with these `facts.outputs` may have written
+  //                (content_of() in files.h). The constructor deletes these files. run.json decides nothing here.
+  // In all cases, links and pipes at the places of Plumb's own files and subfolders are refused (check_own_files()).
   // Throws Error if another process writes to the folder or if the file system refuses. A refused folder is not
   // changed.
   StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts);
@@ -44,8 +39,9 @@ class StudyFolder {
   StudyFolder(const StudyFolder&) = delete;
   StudyFolder& operator=(const StudyFolder&) = delete;
 
-  // Makes the checks of the first constructor and throws the same errors, but creates and changes nothing.
-  static void check_beforehand(const Cli& cli, const StudyOptions& options);
+  // Makes the checks of the first constructor and throws the same errors, but creates and changes nothing. `outputs` is
+  // facts.outputs of the first constructor.
+  static void check_beforehand(const Cli& cli, const StudyOptions& options, const std::vector<std::string>& outputs);
 
   // The path of the folder.
   const std::filesystem::path& path() const { return path_; }

@@ -2,7 +2,7 @@
 
 #include "core/atomic_file.h"
 #include "experiments/lab/console.h"
-#include "experiments/lab/run/folder.h"
+#include "experiments/lab/run/files.h"
 
 namespace plumb::lab {
 

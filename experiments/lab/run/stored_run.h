@@ -13,7 +13,7 @@ bool is_kept(const std::filesystem::path& path);
 std::filesystem::path description_of(const std::filesystem::path& ledger);
 
 // The description of a study folder or of a kept ledger. Throws UsageError if the description does not exist, and the
-// errors of check_own_files() and check_plain() (folder.h).
+// errors of check_own_files() and check_plain() (files.h).
 StudyDescription described(const std::filesystem::path& folder_or_ledger);
 
 }  // namespace plumb::lab

@@ -17,7 +17,7 @@
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/rates.h"
-#include "experiments/lab/run/folder.h"
+#include "experiments/lab/run/files.h"
 #include "experiments/lab/stats/trained.h"
 #include "experiments/lab/study/plan.h"
 
@@ -183,6 +183,7 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
                   "{} has no search for the learning rate of {}, so its tables cannot be made; add it with --resume",
                   (fs::path(study.options.out) / Ledger::file_name).string(), name_of(cell));
       if (others.empty()) {
+        if (fs::is_directory(file)) check_own_files(file);
         const fs::path ledger = fs::is_directory(file) ? fs::path(file) / Ledger::file_name : fs::path(file);
         usage_check(fs::exists(ledger), "--rates-from {}: there is no {}; give a study folder or its ledger", file,
                     ledger.string());

@@ -125,7 +125,8 @@ int run_study(const StudyDeclaration& study) {
   const StudyOptions& options = study.options;
   const Plan plan(study);
   if (options.mode() == Mode::rebuild) return rebuild(study, plan);
-  StudyFolder::check_beforehand(study.cli, options);  // reading the data and training a baseline may take minutes
+  // Checked early, because reading the data and training a baseline may take minutes.
+  StudyFolder::check_beforehand(study.cli, options, own_files(study));
   const std::vector<std::string> not_judged = plan.claims_not_judged();
   const Setup setup(options, study.problem);
   plan.check_for(setup.facts);

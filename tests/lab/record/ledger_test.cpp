@@ -85,6 +85,15 @@ TEST_CASE("A damaged line is reported by its number and does not affect other li
   }
 }
 
+TEST_CASE("A ledger that is a link is not written through") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "target", "mine");
+  std::filesystem::create_symlink("target", folder / "ledger.jsonl");
+  Ledger ledger(folder / "ledger.jsonl");
+  CHECK_THAT(error_of([&] { ledger.append(entry("a", 1)); }), contains("cannot write") && contains("ledger.jsonl"));
+  CHECK(read_file(folder / "target") == "mine");
+}
+
 TEST_CASE("A full disk leaves the ledger unchanged") {
   const TemporaryFolder folder;
   const auto file = folder / "ledger.jsonl";

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +13,10 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/figure_files.h"
+#include "experiments/lab/run/files.h"
 #include "experiments/lab/run/stored_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -78,6 +81,11 @@ struct FinishedRun : TemporaryFolder {
     const StudyFolder folder = StudyCall({"--out", out.c_str()}).open();
     for (const char* name : {"results.csv", "metrics.jsonl", "layers.csv", "report.html"}) put(folder / name, "old");
   }
+  // Adds the trial "pre seed 0" to the ledger.
+  void add_trial() const {
+    Ledger(file(Ledger::file_name)).append({.key = "0123456789abcdef", .code = "c0de", .record = {.point = trial()}});
+  }
+  static Point trial(const char* gate = "pre") { return {{"gate", gate}, {"seed", 0}}; }
 };
 
 }  // namespace
@@ -248,23 +256,6 @@ TEST_CASE("resuming a missing or empty folder with settings starts a new study",
                     contains("did you mean --out " + (temporary / "new").string() + "?"));
 }
 
-TEST_CASE("a study folder may hold no links and no special files", "[experiments]") {
-  const FinishedRun run;
-  write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
-  check_own_files(run.out);
-  fs::create_directories(run.file("mine"));  // a folder that no study writes is not entered
-  fs::create_symlink("/dev/null", run.file("mine/link"));
-  check_own_files(run.out);
-  for (const char* name : {"link", "figures/link", "tensorboard", "tensorboard/trial", "tensorboard/trial/events"}) {
-    fs::create_directories(run.file(name).parent_path());
-    fs::create_symlink("/tmp", run.file(name));
-    CHECK_THROWS_WITH(check_own_files(run.out), contains(std::string(name) + " is a link or a special file"));
-    CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--resume"})), contains("is a link"));
-    fs::remove(run.file(name));
-  }
-  check_own_files(run.out);
-}
-
 TEST_CASE("resuming with other settings names the first difference", "[experiments]") {
   const FinishedRun run;
   CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})),
@@ -298,12 +289,14 @@ TEST_CASE("overwriting deletes a study's files even if its settings differ", "[e
 
 TEST_CASE("overwriting deletes a study's figures and event files and no other files", "[experiments]") {
   const FinishedRun run;
+  run.add_trial();
   write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
   fs::create_directories(run.file("tensorboard/pre-seed-0"));
   for (const char* file : {"comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"})
     put(run.file(file));
-  for (const char* foreign : {"figures/notes.txt", "figures/paper.svg", "figures/mine/table.csv",
-                              "weights/mine/best.safetensors", "tensorboard/pre-seed-0/mine.svg"}) {
+  for (const char* foreign :
+       {"figures/notes.txt", "figures/paper.svg", "figures/mine/table.csv", "weights/mine/best.safetensors",
+        "tensorboard/pre-seed-0/mine.svg", "tensorboard/pre-seed-1/events.out.tfevents.0.plumb"}) {
     const bool has_folder = fs::exists(fs::path(run.file(foreign)).parent_path());
     fs::create_directories(fs::path(run.file(foreign)).parent_path());
     put(run.file(foreign));
@@ -347,15 +340,26 @@ TEST_CASE("the next call deletes temporary event files of a killed process", "[e
 
 TEST_CASE("overwriting deletes a study's weights and checkpoints and no other files", "[experiments]") {
   const FinishedRun run;
+  run.add_trial();
   for (const char* folder : {"weights", "checkpoints"}) {
     fs::create_directory(run.file(folder));
-    put(run.file(folder) / "pre-seed-0.safetensors");
     put(run.file(folder) / ".x.safetensors.1-0.plumb-tmp");
   }
-  put(run.file("weights/notes.txt"));
-  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds weights"));
-  CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
-  fs::remove(run.file("weights/notes.txt"));
+  put(weights_file(run.out, run.trial()));
+  for (const char* mark : {"", "-damaged", "-unfit", "-beef"})
+    put(run.file(fmt::format("checkpoints/pre-seed-0-01234567{}.safetensors", mark).c_str()));
+  // The trial of this checkpoint has not ended, so the ledger does not have it.
+  write_checkpoint(checkpoint_file(run.out, run.trial("post"), "fedcba9876543210"),
+                   {.key = "fedcba9876543210", .code = "c0de", .step = 3, .record = {.point = run.trial("post")}});
+  for (const char* foreign :
+       {"weights/notes.txt", "weights/post-seed-0.safetensors", "checkpoints/mine.safetensors",
+        "checkpoints/pre-seed-0-01234567-mine.safetensors", "checkpoints/pre-seed-0-76543210.safetensors"}) {
+    put(run.file(foreign));
+    CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})),
+               contains("also holds " + std::string(foreign) + ","));
+    CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
+    fs::remove(run.file(foreign));
+  }
   put(run.file("best.safetensors"));
   CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds best.safetensors"));
   fs::remove(run.file("best.safetensors"));
@@ -385,6 +389,68 @@ TEST_CASE("overwriting deletes a link but not its target", "[experiments]") {
   StudyCall({"--out", run.out.c_str(), "--overwrite"}).open();
   CHECK(read_file(run / "mine.csv") == "mine");
   CHECK_FALSE(fs::exists(run.file("results.csv")));
+}
+
+TEST_CASE("overwriting deletes only files that the running study declares, whatever run.json says", "[experiments]") {
+  const FinishedRun run;
+  put(run / "mine.txt", "mine");
+  auto description = nlohmann::json::parse(read_file(run.file("run.json")));
+  for (const std::string& name : {std::string("../mine.txt"), (run / "mine.txt").string(), std::string("notes.txt")})
+    description["outputs"].push_back(name);
+  put(run.file("run.json"), description.dump());
+  put(run.file("notes.txt"), "mine");
+  CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), "--overwrite"})), contains("also holds notes.txt,"));
+  CHECK(read_file(run.file("results.csv")) == "old");
+  fs::remove(run.file("notes.txt"));
+  StudyCall({"--out", run.out.c_str(), "--overwrite"}).open();
+  CHECK(read_file(run / "mine.txt") == "mine");
+  CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
+}
+
+TEST_CASE("a folder whose subfolders or own files are links or pipes is refused and nothing is changed",
+          "[experiments]") {
+  const FinishedRun run;
+  run.add_trial();
+  const fs::path outside = run / "outside";
+  fs::create_directories(outside / "pre-seed-0");
+  for (const char* name : {"pre-seed-0.safetensors", "pre-seed-0/events.out.tfevents.0.plumb", "run.json", "file"})
+    put(outside / name, "mine");
+  fs::create_directories(run.file("tensorboard"));
+  fs::create_directories(run.file("figures"));
+  fs::create_directories(run.file("checkpoints"));
+  const bool pipe = GENERATE(false, true);
+  for (const auto& [name, target] : {std::pair("weights", "outside"),
+                                     {"checkpoints", "outside"},
+                                     {"figures", "outside"},
+                                     {"tensorboard", "outside"},
+                                     {"tensorboard/pre-seed-0", "outside/pre-seed-0"},
+                                     {"run.json", "outside/run.json"},
+                                     {"ledger.jsonl", "outside/file"},
+                                     {".lock", "outside/file"},
+                                     {"figures/.figures", "outside/file"},
+                                     {"checkpoints/pre-seed-0-01234567.safetensors", "outside/file"}}) {
+    const fs::path place = run.file(name), kept = run / "kept";
+    const bool replaces = fs::exists(place);
+    if (replaces) fs::rename(place, kept);
+    pipe ? void(::mkfifo(place.c_str(), 0600)) : fs::create_symlink(run / target, place);
+    for (const char* flag : {"--overwrite", "--resume"}) {
+      CHECK_THAT(open_error(StudyCall({"--out", run.out.c_str(), flag})),
+                 contains(place.string() + (pipe ? " is not a f" : " is a link")));
+      CHECK_THROWS_AS(StudyFolder::check_beforehand(StudyCall({"--out", run.out.c_str(), flag}).cli,
+                                                    StudyCall({"--out", run.out.c_str(), flag}).options, {}),
+                      UsageError);
+    }
+    CHECK_THROWS_AS(described(run.out), UsageError);
+    fs::remove(place);
+    if (replaces) fs::rename(kept, place);
+  }
+  CHECK(names_in(outside) == std::set<std::string>{"pre-seed-0.safetensors", "pre-seed-0", "run.json", "file"});
+  CHECK(read_file(outside / "file") == "mine");
+  CHECK(read_file(run.file("results.csv")) == "old");
+  // The user may type the path of a link to the folder.
+  fs::create_symlink(run.out, run / "link");
+  StudyCall({"--out", (run / "link").c_str(), "--overwrite"}).open();
+  CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
 }
 
 TEST_CASE("files left by a killed process are ignored and deleted", "[experiments]") {
