@@ -72,6 +72,7 @@ void unite_plans(StudyDescription& merged, const StudyDescription& other) {
 // The record as JSON, without times.
 std::string timeless(Record record) {
   record.seconds = 0;
+  record.weights_saved.reset();
   std::erase_if(record.values, [](const auto& v) { return v.first == "images_per_second"; });
   return to_json(record);
 }
@@ -122,6 +123,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
         const auto [former, is_new] = seen.try_emplace(e.key + e.code, entries.size(), folder);
         if (is_new) {
           entries.push_back(e);
+          entries.back().record.weights_saved.reset();  // the weights stay in `folder`
           continue;
         }
         LedgerEntry& other = entries[former->second.first];
@@ -134,6 +136,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
           ++twice;
         } else if (is_finished(e.record.status)) {
           other = e;
+          other.record.weights_saved.reset();
         }
       }
     }

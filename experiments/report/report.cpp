@@ -37,6 +37,7 @@ void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
     if (all.find(e.key, e.code) != &e) continue;
     entries.push_back(e);
     entries.back().record.metrics.clear(), entries.back().record.attachments.clear();
+    entries.back().record.weights_saved.reset();  // the weights stay in `folder`
   }
   run.program = fs::path(run.program).filename().string();
   fs::remove(ledger, error);
@@ -236,7 +237,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
       }
     }
     if (pages) markdown = with_verdicts(questions, answers, link_to(folder_of_pages)) + "\n" + table_of_trials(ledgers);
-    if (!markdown_file.empty()) write_file_atomically(markdown_file, markdown);
+    if (!markdown_file.empty()) write_output(markdown_file, markdown);
     return 0;
   });
 }

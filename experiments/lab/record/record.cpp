@@ -104,6 +104,7 @@ std::string to_json(const Record& r) {
   Json json{{"arm", point_json(r.point)}, {"status", to_string(r.status)}, {"steps", r.steps}, {"seconds", r.seconds}};
   if (!r.reason.empty()) json["reason"] = r.reason;
   if (r.diverges_from >= 0) json["diverges_from"] = r.diverges_from;
+  if (r.weights_saved) json["weights_saved"] = *r.weights_saved;
   if (!r.model.empty()) json["model"] = Json::parse(r.model);
   json["values"] = Json::object();
   for (const auto& [name, value] : r.values)
@@ -127,6 +128,7 @@ Record record_from_json(std::string_view text) {
     const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
     check(status != std::end(statuses), "expected the status ok, diverged, hopeless or failed, got {}", name);
     r.status = *status;
+    if (json.contains("weights_saved")) r.weights_saved = json["weights_saved"].get<bool>();
     if (json.contains("model")) r.model = dumped(json["model"]);
     for (const auto& [key, value] : json.at("values").items())
       r.values.emplace_back(printable(key), value.is_null() ? unknown : value.get<double>());

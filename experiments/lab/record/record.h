@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,9 @@ struct Record {
   Values values = {};                    // values measured for the trial as a whole
   std::vector<StepValues> metrics = {};  // the logged steps, each once, in ascending order
   std::string model = {};                // facts about the trained model as a JSON object (model_facts.h); empty: none
+  // Whether --save-weights has written the weights file of the trial. No value: the option was not given, the trial
+  // diverged, or an older version wrote the record.
+  std::optional<bool> weights_saved = {};
   std::vector<std::string> attachments = {};  // further JSON objects, for files that the study writes
 
   // The value of this name, or `unknown` if the name does not occur. The names "steps" and "seconds" give the members

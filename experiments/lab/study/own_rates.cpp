@@ -125,9 +125,10 @@ std::vector<LedgerEntry> searches_in(const fs::path& file) {
   std::map<std::string, std::string> codes;  // by combination
   std::vector<LedgerEntry> entries;
   for (const LedgerEntry& e : ledger.entries())
-    if (is_of_search(e.record.point) && e.record.status != Status::failed) {
+    if (is_of_search(e.record.point) && e.record.status != Status::failed && ledger.find(e.key, e.code) == &e) {
       entries.push_back(e);
       entries.back().record.metrics.clear(), entries.back().record.attachments.clear();
+      entries.back().record.weights_saved.reset();  // the weights are in another folder
       codes[cell_of(e.record.point).label()] = e.code;
     }
   std::erase_if(entries, [&](const LedgerEntry& e) { return e.code != codes[cell_of(e.record.point).label()]; });

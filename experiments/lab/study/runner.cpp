@@ -86,8 +86,8 @@ StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, co
   return results;
 }
 
-// Prints the number of trials that are not finished, and returns the exit status.
-int status_of(const Sweep& sweep, const StudyFolder& folder) {
+// Prints the number of trials that are not finished or whose weights are missing, and returns the exit status.
+int status_of(const StudyDeclaration& study, const Sweep& sweep, const StudyFolder& folder) {
   const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
     note_error(fmt::format("interrupted: {} of {} trials are finished; continue with --resume --out {}\n", finished,
@@ -101,7 +101,11 @@ int status_of(const Sweep& sweep, const StudyFolder& folder) {
   const std::size_t failed = sweep.count(Status::failed);
   if (failed > 0)
     note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "trial")));
-  return failed > 0 ? 1 : 0;
+  const std::size_t unsaved = study.options.save_weights ? sweep.without_weights() : 0;
+  if (unsaved > 0)
+    note_error(fmt::format("error: the weights of {} of {} were not saved; --resume --save-weights writes them\n",
+                           unsaved, plural(all, "trial")));
+  return failed > 0 || unsaved > 0 ? 1 : 0;
 }
 
 int rebuild(const StudyDeclaration& study, const Plan& plan) {
@@ -211,7 +215,7 @@ int run_study(const StudyDeclaration& study) {
   }
   write_and_print(study, plan, sweep, folder);
   if (profile) profile->finish();
-  return status_of(sweep, folder);
+  return status_of(study, sweep, folder);
 }
 
 }  // namespace plumb::lab

@@ -82,14 +82,24 @@ void Sweep::ask(Unit& unit) {
           trial.record = entry->record;
           trial.code = code, trial.machine = entry->machine;
         }
-        if (progress_) {
-          trial.slot = progress_->add({trial.point.label(), plan_.cost_of(trial.point)});
-          if (trial.record) progress_->skip(trial.slot);
-        }
+        trial.is_missing =
+            !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && has_lost_weights(trial));
+        if (progress_) enter(trial);
         unit.trials.push_back(std::move(trial));
       }
     }
   }
+}
+
+void Sweep::enter(Named& trial) {
+  trial.slot = progress_->add({trial.point.label(), plan_.cost_of(trial.point)});
+  if (!trial.is_missing) progress_->skip(trial.slot);
+}
+
+// The weights of a trial can be restored only by the code that trained the trial.
+bool Sweep::has_lost_weights(const Named& trial) const {
+  return trial.record && trial.record->status == Status::ok && trial.record->weights_saved == false &&
+         trial.code == codes_.front();
 }
 
 template <class F>
@@ -131,6 +141,12 @@ std::size_t Sweep::count(Status status) const {
   return some;
 }
 
+std::size_t Sweep::without_weights() const {
+  std::size_t some = 0;
+  each([&](const Named& a) { some += has_lost_weights(a); });
+  return some;
+}
+
 std::vector<std::string> Sweep::codes() const {
   std::set<std::string> all;
   each([&](const Named& a) {
@@ -160,13 +176,10 @@ std::size_t Sweep::elsewhere() const {
 void Sweep::run(const TrialEnvironment& environment, Progress& progress, const Calls& calls) {
   progress_ = &progress;
   for (Unit& unit : units_)
-    for (Named& a : unit.trials) {
-      a.slot = progress.add({a.point.label(), plan_.cost_of(a.point)});
-      if (a.record) progress.skip(a.slot);
-    }
+    for (Named& a : unit.trials) enter(a);
   // Each job has at least one thread. If the threads do not divide evenly, the first jobs have one thread more.
   std::size_t missing = 0;
-  each([&](const Named& a) { missing += !a.record; });
+  each([&](const Named& a) { missing += a.is_missing; });
   const int jobs = jobs_for(plan_, missing);
   if (jobs == 1) {
     work(environment, 0, calls);
@@ -199,7 +212,7 @@ Sweep::Named* Sweep::take() {
     bool over = true;
     for (Unit& unit : units_) {
       for (Named& a : unit.trials)
-        if (!a.begun && !a.record) return a.begun = true, &a;
+        if (!a.begun && a.is_missing) return a.begun = true, &a;
       over = over && unit.over;
     }
     if (over) return nullptr;
@@ -218,6 +231,10 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
     while (Named* trial = take()) {
       TrialState run(environment, trial->point, trial->key, trial->slot);
       progress_->begin(trial->slot, run.options.steps);
+      if (trial->record) {
+        write_weights(*trial, run, calls);
+        continue;
+      }
       run_body(run, calls.body);
       const std::lock_guard lock(mutex_);
       finish(*trial, run, calls);
@@ -256,12 +273,34 @@ void Sweep::note_unread_axes(const TrialState& run) {
                       axis, run.record.point.label()));
 }
 
+// Runs the body of a finished trial until its weights are written. All other parts of the record stay as they are.
+void Sweep::write_weights(Named& trial, TrialState& run, const Calls& calls) {
+  run.finished = &*trial.record;
+  try {
+    run_body(run, calls.body);
+  } catch (const TrialStopped& stopped) {
+    if (stopped.why != TrialStopped::Why::enough) throw;
+  }
+  const bool saved = run.record.weights_saved == true;
+  const std::lock_guard lock(mutex_);
+  if (saved) {
+    Record record = *trial.record;
+    record.weights_saved = true;
+    ledger_.append({.key = trial.key, .code = trial.code, .machine = trial.machine, .record = std::move(record)});
+    trial.record = ledger_.entries().back().record;
+    std::error_code none;
+    if (run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
+  }
+  progress_->finish(trial.slot, saved, saved ? "weights saved" : "weights not saved");
+}
+
 void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {
   ledger_.append({.key = run.key, .code = run.env.code, .machine = run.env.machine, .record = run.record});
   trial.record = ledger_.entries().back().record;
   trial.code = run.env.code, trial.machine = run.env.machine;
   std::error_code none;
-  if (run.record.status == Status::ok && run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
+  if (run.record.status == Status::ok && run.record.weights_saved != false && run.checkpoint_is_ours())
+    std::filesystem::remove(run.checkpoint_file(), none);
   progress_->finish(trial.slot, run.record.status == Status::ok && run.warning.empty(),
                     run.outcome(calls.shown(run.record)));
   calls.ended(run.record);

@@ -37,9 +37,11 @@ class Sweep {
   // trials of searches for learning rates.
   std::vector<Record> records() const;
   std::vector<Point> named() const;
-  std::vector<Point> cells() const;           // values on the axes that are not searched: those of this shard
-  std::size_t size() const;                   // number of named trials
-  std::size_t count(Status status) const;     // number of trials that ended with this status
+  std::vector<Point> cells() const;        // values on the axes that are not searched: those of this shard
+  std::size_t size() const;                // number of named trials
+  std::size_t count(Status status) const;  // number of trials that ended with this status
+  // Number of finished trials whose weights --save-weights could not write, and which this code can write later.
+  std::size_t without_weights() const;
   std::vector<std::string> codes() const;     // hashes of the codes that computed the ended trials, each once
   std::vector<std::string> machines() const;  // machines that computed the ended trials, each once
   // The number of further trials in the ledger: one of the codes has finished them, but this sweep does not name them.
@@ -54,8 +56,9 @@ class Sweep {
     std::function<void(const Record&)> ended;  // called after each trial; may throw
     std::function<void()> changed;             // called from time to time after new records
   };
-  // Runs the missing trials until all have ended or an interrupt arrives. A function may throw an error that is not the
-  // failure of a trial. run() throws such an error again when all threads have stopped.
+  // Runs the missing trials, and writes the weights that an earlier call could not write (--save-weights), until all
+  // have ended or an interrupt arrives. A function may throw an error that is not the failure of a trial. run() throws
+  // such an error again when all threads have stopped.
   void run(const TrialEnvironment& environment, Progress& progress, const Calls& calls);
 
  private:
@@ -64,6 +67,7 @@ class Sweep {
     std::string key;
     std::size_t slot = 0;  // index of the trial in the progress
     bool begun = false;
+    bool is_missing = true;  // run() runs the trial: no record, or its weights could not be written
     std::optional<Record> record = {};
     // The hash of the code that computed the record, and the name of the machine.
     std::string code = {}, machine = {};
@@ -79,11 +83,14 @@ class Sweep {
   };
 
   template <class F>
-  void each(F&& f) const;  // calls f for each named trial, in the order of --dry-run
-  void ask(Unit& unit);    // names the next trials of the unit if all earlier ones have ended
+  void each(F&& f) const;    // calls f for each named trial, in the order of --dry-run
+  void ask(Unit& unit);      // names the next trials of the unit if all earlier ones have ended
+  void enter(Named& trial);  // adds the trial to the progress
+  bool has_lost_weights(const Named& trial) const;
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);
   void finish(Named& trial, TrialState& run, const Calls& calls);
+  void write_weights(Named& trial, TrialState& run, const Calls& calls);
   void note_unread_axes(const TrialState& run);  // says once for each axis that a trial did not read its value
 
   const Plan& plan_;

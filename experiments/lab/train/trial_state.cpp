@@ -7,6 +7,7 @@
 
 #include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/run/files.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "nn/io/pretrained.h"
@@ -57,12 +58,10 @@ TrialState::TrialState(const TrialEnvironment& environment, const Point& point, 
       levels(environment.loss_levels) {}
 
 std::filesystem::path TrialState::checkpoint_file() const {
-  return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
+  return lab::checkpoint_file(env.folder, record.point, key);
 }
 
-std::filesystem::path TrialState::weights_file() const {
-  return env.folder / "weights" / (record.point.file_stem() + ".safetensors");
-}
+std::filesystem::path TrialState::weights_file() const { return lab::weights_file(env.folder, record.point); }
 
 TrialCheckpoint TrialState::state() const {
   TrialCheckpoint c{.key = key,
@@ -83,6 +82,10 @@ void TrialState::save_checkpoint() {
   if (!model || !leaves_files || options.checkpoint_every == 0) return;
   settle();
   if (record.status == Status::diverged || record.steps == 0 || watch.is_bad()) return;
+  write_state();
+}
+
+void TrialState::write_state() {
   checkpointed_ = Clock::now();
   try {
     write_checkpoint(checkpoint_file(), state());
@@ -120,13 +123,19 @@ std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
 void TrialState::set_aside(const std::string& mark) const {
   const std::filesystem::path file = checkpoint_file();
   std::error_code none;
-  std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark),
-                          none);
+  std::filesystem::rename(
+      file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark_of_checkpoint(mark)),
+      none);
 }
 
 void TrialState::restore() {
   const std::optional<TrialCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
   const TrialCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
+  if (!from && finished)
+    note(fmt::format(
+        "the weights of {0} were not saved and {0} has no checkpoint, so it trains again; its results stay. Without "
+        "--save-weights, --resume leaves the weights out",
+        record.point.label()));
   if (!from) return;
   try {
     nn::assign(nn::weights(*model), part_of(from->tensors, "model"),
@@ -139,7 +148,8 @@ void TrialState::restore() {
   }
   record = from->record;
   record.status = Status::ok;
-  watch.set_recent(from->recent, from->entropies);
+    record.weights_saved.reset();
+    watch.set_recent(from->recent, from->entropies);
   levels.set_reached(from->reached);
   restored_ = true;
   if (env.progress) env.progress->goes_on(place, record.steps);
@@ -153,6 +163,11 @@ std::int64_t TrialState::first_step() {
   check_tracked(*this);
   check(!(model && std::exchange(looped_, true)),
         "[track] expected one loop over the steps of a trial after track(), got a second");
+  // A checkpoint of the end of the trial: the weights could not be written when the trial ended.
+  if (restored_ && record.steps == (finished ? finished->steps : options.steps)) {
+    save_weights();
+    if (finished) throw TrialStopped{TrialStopped::Why::enough};
+  }
   return model ? record.steps : 0;
 }
 
@@ -186,10 +201,12 @@ void TrialState::after_step() {
     save_checkpoint();
     throw TrialStopped{TrialStopped::Why::hopeless};
   }
-  if (last)
+  if (last) {
     save_weights();
-  else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every))
+    if (finished) throw TrialStopped{TrialStopped::Why::enough};
+  } else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every)) {
     save_checkpoint();
+  }
 }
 
 bool TrialState::observe(std::int64_t of_step, double loss, double gradient_norm, double target_entropy) {
@@ -299,6 +316,7 @@ void TrialState::mark_diverged(std::int64_t at_step, const std::string& reason) 
   record.reason = one_line(reason);
   record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
   set_value(record.values, diverged_at, static_cast<double>(at_step));
+  record.weights_saved.reset();
   if (std::error_code none; leaves_files) std::filesystem::remove(weights_file(), none);
 }
 
@@ -312,17 +330,21 @@ std::pair<std::map<std::string, std::string>, std::string> TrialState::weights_m
 
 void TrialState::save_weights() {
   if (!options.save_weights || !leaves_files || !model) return;
-  std::optional<nn::EmaScope> averaged;
-  if (ema) averaged.emplace(*ema);
   const std::filesystem::path file = weights_file();
   try {
+    std::optional<nn::EmaScope> averaged;
+    if (ema) averaged.emplace(*ema);
     std::filesystem::create_directories(file.parent_path());
     nn::save_weights(*model, file, names, weights_metadata().first);
+    record.weights_saved = true;
+    return;
   } catch (const DeviceLost&) {
     throw;
   } catch (const std::exception& e) {  // the trial keeps its measured values
     note(fmt::format("no weights saved for {}: {}", record.point.label(), one_line(e.what())));
   }
+  record.weights_saved = false;
+  write_state();
 }
 
 void TrialState::call(const std::function<void()>& body) {

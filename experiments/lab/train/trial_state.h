@@ -68,6 +68,9 @@ class TrialState {
   std::optional<TrialCheckpoint> captured = {};
   const TrialCheckpoint* start_from = nullptr;  // replaces the checkpoint in the folder
   bool leaves_files = true;                     // whether checkpoints and weights are written
+  // The record of the trial, if the trial has finished and only its weights file is missing. The body ends when the
+  // weights are written. If the checkpoint has the state at the end of the trial, the body takes no step.
+  const Record* finished = nullptr;
 
   // The arguments of Trial::track(), track_evaluation() and save_under(), and the last evaluation.
   nn::Layer* model = nullptr;
@@ -138,7 +141,7 @@ class TrialState {
   void note(const std::string& text) const;  // implements Trial::note()
   // The metadata of the weights file: the model card. If the model can have no model card, the second string says why.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
-  // If --save-weights is given, writes the weights file.
+  // If --save-weights is given, writes the weights file. If the file cannot be written, writes a checkpoint instead.
   void save_weights();
   // Calls a body, and records how the trial ended (see run_body() in trial.h).
   void call(const std::function<void()>& body);
@@ -149,6 +152,7 @@ class TrialState {
  private:
   TrialCheckpoint state() const;
   void save_checkpoint();
+  void write_state();  // writes the checkpoint file
   std::optional<TrialCheckpoint> read_checkpoint_of_folder() const;
   void set_aside(const std::string& mark) const;
   bool looped_ = false, restored_ = false, checkpoint_written_ = false;

@@ -86,6 +86,16 @@ TEST_CASE("A record is read back bit by bit and numbers that are not finite beco
                contains("expected the record of a trial as one JSON object"));
 }
 
+TEST_CASE("A record says whether its weights were saved, and the record of an older version does not") {
+  Record record = a_record();
+  CHECK_THAT(to_json(record), !contains("weights_saved"));
+  CHECK(record_from_json(to_json(record)).weights_saved == std::nullopt);
+  for (const bool saved : {false, true}) {
+    record.weights_saved = saved;
+    CHECK(record_from_json(to_json(record)).weights_saved == saved);
+  }
+}
+
 TEST_CASE("results.csv has the axes and status and steps and then the study's columns and all other values") {
   Record other = a_record();
   other.point.set("gate", "a \"b\", c");

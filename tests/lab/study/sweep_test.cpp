@@ -2,9 +2,11 @@
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -183,6 +185,134 @@ TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same 
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
+}
+
+namespace {
+
+// While a SmallFiles lives, no file of this process can grow beyond 20 kB, so that weights and checkpoints cannot be
+// written, as on a full disk.
+class SmallFiles {
+ public:
+  SmallFiles() {
+    ::getrlimit(RLIMIT_FSIZE, &former_);
+    const rlimit limit{20'000, former_.rlim_max};
+    former_handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SmallFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &former_);
+    ::signal(SIGXFSZ, former_handler_);
+  }
+
+ private:
+  rlimit former_{};
+  void (*former_handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("weights that could not be written end the call with status 1, and --resume writes them") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  std::atomic<int> bodies = 0, steps = 0;
+  bool blocked = false, full = false;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("saving", "Saving.");
+    study.axis<int>("--depths", {1}, "Depths");
+    return study.run(argc, argv, [&](Trial& trial) {
+      ++bodies;
+      nn::ViT model(trial.vit());
+      // A folder at the place of the file.
+      if (blocked && trial.seed() == 0) fs::create_directories(trial.weights_file());
+      std::optional<SmallFiles> limit;
+      if (full) limit.emplace();
+      trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
+        ++steps;
+        return nullptr;
+      });
+    });
+  };
+  const auto run = [&](const std::string& out, const Words& more) {
+    bodies = steps = 0;
+    return call(folder.path(), main,
+                with({"--dim", "32", "--batch", "4", "--steps", "4", "--seeds", "0..1", "--no-progress", "--ema-decay",
+                      "0.5", "--checkpoint-every", "0", "--out", out},
+                     more));
+  };
+  const fs::path weights = "weights/depth-1-seed-0.safetensors";
+  REQUIRE(run("whole", {"--save-weights"}).status == 0);
+  CHECK_THAT(file(folder, "whole/ledger.jsonl"), contains("\"weights_saved\":true"));
+  const auto check_whole = [&](const Ended& e, int with_bodies, int with_steps) {
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK(bodies == with_bodies);
+    CHECK(steps == with_steps);
+    CHECK(file(folder, "a/" + weights.string()) == file(folder, "whole/" + weights.string()));
+    CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+    CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
+    CHECK(lines_of(file(folder, "a/ledger.jsonl")) >= 2);
+    CHECK((!fs::exists(folder / "a/checkpoints") || fs::is_empty(folder / "a/checkpoints")));
+  };
+  const auto lose = [&] {
+    blocked = true;
+    const Ended e = run("a", {"--save-weights", "--jobs", "2", "--overwrite"});
+    CHECK(e.status == 1);
+    CHECK_THAT(e.err, contains("no weights saved for depth 1 seed 0: cannot write") && contains("Is a directory") &&
+                          contains("error: the weights of 1 of 2 trials were not saved; --resume --save-weights "
+                                   "writes them"));
+    CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+    CHECK_THAT(file(folder, "a/ledger.jsonl"),
+               contains("\"weights_saved\":false") && contains("\"weights_saved\":true"));
+    CHECK_FALSE(checkpoint_in(folder / "a").empty());
+    blocked = false;
+    fs::remove(folder / ("a" / weights));
+  };
+  const std::string again = "were not saved and depth 1 seed 0 has no checkpoint, so it trains again";
+  SECTION("from the checkpoint, without training") {
+    lose();
+    CHECK(run("a", {"--resume"}).status == 0);  // weights are not asked for
+    CHECK(bodies == 0);
+    blocked = true;
+    const Ended still = run("a", {"--resume", "--save-weights"});
+    CHECK(still.status == 1);
+    CHECK(steps == 0);
+    CHECK_FALSE(checkpoint_in(folder / "a").empty());
+    blocked = false;
+    fs::remove(folder / ("a" / weights));
+    const Ended e = run("a", {"--resume", "--save-weights"});
+    CHECK_THAT(e.err, contains("depth 1 seed 0") && contains("weights saved") && !contains(again));
+    check_whole(e, 1, 0);
+    // Files that the user deleted are not made again.
+    fs::remove(folder / ("a" / weights));
+    CHECK(run("a", {"--resume", "--save-weights"}).status == 0);
+    CHECK(bodies == 0);
+    CHECK_FALSE(fs::exists(folder / ("a" / weights)));
+  }
+  SECTION("from the checkpoint of a call that was killed before the trial was in the ledger") {
+    lose();
+    fs::remove(folder / "a/ledger.jsonl");
+    check_whole(run("a", {"--resume", "--save-weights"}), 2, 4);
+  }
+  SECTION("by training again, without the checkpoint") {
+    lose();
+    fs::remove(checkpoint_in(folder / "a"));
+    const Ended e = run("a", {"--resume", "--save-weights"});
+    CHECK_THAT(e.err, contains(again));
+    check_whole(e, 1, 4);
+  }
+  SECTION("by training again, because the checkpoint could not be written either") {
+    full = true;
+    const Ended lost = run("a", {"--save-weights"});
+    full = false;
+    CHECK(lost.status == 1);
+    CHECK_THAT(lost.err, contains("no weights saved for depth 1 seed 1") &&
+                             contains("no checkpoint saved for depth 1 seed 1") && contains("File too large") &&
+                             contains("error: the weights of 2 of 2 trials were not saved"));
+    CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+    const Ended e = run("a", {"--resume", "--save-weights"});
+    CHECK_THAT(e.err, contains(again));
+    check_whole(e, 2, 8);
+  }
 }
 
 TEST_CASE("a search names its next trials from earlier results and takes the same path again") {
