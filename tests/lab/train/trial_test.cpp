@@ -12,6 +12,7 @@
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
+#include "experiments/lab/data/split.h"
 #include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
@@ -234,7 +235,7 @@ TEST_CASE("a trial evaluates some images while it trains and saves its weights")
   nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
   nn::load_weights(model, folder / "a/weights/depth-1-epsilon-0.1-seed-0.safetensors");
   const ImageData data = open_data("glyphs", "");
-  const Evaluation e = evaluate(model, data.validation, normalization_of(data.train), 256, 50);
+  const Evaluation e = evaluate(model, few_images(data.validation, 50), normalization_of(data.train));
   const auto record = Ledger(folder / "a/ledger.jsonl").entries().at(0).record;
   CHECK(e.accuracy == record.value("val_accuracy"));
   CHECK(e.loss == Approx(record.value("val_loss")).epsilon(1e-6));
