@@ -148,8 +148,8 @@ void TrialState::restore() {
   }
   record = from->record;
   record.status = Status::ok;
-    record.weights_saved.reset();
-    watch.set_recent(from->recent, from->entropies);
+  record.weights_saved.reset();
+  watch.set_recent(from->recent, from->entropies);
   levels.set_reached(from->reached);
   restored_ = true;
   if (env.progress) env.progress->goes_on(place, record.steps);
