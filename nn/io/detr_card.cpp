@@ -4,8 +4,8 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.h"
 #include "autograd/autograd.h"
+#include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
 
 namespace plumb::nn {

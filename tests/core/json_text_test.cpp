@@ -29,15 +29,14 @@ TEST_CASE("JSON of a limited depth passes, and deeper JSON is refused with its s
 TEST_CASE("brackets side by side and in strings and comments do not add to the depth of JSON") {
   std::string side_by_side, in_string, in_comment;
   for (int i = 0; i < 1000; ++i) side_by_side += "[],{},", in_string += "[{", in_comment += "[";
-  for (const std::string& text :
-       {"[" + side_by_side + "1]", "\"" + in_string + "\"", "\"\\\"" + in_string + "\\\\\"",
-        "// \"" + in_comment + "\n1", "/* \"" + in_comment + " */ 1", "/* " + in_comment})
+  for (const std::string& text : {"[" + side_by_side + "1]", "\"" + in_string + "\"", "\"\\\"" + in_string + "\\\\\"",
+                                  "// \"" + in_comment + "\n1", "/* \"" + in_comment + " */ 1", "/* " + in_comment})
     CHECK_NOTHROW(shallow_json(text, "f"));
 }
 
 TEST_CASE("no string and no comment hides nested JSON") {
   const std::string deep(100, '[');
-  for (const std::string& text : {"\"a\"" + deep, "\"\\\\\"" + deep, "/* \" */" + deep, "// \"\n" + deep, "/*/ */" + deep,
-                                  "\"/*\"" + deep, "\"//\"" + deep, "'" + deep})
+  for (const std::string& text : {"\"a\"" + deep, "\"\\\\\"" + deep, "/* \" */" + deep, "// \"\n" + deep,
+                                  "/*/ */" + deep, "\"/*\"" + deep, "\"//\"" + deep, "'" + deep})
     CHECK_THROWS_AS(shallow_json(text, "f"), Error);
 }

@@ -14,10 +14,10 @@ namespace plumb::lab {
 
 // The state of a trial between two steps.
 struct TrialCheckpoint {
-  std::string key, code;                        // key of the trial and hash of the code, as in LedgerEntry
-  std::string machine = {};                     // the machine that has computed the trial so far
-  std::int64_t step = 0;                        // number of the next step
-  Record record = {};                           // the record of the trial up to `step`
+  std::string key, code;     // key of the trial and hash of the code, as in LedgerEntry
+  std::string machine = {};  // the machine that has computed the trial so far
+  std::int64_t step = 0;     // number of the next step
+  Record record = {};        // the record of the trial up to `step`
   // The values of DivergenceWatch::recent() and recent_entropies().
   std::deque<double> recent = {}, entropies = {};
   std::map<double, std::int64_t> reached = {};  // the value of LossLevels::reached()

@@ -47,10 +47,10 @@ std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Ju
 // The results of a method under one condition.
 struct Standing {
   std::string method;
-  Outcomes losses = {};  // the training losses at the judged seeds; infinite for a diverged or hopeless trial
-  Outcomes clean = {};   // the same for comparisons with chance (TrialResult::clean_loss)
-  Outcomes judged = {};  // the losses, and infinity for each trial that did not train
-  Summary loss = {};     // summary of the losses that trained, or of all finite losses if no seed trained
+  Outcomes losses = {};         // the training losses at the judged seeds; infinite for a diverged or hopeless trial
+  Outcomes clean = {};          // the same for comparisons with chance (TrialResult::clean_loss)
+  Outcomes judged = {};         // the losses, and infinity for each trial that did not train
+  Summary loss = {};            // summary of the losses that trained, or of all finite losses if no seed trained
   double clean_mean = unknown;  // the mean of `clean` over the same seeds
   // Numbers of trials that diverged, that were stopped as hopeless, that trained, and that have an outcome.
   std::int64_t diverged = 0, stopped = 0, trained = 0, seeds = 0;

@@ -33,9 +33,7 @@ constexpr std::size_t usual_trials = 6;        // trials of an average search
 constexpr int octave = 2, bound = 5 * octave;  // in ticks of half an octave
 
 // The rate at a tick of the grid around `start`, with three significant digits.
-double rate_at(double start, int tick) {
-  return rounded_to(start * std::exp2(static_cast<double>(tick) / octave), 3);
-}
+double rate_at(double start, int tick) { return rounded_to(start * std::exp2(static_cast<double>(tick) / octave), 3); }
 
 int tick_of(double start, double rate) { return static_cast<int>(std::lround(octave * std::log2(rate / start))); }
 
