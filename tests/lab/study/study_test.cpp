@@ -151,7 +151,7 @@ TEST_CASE("a training with a moving average ends with the weights that were eval
     return study.run(argc, argv, [](Trial& trial) {
       nn::ViT model(trial.vit({.depth = 1, .gate = "pre"}));
       trial.train(model);
-      trial.measure({{"again", evaluate(model, trial.data().validation, trial.normalization(), 256, 0).loss}});
+      trial.measure({{"again", evaluate(model, trial.data().validation, trial.normalization()).loss}});
     });
   };
   const Ended e = call(folder.path(), main, with(tiny, {"--lr", "0.1", "--warmup", "0"}));
