@@ -16,7 +16,7 @@ using namespace plumb::test;
 
 namespace {
 
-constexpr std::int64_t batch = 2, heads = 2, head_dim = 4;
+constexpr std::int64_t samples_of_case = 2, heads_of_case = 2, width_of_case = 4;
 enum class KeyMasks { none, padding, random };
 enum class Form { separate, packed, talking };  // the ops attention, attention_q_kv and attention_talking
 
@@ -43,12 +43,13 @@ void each_case(const std::vector<std::pair<std::int64_t, std::int64_t>>& extents
             }
 }
 
-// The keep mask [batch, heads, queries, keys]. Padding: sample 0 has two keys less, sample 1 only padding. Random:
+// The keep mask [B, H, queries, keys]. Padding: sample 0 has two keys less, sample 1 only padding. Random:
 // query 0 has no key.
 std::vector<std::uint8_t> kept_by_mask(const AllowedCase& c) {
   std::vector<std::uint8_t> keep;
-  for (std::int64_t i = 0; i < batch * heads * c.queries * c.keys; ++i) {
-    const std::int64_t key = i % c.keys, query = i / c.keys % c.queries, sample = i / (c.keys * c.queries * heads);
+  for (std::int64_t i = 0; i < samples_of_case * heads_of_case * c.queries * c.keys; ++i) {
+    const std::int64_t key = i % c.keys, query = i / c.keys % c.queries,
+                       sample = i / (c.keys * c.queries * heads_of_case);
     keep.push_back(c.masks == KeyMasks::none      ? 1
                    : c.masks == KeyMasks::padding ? sample == 0 && key + 2 < c.keys
                                                   : query > 0 && i * 7 % 5 < 3);
@@ -56,7 +57,7 @@ std::vector<std::uint8_t> kept_by_mask(const AllowedCase& c) {
   return keep;
 }
 
-// 1 for each allowed key, [batch, heads, queries, keys].
+// 1 for each allowed key, [B, H, queries, keys].
 std::vector<double> allowed_keys(const AllowedCase& c) {
   const std::vector<std::uint8_t> keep = kept_by_mask(c);
   std::vector<double> allowed;
@@ -70,12 +71,12 @@ std::vector<double> allowed_keys(const AllowedCase& c) {
 AttentionOptions options_of(const AllowedCase& c, Device device) {
   AttentionOptions o{.drop_key = c.drop_key, .dropout = c.dropout, .empty = c.empty, .causal = c.causal};
   if (c.masks != KeyMasks::none)
-    o.keep = Tensor(array_from(kept_by_mask(c), {batch, heads, c.queries, c.keys}, device));
+    o.keep = Tensor(array_from(kept_by_mask(c), {samples_of_case, heads_of_case, c.queries, c.keys}, device));
   return o;
 }
 
 Tensor joined(const Tensor& x) {  // [B, H, T, E] -> [B, T, H E]
-  return reshape(permute(x, {0, 2, 1, 3}), {batch, x.dim(2), heads * head_dim});
+  return reshape(permute(x, {0, 2, 1, 3}), {samples_of_case, x.dim(2), heads_of_case * width_of_case});
 }
 
 // Applies a form of attention to q, k and v [B, H, T, E]. `bf16` rounds them.
@@ -83,13 +84,13 @@ Tensor attend(Form form, bool bf16, const Tensor& q, const Tensor& k, const Tens
   if (form == Form::separate) return attention(q, k, v, o);
   if (form == Form::talking) {
     const Defaults like{q.dtype(), q.device()};
-    const Tensor one = tensor({{1, 0}, {0, 1}}, like), none = zeros({heads}, like);
+    const Tensor one = tensor({{1, 0}, {0, 1}}, like), none = zeros({heads_of_case}, like);
     return attention_talking(q, k, v, one, none, one, none, o);
   }
   const auto stored = [&](const Tensor& x) { return bf16 ? cast(x, DType::bf16) : x; };
   const Tensor y =
-      cast(attention_q_kv(stored(joined(q)), stored(concat({joined(k), joined(v)}, -1)), heads, o), q.dtype());
-  return permute(reshape(y, {batch, q.dim(2), heads, head_dim}), {0, 2, 1, 3});
+      cast(attention_q_kv(stored(joined(q)), stored(concat({joined(k), joined(v)}, -1)), heads_of_case, o), q.dtype());
+  return permute(reshape(y, {samples_of_case, q.dim(2), heads_of_case, width_of_case}), {0, 2, 1, 3});
 }
 
 // Row `query` of [B, H, T, E] and the other rows.
@@ -100,15 +101,16 @@ bool all_zero(const Tensor& x) {
 
 // Checks each query alone: its output, and the gradients of its output.
 void check_allowed(const AllowedCase& c, Form form, bool bf16, Defaults where) {
-  const Tensor q = random_normal({batch, heads, c.queries, head_dim}, 1, "q", where),
-               k = random_normal({batch, heads, c.keys, head_dim}, 1, "k", where),
-               v = random_normal({batch, heads, c.keys, head_dim}, 1, "v", where),
-               other = random_normal({batch, heads, c.keys, head_dim}, 1, "other", where);
+  const Tensor q = random_normal({samples_of_case, heads_of_case, c.queries, width_of_case}, 1, "q", where),
+               k = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "k", where),
+               v = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "v", where),
+               other = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "other", where);
   const AttentionOptions o = options_of(c, where.device);
-  const Tensor allowed = tensor(allowed_keys(c), {batch, heads, c.queries, c.keys}, where);
+  const Tensor allowed = tensor(allowed_keys(c), {samples_of_case, heads_of_case, c.queries, c.keys}, where);
   for (std::int64_t query = 0; query < c.queries; ++query) {
     CAPTURE(query);
-    const Tensor may = reshape(row_of(allowed, query), {batch, heads, c.keys, 1}),  // 1 if the query may see the key
+    const Tensor may = reshape(row_of(allowed, query),
+                               {samples_of_case, heads_of_case, c.keys, 1}),  // 1 if the query may see the key
         any = max(may, {2}, true);
     const Tensor forbidden = 1 - may;
     struct Seen {
@@ -138,21 +140,21 @@ void check_allowed(const AllowedCase& c, Form form, bool bf16, Defaults where) {
 // Checks value and gradients of attention() against the definition: a softmax over the keys that are left, and the
 // rules for rows without such a key.
 void check_definition(const AllowedCase& c, Form form, Defaults where) {
-  const Tensor q = random_normal({batch, heads, c.queries, head_dim}, 1, "q", where),
-               k = random_normal({batch, heads, c.keys, head_dim}, 1, "k", where),
-               v = random_normal({batch, heads, c.keys, head_dim}, 1, "v", where);
+  const Tensor q = random_normal({samples_of_case, heads_of_case, c.queries, width_of_case}, 1, "q", where),
+               k = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "k", where),
+               v = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "v", where);
   const AttentionOptions o = options_of(c, where.device);
   const AttentionCall call = detail::make_call("attention", q, k, v, o);
   const detail::Masks drawn = detail::draw_masks(call, q);
-  const Tensor allowed = tensor(allowed_keys(c), {batch, heads, c.queries, c.keys}, where);
+  const Tensor allowed = tensor(allowed_keys(c), {samples_of_case, heads_of_case, c.queries, c.keys}, where);
   std::vector<std::uint8_t> keep;  // allowed, and not dropped by DropKey; else by the rule
   std::vector<double> uniform;
   const std::vector<double> may = allowed.values();
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(c.keys), 0);
-  for (std::int64_t row = 0; row < batch * heads * c.queries; ++row) {
+  for (std::int64_t row = 0; row < samples_of_case * heads_of_case * c.queries; ++row) {
     if (c.drop_key > 0)
-      drop_keys(call.drop_key, call.step, call.first_sample + row / (heads * c.queries), heads, row / c.queries % heads,
-                row % c.queries, dropped);
+      drop_keys(call.drop_key, call.step, call.first_sample + row / (heads_of_case * c.queries), heads_of_case,
+                row / c.queries % heads_of_case, row % c.queries, dropped);
     const double* const of_row = &may[static_cast<std::size_t>(row * c.keys)];
     double count = 0, left = 0;
     for (std::size_t j = 0; j < dropped.size(); ++j) count += of_row[j], left += of_row[j] != 0 && !dropped[j];
