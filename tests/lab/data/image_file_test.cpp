@@ -357,7 +357,7 @@ TEST_CASE("Few validation images of an image folder are drawn by class") {
   const std::string description = read_file(folder / "r/run.json");
   CHECK_THAT(description, contains("\"validation_images\": 4"));
   CHECK_THAT(description, contains("4 of 20, drawn by class, of the images in val/"));
-  CHECK_THAT(read_file(folder / "r/results.md"), contains("4 validation images"));
+  CHECK_THAT(e.out, contains("4 validation images: 4 of 20, drawn by class, of the images in val/"));
 }
 
 TEST_CASE("Folders without classes or with different classes are refused and missing validation images are reported") {
