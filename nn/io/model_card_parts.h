@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +25,14 @@ const char* or_attention(const ModelCard& card);
 // The limits of every size in a card, and of the elements of a network's parameters for each element in its file.
 inline constexpr std::int64_t largest_in_card = 1 << 20, most_parameters_per_element = 16;
 
-// Returns an integer of a card. Throws Error with `key` for any other value.
-std::int64_t whole_number(const nlohmann::ordered_json& value, const char* key);
+// Returns an integer of a card. Throws Error with `key` for any other value. Json is nlohmann::ordered_json, whose header
+// no header of Plumb includes.
+template <class Json>
+std::int64_t whole_number(const Json& value, const char* key) {
+  check(value.is_number_integer(), "expected a whole number as {}, got {}", key,
+        value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return value.template get<std::int64_t>();
+}
 // Throws Error unless `tensors` has a tensor of this name with as many elements as the product of `extents`, which are
 // above 0. The message begins with `what`.
 void check_holds(const NamedTensors& tensors, const std::string& name, std::initializer_list<std::int64_t> extents,

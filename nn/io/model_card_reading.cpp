@@ -161,12 +161,6 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
 
 }  // namespace
 
-std::int64_t whole_number(const Json& value, const char* key) {
-  check(value.is_number_integer(), "expected a whole number as {}, got {}", key,
-        value.dump(-1, ' ', false, Json::error_handler_t::replace));
-  return value.get<std::int64_t>();
-}
-
 void check_holds(const NamedTensors& tensors, const std::string& name, std::initializer_list<std::int64_t> extents,
                  const std::string& what) {
   const auto found = tensors.find(name);

@@ -41,12 +41,13 @@ Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
 // A file of this process with the given content, which the next call with the same name replaces.
 std::string file_with(std::string_view content, const char* name = "input") {
-  static std::unique_ptr<const TemporaryFolder> folder;
+  static std::shared_ptr<const TemporaryFolder> folder;
   static pid_t owner = 0;
-  if (owner != ::getpid()) {  // a child of the process that made the folder must not delete it
-    (void)folder.release();
-    folder = std::make_unique<const TemporaryFolder>();
+  if (owner != ::getpid()) {
     owner = ::getpid();
+    folder = {new TemporaryFolder, [maker = owner](const TemporaryFolder* made) {
+                if (maker == ::getpid()) delete made;  // a child of the process that made the folder must not delete it
+              }};
   }
   const fs::path path = *folder / name;
   std::ofstream out(path, std::ios::binary);

@@ -18,7 +18,7 @@ namespace {
 const std::map<std::string, std::set<std::string>> allowed{
     {"core", {"core"}},
     {"autograd", {"core", "autograd"}},
-    {"backends/reference", {"core", "backends/reference"}},
+    {"backends/reference", {"core", "backends", "backends/reference"}},
     {"backends/cpu", {"core", "backends", "backends/cpu"}},
     {"backends/cuda",
      // Only launch.h may include the emulator; a test below checks this.

@@ -227,7 +227,7 @@ TEST_CASE("a folder that is not empty is refused and not changed", "[experiments
   const TemporaryFolder photos;
   put(photos / "holiday.jpg");
   for (const char* flag : {"--resume", "--overwrite"})
-    CHECK_THAT(open_error(StudyCall({"--out", photos.path().c_str(), flag})), contains("has no run.json"));
+    CHECK_THAT(open_error(StudyCall({"--out", photos.path().c_str(), flag, "--steps=7"})), contains("has no run.json"));
   CHECK(names_in(photos.path()) == std::set<std::string>{"holiday.jpg"});
   CHECK_THAT(open_error(StudyCall({"--out", (photos / "holiday.jpg").c_str()})), contains("is not a folder"));
 }
@@ -463,7 +463,7 @@ TEST_CASE("files left by a killed process are ignored and deleted", "[experiment
 
 TEST_CASE("two processes cannot use one folder", "[experiments]") {
   const TemporaryFolder temporary;
-  const StudyCall study({"--out", temporary.path().c_str(), "--resume"});
+  const StudyCall study({"--out", temporary.path().c_str(), "--resume", "--steps=7"});
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();

@@ -590,7 +590,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&
                                                 contains("<td class=\"num\">30</td>") && contains("score by rate") &&
                                                 contains("<td>A. Author 1999</td>"));
-  CHECK_THAT(file(folder, "a/results.md"), contains("How <many>. Counted.\n\n| trials |\n| ---: |\n| 30 |\n"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("How \\<many>. Counted.\n\n| trials |\n| ---: |\n| 30 |\n"));
   CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
   const std::string csv = file(folder, "a/figures/score-by-rate.csv");
   CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
