@@ -52,7 +52,8 @@ for place, command in commands():
         if not re.search(re.escape(option) + r'\b', help_of(program)):
             errors.append(f'{place}: {program} has no option {option}')
     if '--print-config' in help_of(program) and not any(a in FILES for a in arguments):
-        result = subprocess.run([binaries / program, *arguments, '--print-config'], capture_output=True, text=True)
+        settings = [a for a in arguments if a != '--resume']  # --resume needs the folder of a study
+        result = subprocess.run([binaries / program, *settings, '--print-config'], capture_output=True, text=True)
         if result.returncode != 0:
             errors.append(f'{place}: {command}: {result.stderr.strip()}')
 for line in errors:
