@@ -197,7 +197,7 @@ TEST_CASE("attention in bf16 depends on allowed keys only, under every rule for 
   for (const bool by_amx : {false, true}) {
     std::optional<EmulatedAmx> emulated;
     if (by_amx) emulated.emplace();
-    each_case(all_extents, [&](const AllowedCase& c) { check_allowed(c, Form::packed, true, cpu_f32); });
+    each_case({{3, 5}, {5, 3}}, [&](const AllowedCase& c) { check_allowed(c, Form::packed, true, cpu_f32); });
   }
 }
 
