@@ -1,10 +1,44 @@
 #include "core/json_text.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "core/error.h"
 
 namespace plumb {
+namespace {
+
+using Json = nlohmann::json;
+
+// Sees the names of each object. A member function that returns false ends the parsing.
+class Names : public nlohmann::json_sax<Json> {
+ public:
+  std::optional<std::string> doubled = {};
+
+  bool start_object(std::size_t) override { return open_.emplace_back(), true; }
+  bool key(std::string& name) override {
+    if (!open_.back().insert(name).second) doubled = name;
+    return !doubled;
+  }
+  bool end_object() override { return open_.pop_back(), true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  std::vector<std::set<std::string>> open_;
+};
+
+}  // namespace
 
 std::string_view shallow_json(std::string_view text, std::string_view source) {
   const auto after = [&](std::string_view mark, std::size_t from) {
@@ -29,6 +63,12 @@ std::string_view shallow_json(std::string_view text, std::string_view source) {
     }
   }
   return text;
+}
+
+std::optional<std::string> doubled_json_name(std::string_view text) {
+  Names names;
+  Json::sax_parse(text, &names, Json::input_format_t::json, true, true);
+  return names.doubled;
 }
 
 }  // namespace plumb

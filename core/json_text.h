@@ -1,6 +1,8 @@
 // A limit for JSON texts from outside: every reader of such texts passes them through shallow_json().
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace plumb {
@@ -13,5 +15,10 @@ inline constexpr int deepest_json = 64;
 // begins with `source`, such as the path of the file. Brackets in strings and in comments (// and /* */) do not count;
 // other errors of the text are left to the parser.
 std::string_view shallow_json(std::string_view text, std::string_view source);
+
+// Returns a name that occurs twice in one object of the text, also in another spelling ("\u0061" for "a"), of which a
+// parser would keep one value. Returns no value if all names are different, or if the text is no JSON. A callback of
+// the parser could check this as well, but nlohmann-json 3.11 then takes time with the square of the number of objects.
+std::optional<std::string> doubled_json_name(std::string_view text);
 
 }  // namespace plumb

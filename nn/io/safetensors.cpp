@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/atomic_file.h"
 #include "core/json_text.h"
@@ -92,6 +91,7 @@ class Reader {
     TensorFile file;
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
+      check_no_nul(name, path_);
       if (name == metadata_entry)
         file.metadata = metadata_of(value);
       else
@@ -131,23 +131,13 @@ class Reader {
           path_, count);
   }
 
-  // Parses a JSON object. Throws Error if a name occurs twice in an object, also in another spelling ("\u0061" for
-  // "a"), because the parser would keep the last value. Throws Error if a name has a NUL.
+  // Parses a JSON object. Throws Error if a name occurs twice in an object, because the parser would keep the last
+  // value.
   HeaderJson parse(const std::string& text) const {
-    std::vector<std::set<std::string>> open;
-    const auto watch = [&](int, HeaderJson::parse_event_t event, HeaderJson& value) {
-      if (event == HeaderJson::parse_event_t::object_start) open.emplace_back();
-      if (event == HeaderJson::parse_event_t::object_end) open.pop_back();
-      if (event == HeaderJson::parse_event_t::key) {
-        const auto name = value.get<std::string>();
-        check_no_nul(name, path_);
-        check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" twice", path_,
-              name);
-      }
-      return true;
-    };
+    const std::optional<std::string> twice = doubled_json_name(shallow_json(text, path_));
+    check(!twice, "{}: expected each name once in the header, got \"{}\" twice", path_, twice.value_or(""));
     try {
-      HeaderJson header = HeaderJson::parse(shallow_json(text, path_), watch);
+      HeaderJson header = HeaderJson::parse(text);
       check(header.is_object(), "{}: expected a JSON object as header, got {}", path_, header.type_name());
       return header;
     } catch (const HeaderJson::exception& e) {
@@ -159,6 +149,7 @@ class Reader {
     check(value.is_object(), "{}: expected strings by name under {}, got {}", path_, metadata_entry, value.type_name());
     std::map<std::string, std::string> metadata;
     for (const auto& [name, text] : value.items()) {
+      check_no_nul(name, path_);
       check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_entry, name,
             text.type_name());
       check_no_nul(metadata[name] = text.get<std::string>(), path_);

@@ -40,3 +40,12 @@ TEST_CASE("no string and no comment hides nested JSON") {
                                   "/*/ */" + deep, "\"/*\"" + deep, "\"//\"" + deep, "'" + deep})
     CHECK_THROWS_AS(shallow_json(text, "f"), Error);
 }
+
+TEST_CASE("a name that occurs twice in an object of JSON is found in any spelling") {
+  CHECK(doubled_json_name(R"({"a": 1, "b": 2, "a": 3})") == "a");
+  CHECK(doubled_json_name(R"([1, {"c": {"a": 1, "\u0061": 2}}])") == "a");
+  CHECK(doubled_json_name("// a comment\n{\"\": 1, \"\": 2}") == "");
+  for (const char* text :
+       {R"({"a": {"a": [{"a": 1}, {"a": 2}]}, "b": "a"})", "[]", "1", R"(["a", "a"])", R"({"a": 1, "b)"})
+    CHECK(doubled_json_name(text) == std::nullopt);
+}

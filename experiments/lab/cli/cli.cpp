@@ -41,17 +41,10 @@ Json parse_config(const std::string& path) {
   } catch (const Error& e) {
     throw UsageError(fmt::format("--config: {}", e.what()));
   }
-  std::vector<std::string> keys;
-  const auto refuse_twice = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key) {
-      const auto key = parsed.get<std::string>();
-      usage_check(std::find(keys.begin(), keys.end(), key) == keys.end(), "{}: \"{}\" is given twice", path, key);
-      keys.push_back(key);
-    }
-    return true;
-  };
+  const std::optional<std::string> twice = doubled_json_name(shallow_json(content, path));
+  usage_check(!twice, "{}: \"{}\" is given twice", path, twice.value_or(""));
   try {
-    Json config = Json::parse(shallow_json(content, path), refuse_twice, true, true);
+    Json config = Json::parse(content, nullptr, true, true);
     if (config.is_object() && config.contains("experiment") && config.contains("settings"))
       config = Json(config["settings"]);  // the file is a run.json, not a configuration file
     usage_check(config.is_object(), "{}: expected an object like the one that --print-config prints, got {}", path,
