@@ -74,7 +74,7 @@ TEST_CASE("error messages of conv2d, batch_norm2d and dyt name the expected shap
                contains("both below 2^31, got ") && contains(" and 0"));
   }
   CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.padding = (std::int64_t{1} << 31) - 1}); }),
-             contains("[shape] expected fewer than 2^59 elements"));
+             contains("[conv2d] expected fewer than 2^59 elements"));
   CHECK(conv2d(x, w, {}, {.stride = (std::int64_t{1} << 31) - 1}).shape() == Shape{2, 4, 1, 1});
   CHECK_THAT(error_of([&] {
                conv2d(x, zeros({4, 3, 6, 2}));
