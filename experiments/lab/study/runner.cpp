@@ -54,7 +54,7 @@ std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& l
   for (const std::string& code : ledger.codes())
     if (std::ranges::find(codes, code) == codes.end()) {
       const auto count = std::ranges::count_if(ledger.entries(), [&](const LedgerEntry& e) {
-        return e.code == code && !(chosen_elsewhere && is_of_search(e.record.point));
+        return e.code == code && ledger.find(e.key, code) == &e && !(chosen_elsewhere && is_of_search(e.record.point));
       });
       if (count == 0) continue;
       note_error(fmt::format(

@@ -440,6 +440,7 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
     if (&e != &entries[0]) e.code = "beef";
     Ledger(path).append(e);
   }
+  Ledger(path).append(entries[1]);  // a second line of one trial, as after its weights were saved later
   const Words resume = with(tiny, {"--resume"});
   const Ended accepted = call(folder.path(), main, with(resume, {"--accept-code", "beef"}));
   CHECK(accepted.status == 0);
@@ -464,8 +465,8 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
   CHECK(study.bodies == 7);
   CHECK_THAT(anew.err, contains("3 trials of b/ledger.jsonl computed by other code, beef (this is " + here + ")") &&
                            contains("--accept-code beef"));
-  CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") && contains("its trial is repeated"));
-  CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
+  CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 6: ") && contains("its trial is repeated"));
+  CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 8);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
   // Trials from before an option was added have other keys, so these trials can be displayed but not resumed.
   other[8] = "younger";
