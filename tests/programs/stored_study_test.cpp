@@ -54,7 +54,7 @@ TEST_CASE("report, merge and replay execute no program that run.json names or th
     write_program(folder / name, "touch " + ran.string());
   const auto no_trial = "has no diverged trial of that name";
   for (const std::string at : {"/home/author/bin/depth_stability_v2", "depth_stability", "../depth_stability",
-                               (folder / "study/depth_stability_v2").c_str()}) {
+                               (folder / "study/depth_stability_v2").string()}) {
     INFO(at);
     change(folder / "study", [&](Json& run) { run["program"] = at; });
     for (const char* where : {".", "study"}) {
@@ -132,12 +132,14 @@ TEST_CASE("a study folder with a link or a pipe is refused and the target is nei
       INFO(command);
       const Finished f = limited(folder.path(), command);
       CHECK(f.status == 2);
-      CHECK_THAT(f.err, contains("study/" + what + " is a link or a special file") && !contains("secret"));
+      CHECK_THAT(f.err,
+                 (contains("study/" + what + " is a link, ") || contains("study/" + what + " is not a file; ")) &&
+                     !contains("secret"));
     }
     CHECK_FALSE(fs::exists(folder / "m"));
   };
-  for (const std::string name : {"run.json", "ledger.jsonl", ".lock", "results.md", "layers.csv", "figures", "weights",
-                                 "tensorboard", "figures/.figures", "checkpoints/a.safetensors"}) {
+  for (const std::string name : {"run.json", "ledger.jsonl", ".lock", "figures", "weights", "tensorboard",
+                                 "figures/.figures", "checkpoints/a.safetensors"}) {
     const fs::path file = folder / "study" / name, before = folder / "before";
     fs::create_directories(file.parent_path());
     const bool had = fs::exists(file);
@@ -164,24 +166,26 @@ TEST_CASE("a study folder with a link or a pipe is refused and the target is nei
   // The path of the study folder itself may be a link.
   fs::create_symlink("study", folder / "latest");
   CHECK(run(folder.path(), program("report") + " latest").status == 0);
-  // --overwrite does not write through a link, either.
-  fs::create_symlink(folder / "new", folder / "study/.lock");
-  CHECK(limited(folder.path(), tiny_study + "--overwrite --out study").status == 1);
-  CHECK_FALSE(fs::exists(folder / "new"));
-  fs::remove(folder / "study/.lock"), fs::remove(folder / "study/run.json");
-  fs::create_symlink(pipe, folder / "study/run.json");
-  CHECK_THAT(limited(folder.path(), tiny_study + "--overwrite --out study").err,
-             contains("run.json is a link or a special file"));
+  // The tables are written beside a link, not through it, and not into a pipe.
+  fs::remove(folder / "study/results.md");
+  fs::create_symlink(folder / "secret", folder / "study/results.md");
+  CHECK(run(folder.path(), program("report") + " study").status == 0);
+  CHECK_FALSE(fs::is_symlink(folder / "study/results.md"));
+  CHECK(slurp(folder / "secret") == "secret\nmine.svg\n");
+  fs::remove(folder / "study/results.md");
+  make_pipe(folder / "study/results.md");
+  CHECK(limited(folder.path(), program("report") + " study").status == 1);
+  fs::remove(folder / "study/results.md");
   // The files beside a kept ledger are checked in the same way.
   fs::create_symlink(pipe, folder / "kept.json");
   write_file_atomically(folder / "kept.jsonl", slurp(folder / "study/ledger.jsonl"));
   CHECK_THAT(limited(folder.path(), program("report") + " kept.jsonl --markdown x.md").err,
-             contains("kept.json is a link or a special file"));
+             contains("kept.json is a link, which"));
   fs::remove(folder / "kept.json");
   write_file_atomically(folder / "kept.json", run_json);
   fs::create_symlink(folder / "secret", folder / "kept.notes.md");
   CHECK_THAT(limited(folder.path(), program("report") + " kept.jsonl --markdown x.md").err,
-             contains("kept.notes.md is a link or a special file"));
+             contains("kept.notes.md is a link, which"));
 }
 
 TEST_CASE("tables are made again without the data and the weights that run.json names") {
@@ -288,6 +292,15 @@ TEST_CASE("texts of run.json and of the ledger send no commands to the terminal 
   }
   CHECK_THAT(slurp(folder / "a/report.html"), contains(mild) && !contains("<img src=x") && !contains("\x1b"));
 
+  // A picture comes from the ledger.
+  REQUIRE(run(folder.path(), program("vit") + tiny + "--depth 1 --out v").status == 0);
+  std::vector<lab::LedgerEntry> drawn = lab::Ledger(folder / "v/ledger.jsonl").entries();
+  drawn[0].record.attachments = {Json{{"attention", "\"><img src=x onerror=alert(1)>"}}.dump()};
+  fs::remove(folder / "v/ledger.jsonl");
+  lab::Ledger(folder / "v/ledger.jsonl").append_all(drawn);
+  REQUIRE(run(folder.path(), program("report") + " v").status == 0);
+  CHECK_THAT(slurp(folder / "v/report.html"), contains("onerror=alert(1)") && !contains("<img src=x"));
+
   // Names in messages are shown in the same way.
   change(folder / "a", [&](Json& run) { run["experiment"] = "x\x1b]0;title\a\n"; });
   CHECK_THAT(run(folder.path(), program("report") + " a").err,
@@ -313,9 +326,11 @@ TEST_CASE("a call with --resume and without settings needs a study") {
   refused("runs/other", "runs/other does not exist; give the folder of a study, or the settings of a new study");
   refused("nowhere/warmup",
           "nowhere/warmup does not exist; give the folder of a study, or the settings of a new study");
-  fs::create_directory(folder / "runs/warmups");
+  fs::create_directory(folder / "runs/warmups"), fs::create_directory(folder / "runs/lost");
   refused("runs/warmups", "runs/warmups has no study; did you mean --out runs/warmup?");
   CHECK_FALSE(fs::exists(folder / "runs/warmpu"));
+  write_file_atomically(folder / "runs/lost/ledger.jsonl", "");
+  CHECK_THAT(run(folder.path(), call + "runs/lost").err, contains("has no run.json") && contains("is not lost"));
   CHECK(run(folder.path(), call + "runs/warmup").status == 0);
   CHECK(run(folder / "runs", call + "warmup --dry-run").status == 0);
   CHECK_THAT(run(folder / "runs", call + "warmpu --dry-run").err, contains("did you mean --out warmup?"));

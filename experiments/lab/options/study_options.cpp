@@ -43,7 +43,8 @@ void check_study_to_resume(const Cli& cli, const std::string& out) {
   const bool has_settings = std::ranges::any_of(cli.typed_options(), [&](const std::string& option) {
     return option == "--config" || cli.declared(option)->scope() != Scope::call;
   });
-  if (has_settings || fs::exists(fs::path(out) / "run.json", none)) return;
+  // StudyFolder refuses a folder with other files, and tells what to do if only run.json is lost.
+  if (has_settings || (fs::is_directory(out, none) && !fs::is_empty(out, none))) return;
   const fs::path typed(out), folder = typed.has_filename() ? typed : typed.parent_path(), parent = folder.parent_path();
   std::vector<std::string> studies;
   for (fs::directory_iterator it(parent.empty() ? "." : parent, none), end; !none && it != end; it.increment(none))
