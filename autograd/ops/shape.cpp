@@ -146,15 +146,17 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats) {
   dims.insert(dims.end(), x.shape().begin(), x.shape().end());
   Tensor y = reshape(x, Shape(dims));
   for (std::size_t axis = 0; axis < repeats.size(); ++axis) {
-    const std::int64_t count = repeats[axis];
-    check(count >= 0, "[repeat] expected repeat counts of at least 0, got {} for axis {}", count, axis);
+    check(repeats[axis] >= 0, "[repeat] expected repeat counts of at least 0, got {} for axis {}", repeats[axis], axis);
+    dims[axis] = extent_product("repeat", {repeats[axis], dims[axis]});
+  }
+  const Shape result(dims, "repeat");
+  for (int axis = 0; axis < result.rank(); ++axis) {
+    const std::int64_t count = repeats[static_cast<std::size_t>(axis)];
     if (count == 1) continue;
-    const Shape result =
-        y.shape().with(static_cast<int>(axis), extent_product("repeat", {count, dims[axis]}), "repeat");
-    const Tensor parts = around(y, static_cast<int>(axis));
+    const Tensor parts = around(y, axis);
     const std::int64_t run = parts.dim(1) * parts.dim(2);
     y = reshape(broadcast_to(reshape(parts, Shape{parts.dim(0), 1, run}), Shape({parts.dim(0), count, run}, "repeat")),
-                result);
+                y.shape().with(axis, result[axis], "repeat"));
   }
   return y;
 }

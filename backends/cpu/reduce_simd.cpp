@@ -100,7 +100,7 @@ void combine_partials(Reduce op, const float* partial, std::int64_t blocks, std:
 // blocks are combined in order.
 void reduce_middle(Reduce op, const float* x, std::int64_t O, std::int64_t R, std::int64_t I, float* y) {
   const std::int64_t part_rows = I == 1   ? 4096
-                                 : O >= 8 ? std::max<std::int64_t>(R, 1)
+                                 : O >= 8 ? R
                                           : partial_rows(R),
                      parts = std::max<std::int64_t>(1, (R + part_rows - 1) / part_rows);
   const Scratch partial(parts > 1 ? O * parts * I : 0);
@@ -134,6 +134,7 @@ void add_partials(const float* partial, std::int64_t blocks, std::int64_t column
 }
 
 void reduce(Reduce op, const Array& x, const Out& y) {
+  if (x.numel() == 0) return reference_kernels().reduce(op, x, y);  // intermediate results could have any size
   struct Group {
     std::int64_t extent;
     bool reduced;

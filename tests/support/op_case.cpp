@@ -65,6 +65,12 @@ Tensor labels(const Tensors& in, std::int64_t rows, std::int64_t classes) {
   return integers(values, {rows}, in[0].device());
 }
 
+// One of the results of an op that splits a tensor. Throws Error if there are fewer, as for an extent of 0.
+Tensor part(const Tensors& parts, std::size_t i) {
+  check(i < parts.size(), "[part] expected more than {} parts, got {}", i, parts.size());
+  return parts[i];
+}
+
 std::vector<OpCase> elementwise() {
   const Shape s{3, 5};
   return {
@@ -253,13 +259,13 @@ std::vector<OpCase> shapes() {
        {{2, 7, 3}},
        [](const Tensors& in) {
          const Tensors parts = split(in[0], 3, 1), others = split(in[0], {2, 5}, -2);
-         return parts[0] * parts[1] + sum(others[0]) * parts[2] * parts[2];
+         return part(parts, 0) * part(parts, 1) + sum(others[0]) * part(parts, 2) * part(parts, 2);
        }},
       {"unbind",
        {{4, 3}},
        [](const Tensors& in) {
          const Tensors rows = unbind(in[0]), columns = unbind(in[0], -1);
-         return rows[0] * rows[3] + sum(columns[2] * columns[1]);
+         return part(rows, 0) * part(rows, 3) + sum(part(columns, 2) * part(columns, 1));
        }},
       {"pad",
        {{2, 3}},
