@@ -53,10 +53,10 @@ TEST_CASE("report, merge and replay execute no program that run.json names or th
        {"study/depth_stability", "study/depth_stability_v2", "depth_stability", "depth_stability_v2"})
     write_program(folder / name, "touch " + ran.string());
   const auto no_trial = "has no diverged trial of that name";
-  for (const std::string at : {"/home/author/bin/depth_stability_v2", "depth_stability", "../depth_stability",
-                               (folder / "study/depth_stability_v2").string()}) {
+  for (const fs::path& at : {fs::path("/home/author/bin/depth_stability_v2"), fs::path("depth_stability"),
+                             fs::path("../depth_stability"), folder / "study/depth_stability_v2"}) {
     INFO(at);
-    change(folder / "study", [&](Json& run) { run["program"] = at; });
+    change(folder / "study", [&](Json& run) { run["program"] = at.string(); });
     for (const char* where : {".", "study"}) {
       const std::string study = where == std::string(".") ? "study" : ".";
       CHECK(run(folder / where, program("report") + " " + study).status == 0);
