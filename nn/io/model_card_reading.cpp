@@ -100,6 +100,9 @@ void check_sizes(const ModelCard& card) {
               most_patches, o.image, side * side);
       },
       card.options);
+  if (const auto* vit = std::get_if<ViTOptions>(&card.options))
+    check(0 <= vit->token_block && vit->token_block < vit->depth, "expected a token_block below the depth {}, got {}",
+          vit->depth, vit->token_block);
 }
 
 // Returns the end of an error about a tensor that the file lacks, if the file has tensors that were not read.
@@ -210,8 +213,6 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
     check(pool == "token" || pool == "mean", "expected a pool token or mean, got {}", pool);
     o.pool = pool == "token" ? Pool::token : Pool::mean;
     o.token_block = whole_number(take(json, "token_block"), "token_block");
-    check(0 <= o.token_block && o.token_block < o.depth, "expected a token_block below the depth {}, got {}", o.depth,
-          o.token_block);
     card.options = std::move(o);
   }
   card.mean = take(json, "mean").get<std::vector<double>>(), card.std = take(json, "std").get<std::vector<double>>();
