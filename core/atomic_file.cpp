@@ -101,9 +101,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 void write_output(const std::filesystem::path& path, std::string_view content) {
   struct stat target {};
-  if (::stat(path.c_str(), &target) != 0 || S_ISREG(target.st_mode) || S_ISDIR(target.st_mode))
+  const bool of_system = path.native().starts_with("/dev/") || path.native().starts_with("/proc/");
+  if (::stat(path.c_str(), &target) != 0 || S_ISDIR(target.st_mode) || (S_ISREG(target.st_mode) && !of_system))
     return write_file_atomically(path, content);
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));  // /dev/stdout may be a file
   if (!file.is_open() || !write_all(file.get(), content) || !file.close()) fail_errno("write", path);
 }
 

@@ -41,10 +41,6 @@ class Names : public nlohmann::json_sax<Json> {
 }  // namespace
 
 std::string_view shallow_json(std::string_view text, std::string_view source) {
-  const auto after = [&](std::string_view mark, std::size_t from) {
-    const std::size_t found = text.find(mark, from);
-    return found == text.npos ? text.size() : found + mark.size();
-  };
   int depth = 0;
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i++];
@@ -52,9 +48,10 @@ std::string_view shallow_json(std::string_view text, std::string_view source) {
       while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
       ++i;
     } else if (c == '/' && text.substr(i, 1) == "/") {
-      i = after("\n", i);
+      i = std::min(text.find_first_of(std::string_view("\n\r\0", 3), i), text.size());  // as the parser ends it
     } else if (c == '/' && text.substr(i, 1) == "*") {
-      i = after("*/", i + 1);
+      const std::size_t end = text.find("*/", i + 1);
+      i = end == text.npos ? text.size() : end + 2;
     } else if (c == '[' || c == '{') {
       check(++depth <= deepest_json, "{}: expected JSON with lists and objects at most {} deep, got more at byte {}",
             source, deepest_json, i - 1);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -47,7 +48,15 @@ int exit_status(const std::function<int()>& body) {
   }
 }
 
-void note_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void note_error(std::string_view text) {
+  std::string shown;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    shown += printable(text.substr(begin, end - begin)) + (end < text.size() ? "\n" : "");
+    begin = end + 1;
+  }
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
 
 void write_result(std::string_view text, std::FILE* out) {
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;

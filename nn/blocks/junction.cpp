@@ -63,8 +63,8 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
   check_joined(x, s.x);
   if (!watched) return;
   if (!before_norm.defined()) before_norm = s.x;
-  const RepeatScope observing(
-      Repeat::observer);  // a layer that an observer runs again must not count as a training pass
+  // A layer that an observer runs again must not count as a training pass.
+  const RepeatScope observing(Repeat::observer);
   observers_.call(
       {parts_.place, parts_.name, *parts_.branch, gate, parts_.norm, entering, before_norm, f.detach(), s.x});
 }

@@ -37,7 +37,7 @@ std::int64_t whole_number(const Json& value, const char* key) {
 // above 0. The message begins with `what`.
 void check_holds(const NamedTensors& tensors, const std::string& name, std::initializer_list<std::int64_t> extents,
                  const std::string& what = "");
-// Throws Error if a name has a NUL.
+// Throws Error if a name has a control character.
 void check_names(const std::vector<std::string>& class_names);
 // Throws Error if a network with this number of parameters is far larger than the file. The message begins with `what`.
 void check_parameters(std::int64_t parameters, const NamedTensors& tensors, const std::string& what = "");

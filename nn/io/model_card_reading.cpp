@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.h"
+#include "core/one_line.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/name_remedies.h"
 
@@ -177,7 +178,8 @@ void check_holds(const NamedTensors& tensors, const std::string& name, std::init
 
 void check_names(const std::vector<std::string>& class_names) {
   for (const std::string& name : class_names)
-    check(name.find('\0') == name.npos, "expected names of classes without a NUL, got one after \"{}\"", name.c_str());
+    check(std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; }),
+          "expected names of classes without control characters, got \"{}\"", printable(name));
 }
 
 void check_parameters(std::int64_t parameters, const NamedTensors& tensors, const std::string& what) {

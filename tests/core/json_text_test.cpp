@@ -36,8 +36,9 @@ TEST_CASE("brackets side by side and in strings and comments do not add to the d
 
 TEST_CASE("no string and no comment hides nested JSON") {
   const std::string deep(100, '[');
-  for (const std::string& text : {"\"a\"" + deep, "\"\\\\\"" + deep, "/* \" */" + deep, "// \"\n" + deep,
-                                  "/*/ */" + deep, "\"/*\"" + deep, "\"//\"" + deep, "'" + deep})
+  for (const std::string& text :
+       {"\"a\"" + deep, "\"\\\\\"" + deep, "/* \" */" + deep, "// \"\n" + deep, "/*/ */" + deep, "\"/*\"" + deep,
+        "\"//\"" + deep, "'" + deep, "//\r" + deep, std::string("//\0", 3) + deep})
     CHECK_THROWS_AS(shallow_json(text, "f"), Error);
 }
 

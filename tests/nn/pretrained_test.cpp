@@ -563,7 +563,7 @@ TEST_CASE("files that describe no model are rejected with one line") {
   CHECK_THAT(error(changed("\"image\":16", "\"image\":2048")),
              contains("and 65536 patches, got 2048 x 2048 and 262144"));
   CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\\u0000\",\"\",\"\",\"\",\"\"]")),
-             contains("names of classes without a NUL"));
+             contains("names of classes without control characters"));
   CHECK_THAT(error(changed("layerscale", "layerscal")), contains("layerscal"));
   CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")),
              contains("a mean and a standard deviation for each of 3 channels"));

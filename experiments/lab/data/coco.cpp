@@ -112,6 +112,9 @@ void each(const Json& file, const char* name, const char* one, Faults& faults, c
 // The content of a JSON file.
 Json parsed(const std::string& path, const char* what) {
   try {
+    std::error_code none;  // a pipe or a device would never end
+    check(!std::filesystem::exists(path, none) || std::filesystem::is_regular_file(path, none),
+          "{}: expected a JSON file of {}, got no file", path, what);
     const std::string text = read_file(path);
     return Json::parse(shallow_json(text, path));
   } catch (const Json::exception& e) {

@@ -31,6 +31,17 @@ std::string ending_of(const fs::path& path) {
   return ending;
 }
 
+// Whether `folder` is `path` or contains it. Both are canonical.
+bool contains(const fs::path& folder, const fs::path& path) {
+  return std::ranges::mismatch(folder, path).in1 == folder.end();
+}
+
+// Whether `link` is a link to `folder` or to a folder around it.
+bool leads_around(const fs::path& link, const fs::path& folder) {
+  std::error_code none;
+  return fs::is_symlink(link, none) && contains(fs::canonical(link, none), fs::canonical(folder, none));
+}
+
 // Finds the image files of folders, and counts the files and folders that it leaves out.
 class ImageFinder {
  public:
@@ -109,11 +120,6 @@ class ImageFinder {
     leave_out(1, plain ? ending : "files without a known ending");
   }
 
-  // Whether `folder` is `path` or contains it. Both are canonical.
-  static bool contains(const fs::path& folder, const fs::path& path) {
-    return std::ranges::mismatch(folder, path).in1 == folder.end();
-  }
-
   std::map<std::string, std::int64_t> left_out_;
   std::int64_t behind_links_ = 0;
 };
@@ -137,7 +143,10 @@ ImageSet read_classes(const fs::path& folder, const FolderOptions& options, Imag
     set.labels.insert(set.labels.end(), files.size(), static_cast<std::int32_t>(label));
   }
   finder.leave_out(std::ranges::count_if(fs::directory_iterator(folder),
-                                         [](const auto& e) { return e.is_regular_file() && !is_hidden(e.path()); }),
+                                         [](const auto& e) {
+                                           std::error_code none;
+                                           return e.is_regular_file(none) && !is_hidden(e.path());
+                                         }),
                    "files beside the folders of classes");
   set.height = set.width = options.side ? *options.side : shorter_side(set.files.front());
   return set;
@@ -147,9 +156,11 @@ ImageSet read_classes(const fs::path& folder, const FolderOptions& options, Imag
 
 std::vector<std::string> class_folders(const std::string& path) {
   std::vector<std::string> names;
-  if (fs::is_directory(path))
+  std::error_code none;  // a link may lead nowhere or to itself
+  if (fs::is_directory(path, none))
     for (const fs::directory_entry& entry : fs::directory_iterator(path))
-      if (entry.is_directory() && !is_hidden(entry.path())) names.push_back(entry.path().filename().string());
+      if (entry.is_directory(none) && !is_hidden(entry.path()) && !leads_around(entry.path(), path))
+        names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
 }

@@ -24,7 +24,8 @@ void DropOptions::declare(Cli& cli) {
              "expected share of patches that a query loses)")
       .one_of("match", nn::drop_match_names(), nn::drop_match_named);
   cli.option("--empty-rows", &empty_rows,
-             "Attention of a query that lost every key (keep_all: to all keys; zero: none; paper: uniform, without "
+             "Attention of a query that lost every allowed key (keep_all: to all of them; zero: none; paper: uniform, "
+             "without "
              "gradients of the scores)")
       .one_of("policy", empty_row_names(), empty_row_named);
   cli.option("--attn-drop", &attn_drop, "Dropout rate of the attention probabilities").at_least(0).below(1);

@@ -125,6 +125,8 @@ Record record_from_json(std::string_view text) {
              .reason = printable(json.value("reason", "")),
              .diverges_from = json.value("diverges_from", std::int64_t{-1})};
     const auto name = json.at("status").get<std::string>();
+    check(r.steps >= 0 && r.diverges_from >= -1,
+          "expected steps of at least 0 and a first bad step of at least -1, got {} and {}", r.steps, r.diverges_from);
     const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
     check(status != std::end(statuses), "expected the status ok, diverged, hopeless or failed, got {}", name);
     r.status = *status;

@@ -122,7 +122,8 @@ void check_own_files(const fs::path& folder) {
   for (const char* name : {checkpoints_name, tensorboard_name})
     if (type_of(folder / name) == fs::file_type::directory)
       for (const fs::directory_entry& e : entries_of(folder / name))
-        check_type(e.path(), e.is_directory() ? fs::file_type::directory : fs::file_type::regular);
+        check_type(e.path(), e.symlink_status().type() == fs::file_type::directory ? fs::file_type::directory
+                                                                                   : fs::file_type::regular);
 }
 
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {

@@ -22,6 +22,7 @@
 #include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/files.h"
+#include "experiments/lab/run/stored_run.h"
 
 namespace plumb::lab {
 namespace {
@@ -75,12 +76,6 @@ bool has_result(const fs::path& ledger) {
   return std::ranges::any_of(all.entries(), [](const LedgerEntry& e) {
     return is_finished(e.record.status) && !e.record.point.find(search_steps);
   });
-}
-
-StudyDescription described(const fs::path& folder) {
-  const fs::path file = folder / "run.json";
-  check_plain(file);
-  return StudyDescription::parse(read_file(file), file.string());
 }
 
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {

@@ -68,11 +68,13 @@ bool ignores_rate(const std::vector<const Record*>& trials, const RateCriterion&
            std::ranges::all_of(trials, [&](const Record* r) { return r->outcome(name) == first; });
   };
   if (tried_by(trials, by).size() < 3 || !equal(by.value)) return false;
-  return measured("train_loss") ? equal("train_loss") : by.better == Better::lower;
+  // A training loss of 0 is as low as a loss gets, so several rates may reach it.
+  return measured("train_loss") ? equal("train_loss") && trials.front()->outcome("train_loss") != 0
+                                : by.better == Better::lower;
 }
 
-// The choice among the rates of these trials of a search. A body that does not read its rate gets the middle rate,
-// which is the first rate of a search that ended after its first trials.
+// The choice among the rates of these trials of a search. A body that does not read its rate gets the first rate, which
+// is the middle one of a search that ended after its first trials.
 RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell, const RateCriterion& by) {
   RateChoice choice = choice_among(tried_by(trials, by), cell, by);
   if (by.is_training_loss())
@@ -80,7 +82,9 @@ RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell
       if (const double entropy = r->value(target_entropy_name); std::isfinite(entropy))
         choice.target_entropy = std::max(choice.target_entropy, entropy);
   if (!ignores_rate(trials, by)) return choice;
-  choice.unread = true, choice.rate = choice.tried[choice.tried.size() / 2].first;
+  choice.unread = true;
+  if (choice.tried.size() == 3)
+    choice.rate = choice.tried[1].first;  // older searches tried more rates before they chose
   choice.at_bound = false, choice.passed_over.reset();
   return choice;
 }
@@ -444,7 +448,7 @@ std::string note_on_rates(const StudyDeclaration& study, const Search& search, c
     const double entropy = r->value(target_entropy_name), loss = r->outcome("train_loss");
     if (!(clean_loss(loss, std::isnan(entropy) ? 0 : entropy, chance.loss) >= near_chance_share * chance.loss))
       return "";
-    ended = ended || std::isfinite(loss);
+    ended = ended || r->status == Status::hopeless || std::isfinite(loss);
   }
   return ended ? fmt::format(
                      "the search for the learning rate of {} is on a plateau: the losses at all rates so far are "

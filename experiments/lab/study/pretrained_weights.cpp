@@ -248,11 +248,15 @@ void PretrainedWeights::declare(Cli& cli) {
                 "--class-names is for --evaluate only; in a training the folders of images name the classes");
     shows_ = cli.typed("--rebuild");
     if (evaluate_)
-      for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--steps", "--seeds"})
+      for (const char* option :
+           {"--resume", "--overwrite", "--rebuild", "--train-images", "--eval-images", "--steps", "--seeds"})
         usage_check(!cli.typed(option), "{} is for training and does not go with --evaluate; leave one out", option);
   });
   cli.derive([this] {  // after all rules, one of which prints the paths that run.json names
     if (path_.empty() || shows_) return;
+    std::error_code none;  // a pipe or a device would never end
+    check(!std::filesystem::exists(path_, none) || std::filesystem::is_regular_file(path_, none),
+          "--weights {}: expected a file", path_);
     const std::string hash = hash_of(read_file(path_));
     usage_check(hash_.empty() || hash_ == hash,
                 "--weights {} has the hash {}, but the study began with {}; give the same file", path_, hash, hash_);

@@ -28,7 +28,10 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
   }
   usage_check(found, "--replay '{}': {} has no diverged trial of that name; {}", o.replay, folder.path().string(),
               others.empty() ? "none diverged" : suggest_name(o.replay, others));
-  const auto at = static_cast<std::int64_t>(found->value("diverged_at"));
+  const double diverged = found->value("diverged_at");
+  check(0 <= diverged && diverged < 1e15, "{}: expected the step of a divergence, got {:g}",
+        (folder / Ledger::file_name).string(), diverged);
+  const auto at = static_cast<std::int64_t>(diverged);
   const std::int64_t onset = found->diverges_from;
   std::string text = fmt::format("{}: recorded as diverged at step {}: {}\n", o.replay, at, found->reason);
 

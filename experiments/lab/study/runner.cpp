@@ -101,11 +101,14 @@ int status_of(const StudyDeclaration& study, const Sweep& sweep, const StudyFold
   const std::size_t failed = sweep.count(Status::failed);
   if (failed > 0)
     note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "trial")));
-  const std::size_t unsaved = study.options.save_weights ? sweep.without_weights() : 0;
+  const std::size_t unsaved = sweep.without_weights();
+  const bool wanted = unsaved > 0 && study.options.save_weights;
   if (unsaved > 0)
-    note_error(fmt::format("error: the weights of {} of {} were not saved; --resume --save-weights writes them\n",
-                           unsaved, plural(all, "trial")));
-  return failed > 0 || unsaved > 0 ? 1 : 0;
+    note_error(
+        fmt::format("{}the weights of {} of {} were not saved; --resume --save-weights by the code that trained "
+                    "them writes them\n",
+                    wanted ? "error: " : "", unsaved, plural(all, "trial")));
+  return failed > 0 || wanted ? 1 : 0;
 }
 
 int rebuild(const StudyDeclaration& study, const Plan& plan) {

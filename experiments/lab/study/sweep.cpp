@@ -83,7 +83,8 @@ void Sweep::ask(Unit& unit) {
           trial.code = code, trial.machine = entry->machine;
         }
         trial.is_missing =
-            !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && has_lost_weights(trial));
+            !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && has_lost_weights(trial) &&
+                              trial.code == codes_.front());  // other code would make other weights
         if (progress_) enter(trial);
         unit.trials.push_back(std::move(trial));
       }
@@ -96,10 +97,8 @@ void Sweep::enter(Named& trial) {
   if (!trial.is_missing) progress_->skip(trial.slot);
 }
 
-// The weights of a trial can be restored only by the code that trained the trial.
 bool Sweep::has_lost_weights(const Named& trial) const {
-  return trial.record && trial.record->status == Status::ok && trial.record->weights_saved == false &&
-         trial.code == codes_.front();
+  return trial.record && trial.record->status == Status::ok && trial.record->weights_saved == false;
 }
 
 template <class F>
@@ -291,6 +290,8 @@ void Sweep::write_weights(Named& trial, TrialState& run, const Calls& calls) {
     std::error_code none;
     if (run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
   }
+  if (!saved && !run.record.reason.empty())
+    progress_->note(fmt::format("{}: {}", trial.point.label(), run.record.reason));
   progress_->finish(trial.slot, saved, saved ? "weights saved" : "weights not saved");
 }
 

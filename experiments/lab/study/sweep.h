@@ -40,7 +40,8 @@ class Sweep {
   std::vector<Point> cells() const;        // values on the axes that are not searched: those of this shard
   std::size_t size() const;                // number of named trials
   std::size_t count(Status status) const;  // number of trials that ended with this status
-  // Number of finished trials whose weights --save-weights could not write, and which this code can write later.
+  // Number of finished trials whose weights --save-weights could not write. --resume --save-weights of the same code
+  // writes them.
   std::size_t without_weights() const;
   std::vector<std::string> codes() const;     // hashes of the codes that computed the ended trials, each once
   std::vector<std::string> machines() const;  // machines that computed the ended trials, each once

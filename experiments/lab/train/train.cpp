@@ -31,8 +31,6 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
   for (const std::int64_t step : trial.each_step()) {
     const auto loss = task.loss_of(step);
     const double target_entropy = task.target_entropy();
-    check(target_entropy >= 0 && std::isfinite(target_entropy),
-          "[train] expected Task::target_entropy() to return a finite number of at least 0, got {}", target_entropy);
     auto after = around ? around(step) : nullptr;
     const double rate = optimizer.learning_rate();
     const Gradients gradients = backward(loss());

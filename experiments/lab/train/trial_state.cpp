@@ -106,7 +106,8 @@ std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
   try {
     TrialCheckpoint found = read_checkpoint(file);
     kept = found.code;
-    check(found.key == key, "{}: the checkpoint has other settings or data", file.string());
+    check(found.key == key && found.record.point == record.point && found.record.steps <= options.steps,
+          "{}: the checkpoint has other settings or data", file.string());
     check(found.code == env.code, "{}: the checkpoint is from other code ({}, this is {})", file.string(), found.code,
           env.code);
     if (found.machine != env.machine)
@@ -210,6 +211,8 @@ void TrialState::after_step() {
 }
 
 bool TrialState::observe(std::int64_t of_step, double loss, double gradient_norm, double target_entropy) {
+  check(target_entropy >= 0 && std::isfinite(target_entropy),
+        "[train] expected a target entropy that is finite and at least 0, got {}", target_entropy);
   const bool diverged = watch.observe(of_step, loss, gradient_norm, target_entropy);
   levels.see(of_step, watch);
   return diverged;

@@ -324,6 +324,7 @@ TEST_CASE("Hidden folders are left out of an image folder, links are followed, a
   fs::create_directory_symlink(folder / "d/train", folder / "outside/more/root");
   fs::create_symlink(folder / "outside/6.jpg", folder / "d/train/ant/7.jpg");
   fs::create_symlink("nowhere", folder / "d/train/ant/8.jpg");
+  fs::create_directory_symlink(".", folder / "d/train/around"), fs::create_symlink("loop", folder / "d/train/loop");
   const auto [after, said] = files();
   CHECK(after == std::vector<std::string>{"0 ant/1.png", "0 ant/7.jpg", "0 ant/deep/2.png", "1 bee/1.png",
                                           "1 bee/2.png", "1 bee/outside/6.jpg", "1 bee/outside/more/5.png"});
