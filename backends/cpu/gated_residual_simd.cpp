@@ -160,6 +160,8 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
 
 void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale,
                              const Out& dbranch, const Out& dgate) {
+  if (dy.numel() == 0)  // a row of no sample may have any width
+    return reference_kernels().gated_residual_backward(dy, branch, gate, row_scale, dbranch, dgate);
   if (gate_of_rows(gate)) return channels_backward(dy, branch, gate, row_scale, dbranch, dgate);
   const Junction j(dy, gate, row_scale);
   const float* gradient = dy.data<float>();

@@ -79,6 +79,10 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
 
 void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale,
                              const Out& dbranch, const Out& dgate) {
+  if (dy.numel() == 0) {  // a row of no sample may have any width
+    if (dgate.defined()) fill(0, dgate);
+    return;
+  }
   dispatch_float(dy.dtype(), "gated_residual", [&]<class T>() {
     const Factor<T> factor = factor_of<T>(dy, gate, row_scale);
     if (dgate.defined() && dgate.shape().rank() > 1) {  // channels before other axes: sums over samples, then over rows
