@@ -104,10 +104,8 @@ int status_of(const StudyDeclaration& study, const Sweep& sweep, const StudyFold
   const std::size_t unsaved = sweep.without_weights();
   const bool wanted = unsaved > 0 && study.options.save_weights;
   if (unsaved > 0)
-    note_error(
-        fmt::format("{}the weights of {} of {} were not saved; --resume --save-weights by the code that trained "
-                    "them writes them\n",
-                    wanted ? "error: " : "", unsaved, plural(all, "trial")));
+    note_error(fmt::format("{}the weights of {} of {} were not saved; --resume --save-weights writes them\n",
+                           wanted ? "error: " : "", unsaved, plural(all, "trial")));
   return failed > 0 || wanted ? 1 : 0;
 }
 

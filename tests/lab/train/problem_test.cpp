@@ -310,5 +310,5 @@ TEST_CASE("an entropy of targets that is not a number of at least 0 is refused")
   const TemporaryFolder folder;
   const Ended e = trained(folder, Soft(3, 4, 0.1));
   CHECK(e.status == 1);
-  CHECK_THAT(e.err, contains("expected Task::target_entropy() to return a finite number of at least 0, got -0.15"));
+  CHECK_THAT(e.err, contains("expected a target entropy that is finite and at least 0, got -0.15"));
 }
