@@ -128,8 +128,8 @@ TEST_CASE("files of many tensors are written and read in linear time") {
   nn::write_safetensors(folder / "a", {.tensors = tensors, .metadata = metadata});
   const nn::TensorFile back = nn::read_safetensors(folder / "a");
   CHECK((back.tensors.size() == 60000 && back.metadata == metadata));
-  // About 0.5 s. With searches through lists of names, the test takes more than a minute.
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  // About 0.5 s, or 15 s with sanitizers. With searches through lists of names, the test takes more than two minutes.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
 }
 
 TEST_CASE("a file that cannot be written is left unchanged") {

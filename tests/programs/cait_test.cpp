@@ -34,7 +34,8 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
   REQUIRE(first.status == 0);
   CHECK_THAT(first.err, !contains("DropKey"));
   CHECK(slurp(folder.path() / "a/results.csv")
-            .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy\n0,ok,4,"));
+            .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy,target_entropy\n0,ok,4,"));
+  CHECK_THAT(first.err, !contains("target_entropy"));
   const auto settings = nlohmann::json::parse(slurp(folder.path() / "a/run.json"))["settings"];
   CHECK(settings["dim"] == 8);
   CHECK(settings["drop_path"] == 0.1);  // the value comes from the preset

@@ -51,7 +51,8 @@ void check_entry(const std::string& claim, const Point::Entry& entry, const std:
 std::string missing(const Point::Entry& entry, const std::vector<ClaimAxis>& axes) {
   const auto& [name, value] = entry;
   const ClaimAxis& axis = *std::ranges::find(axes, name, &ClaimAxis::name);
-  if (axis.searched || std::ranges::any_of(axis.values, [&](const AxisValue& v) { return same(v, value); })) return "";
+  const auto is_ours = [&wanted = value](const AxisValue& v) { return same(v, wanted); };  // clang captures no bindings
+  if (axis.searched || std::ranges::any_of(axis.values, is_ours)) return "";
   const std::vector<std::string> there = texts_of(axis.values);
   const std::string near = axis.text && axis.names.empty() ? nearest_name(to_string(value), there) : "";
   return fmt::format("no {} {} in {} {}{}", name, to_string(value), axis.option, fmt::join(there, ","),

@@ -94,7 +94,7 @@ std::vector<std::string> own_files(const StudyDeclaration& study) {
 std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const Record& record) {
   if (!study.show.empty()) return study.show;
   std::vector<std::string> names = measured_names({record});
-  std::erase(names, "images_per_second");
+  for (const char* in_files_only : {"images_per_second", target_entropy_name}) std::erase(names, in_files_only);
   if (names.size() > shown_unasked) names.resize(shown_unasked);
   return names;
 }
