@@ -669,7 +669,7 @@ std::vector<OpCase> attention_cases() {
   const auto masked = [](EmptyRow empty) {
     return [empty](const Tensors& in) {
       const std::int64_t N = in[0].dim(2), M = in[1].dim(2);
-      std::vector<std::uint8_t> keep(static_cast<std::size_t>(N * M));
+      std::vector<std::uint8_t> keep(static_cast<std::size_t>(extent_product("attention", {N, M})));
       for (std::size_t i = 0; i < keep.size(); ++i)  // query 1 may attend to no key
         keep[i] = i > 0 && static_cast<std::int64_t>(i) / M != 1;
       return attention(in[0], in[1], in[2], {.empty = empty, .keep = Tensor(array_from(keep, {N, M}, in[0].device()))});
