@@ -27,7 +27,6 @@
 #include "nn/nn.h"
 #include "tests/lab/data/data_files.h"
 #include "tests/support/paths.h"
-#include "tests/support/temporary_folder.h"
 
 namespace plumb::test {
 namespace {
@@ -39,17 +38,25 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
 }
 Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
+// A folder for the files of one process. A child of the process that made the folder does not delete it.
+struct ScratchFolder {
+  pid_t maker = ::getpid();
+  fs::path path = [] {
+    std::string name = (fs::temp_directory_path() / "plumb-fuzz-XXXXXX").string();
+    check(::mkdtemp(name.data()) != nullptr, "cannot create {}", name);
+    return name;
+  }();
+  ~ScratchFolder() {
+    std::error_code none;
+    if (maker == ::getpid()) fs::remove_all(path, none);
+  }
+};
+
 // A file of this process with the given content, which the next call with the same name replaces.
 std::string file_with(std::string_view content, const char* name = "input") {
-  static std::shared_ptr<const TemporaryFolder> folder;
-  static pid_t owner = 0;
-  if (owner != ::getpid()) {
-    owner = ::getpid();
-    folder = {new TemporaryFolder, [maker = owner](const TemporaryFolder* made) {
-                if (maker == ::getpid()) delete made;  // a child of the process that made the folder must not delete it
-              }};
-  }
-  const fs::path path = *folder / name;
+  static std::unique_ptr<const ScratchFolder> folder;
+  if (!folder || folder->maker != ::getpid()) folder = std::make_unique<const ScratchFolder>();
+  const fs::path path = folder->path / name;
   std::ofstream out(path, std::ios::binary);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   check(out.flush().good(), "cannot write {}", path.string());
