@@ -1,5 +1,5 @@
 // The studies of Plumb, for bin/report, bin/merge and bin/replay. Only the code of a study can make the tables of the
-// study. A study folder may come from somebody else, so these programs never execute the program that run.json names:
+// study. A study folder may come from elsewhere, so these programs never execute the program that run.json names:
 // they call the function of a study that is compiled into them, or the program that the user typed (--program).
 #pragma once
 

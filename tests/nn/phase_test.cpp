@@ -19,7 +19,7 @@ struct Stepped : nn::Gate {
   nn::TrainingStep step;
 };
 
-// What a pass of step 4 leaves behind.
+// The state that a pass of step 4 leaves behind.
 struct Traces {
   double training_step = 0, running_mean = 0, running_var = 0;
   int junctions = 0, attentions = 0;

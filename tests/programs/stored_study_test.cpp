@@ -1,4 +1,4 @@
-// Tests of study folders that somebody else has made: report, merge, replay and --rebuild execute no program that
+// Tests of study folders from elsewhere: report, merge, replay and --rebuild execute no program that
 // run.json names, and read and write no files outside the folder.
 #include <sys/stat.h>
 

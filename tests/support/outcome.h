@@ -44,11 +44,11 @@ inline bool agree(const std::vector<double>& got, const std::vector<double>& wan
 }
 
 // Checks that two backends refuse a call alike, or give results of the same shapes, dtypes and values. The host does
-// not read indices and labels on a device, so a device may give NaN for a call that the wanted backend refuses.
+// not read indices on a device, so a device gives NaN for indices out of range, which the wanted backend refuses.
 inline void check_agreement(const Outcome& got, const Outcome& wanted, double tolerance) {
   const bool of_device =
       std::ranges::any_of(got.results, [](const Tensor& t) { return t.defined() && t.device() == Device::cuda; });
-  if (of_device && wanted.refused) return;
+  if (of_device && wanted.message.find("expected indices in") != std::string::npos) return;
   INFO(got.message);
   INFO(wanted.message);
   CHECK(got.refused == wanted.refused);

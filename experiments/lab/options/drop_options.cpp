@@ -25,8 +25,7 @@ void DropOptions::declare(Cli& cli) {
       .one_of("match", nn::drop_match_names(), nn::drop_match_named);
   cli.option("--empty-rows", &empty_rows,
              "Attention of a query that lost every allowed key (keep_all: to all of them; zero: none; paper: uniform, "
-             "without "
-             "gradients of the scores)")
+             "without gradients of the scores)")
       .one_of("policy", empty_row_names(), empty_row_named);
   cli.option("--attn-drop", &attn_drop, "Dropout rate of the attention probabilities").at_least(0).below(1);
   cli.option("--drop-head", &drop_head,

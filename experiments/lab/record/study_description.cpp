@@ -39,7 +39,7 @@ RateCriterion rates_by_from(const Json& run) {
   return {.value = run["rates_by"].at("value"), .better = better_named(run["rates_by"].at("better"))};
 }
 
-// Makes each text printable, in place: run.json may come from somebody else.
+// Makes each text printable, in place, because a study folder may come from elsewhere.
 void make_printable(Json& json) {
   if (json.is_string()) json = printable(json.get_ref<const std::string&>());
   if (json.is_structured())
