@@ -38,25 +38,11 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
 }
 Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-// A folder for the files of one process. A child of the process that made the folder does not delete it.
-struct ScratchFolder {
-  pid_t maker = ::getpid();
-  fs::path path = [] {
-    std::string name = (fs::temp_directory_path() / "plumb-fuzz-XXXXXX").string();
-    check(::mkdtemp(name.data()) != nullptr, "cannot create {}", name);
-    return name;
-  }();
-  ~ScratchFolder() {
-    std::error_code none;
-    if (maker == ::getpid()) fs::remove_all(path, none);
-  }
-};
-
 // A file of this process with the given content, which the next call with the same name replaces.
 std::string file_with(std::string_view content, const char* name = "input") {
-  static std::unique_ptr<const ScratchFolder> folder;
-  if (!folder || folder->maker != ::getpid()) folder = std::make_unique<const ScratchFolder>();
-  const fs::path path = folder->path / name;
+  static std::unique_ptr<const TemporaryFolder> folder;
+  if (!folder || folder->maker() != ::getpid()) folder = std::make_unique<const TemporaryFolder>();
+  const fs::path path = *folder / name;
   std::ofstream out(path, std::ios::binary);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   check(out.flush().good(), "cannot write {}", path.string());

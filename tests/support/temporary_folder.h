@@ -1,7 +1,8 @@
-// A folder for one test. At the end of the test the folder is deleted with its contents.
+// A folder for one test. At the end of the test the folder is deleted with its contents, but not by a forked process.
 #pragma once
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -18,16 +19,18 @@ class TemporaryFolder {
   }
   ~TemporaryFolder() {
     std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    if (maker_ == ::getpid()) std::filesystem::remove_all(path_, ignored);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
+  pid_t maker() const { return maker_; }  // the process that made the folder
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
   std::filesystem::path path_;
+  pid_t maker_ = ::getpid();
 };
 
 }  // namespace plumb::test

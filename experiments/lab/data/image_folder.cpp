@@ -91,11 +91,10 @@ class ImageFinder {
     std::ranges::sort(entries);
     for (const fs::directory_entry& entry : entries) {
       const bool link = entry.is_symlink(error);
-      const fs::path to = link ? fs::canonical(entry.path(), error) : fs::path();
       if (entry.is_directory(error)) {
         if (is_hidden(entry.path())) {
           leave_out(1, "hidden folders");
-        } else if (link && (contains(to, here) || contains(to, around))) {
+        } else if (leads_around(entry.path(), here) || leads_around(entry.path(), around)) {
           leave_out(1, "links to folders around them");
         } else {
           add(entry.path(), linked || link, around, read, files);

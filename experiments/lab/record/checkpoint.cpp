@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
 #include "experiments/lab/hash.h"
 
 namespace plumb::lab {
@@ -53,18 +54,18 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
         format, field("format"));
   check(field("sum") == checksum_of_checkpoint(content),
         "{}: expected the state of a trial with a valid checksum, got a file that was changed", file.string());
+  const auto json = [&](const char* name) { return Json::parse(shallow_json(field(name), file.string())); };
   try {
     TrialCheckpoint c{.key = field("key"),
                       .code = field("code"),
                       .machine = field("machine"),
-                      .step = Json::parse(field("step")),
+                      .step = json("step"),
                       .record = record_from_json(field("record"))};
-    for (const Json& loss : Json::parse(field("recent")))
-      c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
-    c.entropies = Json::parse(field("entropies")).get<std::deque<double>>();
+    for (const Json& loss : json("recent")) c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
+    c.entropies = json("entropies").get<std::deque<double>>();
     check(c.entropies.size() == c.recent.size(), "{}: expected the state of a trial, got {} losses and {} entropies",
           file.string(), c.recent.size(), c.entropies.size());
-    c.reached = Json::parse(field("reached")).get<std::map<double, std::int64_t>>();
+    c.reached = json("reached").get<std::map<double, std::int64_t>>();
     c.tensors = std::move(content.tensors);
     return c;
   } catch (const Json::exception& e) {

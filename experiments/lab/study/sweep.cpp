@@ -83,7 +83,7 @@ void Sweep::ask(Unit& unit) {
           trial.code = code, trial.machine = entry->machine;
         }
         trial.is_missing =
-            !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && has_lost_weights(trial) &&
+            !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && trial.has_lost_weights() &&
                               trial.code == codes_.front());  // other code would make other weights
         if (progress_) enter(trial);
         unit.trials.push_back(std::move(trial));
@@ -95,10 +95,6 @@ void Sweep::ask(Unit& unit) {
 void Sweep::enter(Named& trial) {
   trial.slot = progress_->add({trial.point.label(), plan_.cost_of(trial.point)});
   if (!trial.is_missing) progress_->skip(trial.slot);
-}
-
-bool Sweep::has_lost_weights(const Named& trial) const {
-  return trial.record && trial.record->status == Status::ok && trial.record->weights_saved == false;
 }
 
 template <class F>
@@ -142,7 +138,7 @@ std::size_t Sweep::count(Status status) const {
 
 std::size_t Sweep::without_weights() const {
   std::size_t some = 0;
-  each([&](const Named& a) { some += has_lost_weights(a); });
+  each([&](const Named& a) { some += a.has_lost_weights(); });
   return some;
 }
 

@@ -72,6 +72,7 @@ class Sweep {
     std::optional<Record> record = {};
     // The hash of the code that computed the record, and the name of the machine.
     std::string code = {}, machine = {};
+    bool has_lost_weights() const { return record && record->status == Status::ok && record->weights_saved == false; }
   };
   // Trials that are named together: all trials of a search or of a combination with its own learning rate, or one trial
   // of another study.
@@ -87,7 +88,6 @@ class Sweep {
   void each(F&& f) const;    // calls f for each named trial, in the order of --dry-run
   void ask(Unit& unit);      // names the next trials of the unit if all earlier ones have ended
   void enter(Named& trial);  // adds the trial to the progress
-  bool has_lost_weights(const Named& trial) const;
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);
   void finish(Named& trial, TrialState& run, const Calls& calls);

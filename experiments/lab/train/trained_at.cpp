@@ -13,7 +13,8 @@ void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
   cli.rule([this, &cli, &augment] {
     usage_check(cli.given("--trained-at") || !augment.any(),
                 "augmentation raises the final training loss, also above the entropy of its labels, so the default "
-                "--trained-at {:g} does not apply; give --trained-at, the share of the chance loss below which a network counts as trained",
+                "--trained-at {:g} does not apply; give --trained-at, the share of the chance loss below which a "
+                "network counts as trained",
                 share);
   });
 }
