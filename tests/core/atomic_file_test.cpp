@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,12 +10,14 @@
 
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace plumb;
 namespace fs = std::filesystem;
 using test::contains;
 using test::error_of;
+using test::FileSizeLimit;
 using test::TemporaryFolder;
 
 namespace {
@@ -24,26 +25,6 @@ namespace {
 std::size_t files_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
-
-// While a FileSizeLimit lives, no file of this process can grow beyond `bytes`, so that write() fails as on a full
-// disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &former_);
-    const rlimit limit{bytes, former_.rlim_max};
-    former_handler_ = ::signal(SIGXFSZ, SIG_IGN);
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &former_);
-    ::signal(SIGXFSZ, former_handler_);
-  }
-
- private:
-  rlimit former_{};
-  void (*former_handler_)(int);
-};
 
 }  // namespace
 

@@ -1,13 +1,11 @@
 #include "experiments/lab/record/ledger.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <fstream>
 
 #include "core/atomic_file.h"
 #include "experiments/lab/hash.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace plumb;
@@ -100,14 +98,11 @@ TEST_CASE("A full disk leaves the ledger unchanged") {
   Ledger ledger(file);
   ledger.append(entry("a", 1));
   const std::string before = read_file(file);
-  struct rlimit former {};
-  ::getrlimit(RLIMIT_FSIZE, &former);
-  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit small { before.size() + 20, former.rlim_max };
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  const std::string error = error_of([&] { ledger.append(entry("b", 2)); });
-  ::setrlimit(RLIMIT_FSIZE, &former);
-  ::signal(SIGXFSZ, handler);
+  std::string error;
+  {
+    const test::FileSizeLimit limit(before.size() + 20);
+    error = error_of([&] { ledger.append(entry("b", 2)); });
+  }
   CHECK_THAT(error, contains("cannot write " + file.string() + ": File too large"));
   CHECK(read_file(file) == before);
   CHECK(ledger.entries().size() == 1);

@@ -2,7 +2,6 @@
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "experiments/lab/record/study_description.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/interrupt.h"
 #include "tests/support/signal_storm.h"
 
@@ -187,30 +187,6 @@ TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same 
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
 }
 
-namespace {
-
-// While a SmallFiles lives, no file of this process can grow beyond 20 kB, so that weights and checkpoints cannot be
-// written, as on a full disk.
-class SmallFiles {
- public:
-  SmallFiles() {
-    ::getrlimit(RLIMIT_FSIZE, &former_);
-    const rlimit limit{20'000, former_.rlim_max};
-    former_handler_ = ::signal(SIGXFSZ, SIG_IGN);
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~SmallFiles() {
-    ::setrlimit(RLIMIT_FSIZE, &former_);
-    ::signal(SIGXFSZ, former_handler_);
-  }
-
- private:
-  rlimit former_{};
-  void (*former_handler_)(int);
-};
-
-}  // namespace
-
 TEST_CASE("weights that could not be written end the call with status 1, and --resume writes them") {
   namespace fs = std::filesystem;
   const TemporaryFolder folder;
@@ -224,8 +200,8 @@ TEST_CASE("weights that could not be written end the call with status 1, and --r
       nn::ViT model(trial.vit());
       // A folder at the place of the file.
       if (blocked && trial.seed() == 0) fs::create_directories(trial.weights_file());
-      std::optional<SmallFiles> limit;
-      if (full) limit.emplace();
+      std::optional<FileSizeLimit> limit;
+      if (full) limit.emplace(20'000);  // weights and checkpoints are larger
       trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
         ++steps;
         return nullptr;
