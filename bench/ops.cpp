@@ -428,7 +428,7 @@ int main(int argc, char** argv) {
     cli.option("--models", &o.models, "Models whose shapes are used").one_of("model", names);
     cli.option("--filter", &o.filter, "Time only kernels whose name contains this text");
     cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
-    cli.option("--csv", &o.csv, "Also write the table to this file").value_name("FILE");
+    cli.option("--csv", &o.csv, "Also write the table to this file").path("FILE");
     cli.listing("--list", "Print the names of the kernels", [] {
       std::string text;
       for (const Row& row : rows_of(models[0])) text += row.name + "\n";

@@ -66,7 +66,7 @@ void declare_program(Cli& cli, std::string& program) {
   cli.option("--program", &program,
              "The program of a study that is not part of Plumb, or that has gates of its own. By default only the "
              "studies of Plumb are shown, and the program that run.json names is never run")
-      .value_name("PATH");
+      .path("PATH");
 }
 
 void declare_accept_code(Cli& cli, std::string& accept_code) {

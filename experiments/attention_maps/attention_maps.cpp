@@ -38,7 +38,7 @@ struct Options {
 void declare(Options& o, lab::Cli& cli) {
   cli.section("Model");
   cli.option("--weights", &o.weights, "Trained weights: a safetensors file with timm's names or from --save-weights")
-      .value_name("FILE");
+      .path("FILE");
   cli.option("--heads", &o.heads,
              "Attention heads, if the file does not state them; file: the heads of timm's models of the same width")
       .at_least(1)
@@ -47,12 +47,12 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--gate", &o.gate, "The method, for a file that does not state the method's constants")
       .one_of_methods("gate", true);
   cli.section("Images");
-  cli.option("--image", &o.image, "A PNG or JPEG file, or a folder of them").value_name("FILE");
+  cli.option("--image", &o.image, "A PNG or JPEG file, or a folder of them").path("FILE");
   std::vector<std::string> in_memory = lab::data_set_names();
   std::erase(in_memory, "image-folder");  // left out because --image accepts folders
   cli.option("--data", &o.data, "Instead of --image: a data set, of which validation images are drawn")
       .one_of("data set", in_memory);
-  cli.option("--data-dir", &o.data_dir, "The folder that contains the data set's files").value_name("DIR");
+  cli.option("--data-dir", &o.data_dir, "The folder that contains the data set's files").path("DIR");
   cli.option("--numbers", &o.numbers, "Numbers of the data set's images to draw, counted from 0").at_least(0);
   cli.option("--image-size", &o.size,
              "Side in pixels to which images are resized; file: the side stored with the weights")
@@ -74,7 +74,7 @@ void declare(Options& o, lab::Cli& cli) {
          "The patch whose attention is drawn, counted row by row; all: the class token, or the mean over all patches")
       .at_least(0)
       .or_word("all");
-  cli.option("--out", &o.out, "The folder for the pictures; the default is a new folder under runs/").value_name("DIR");
+  cli.option("--out", &o.out, "The folder for the pictures; the default is a new folder under runs/").path("DIR");
   cli.example("--weights cait_xxs24_224.safetensors --image cat.jpg");
   cli.example("--weights runs/vit/weights/seed-0.safetensors --image photos --blocks 0..11 --query 30");
   cli.rule([&o] {

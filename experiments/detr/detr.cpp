@@ -118,7 +118,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   cli.option(
          "--write-data", &write_to,
          "Write the images of the data set shapes to DIR/train and DIR/val as files in COCO's format; train nothing")
-      .value_name("DIR")
+      .path("DIR")
       .scope(lab::Scope::call);
   cli.action([&]() -> std::optional<int> {
     if (search.given()) return search.run(study.options());

@@ -63,10 +63,10 @@ void ObjectSearch::declare(Cli& cli) {
   cli.section(Cli::instead);
   cli.option("--weights", &weights_,
              "Find objects in --image with these weights, a file of --save-weights, and draw them; train nothing")
-      .value_name("FILE")
+      .path("FILE")
       .scope(Scope::call);
   cli.option("--image", &image_, "A PNG or JPEG file, or a folder of such files, for --weights")
-      .value_name("PATH")
+      .path("PATH")
       .scope(Scope::call);
   cli.option("--score", &score_, "Least probability of an object that --weights shows")
       .at_least(0)

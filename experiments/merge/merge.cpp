@@ -90,7 +90,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
         "and report. The folders must have the same experiment, settings (axes may differ) and data, and are not "
         "changed. A trial in several folders is taken once. Weights and checkpoints are not copied.");
     cli.words("DIR..", &folders);
-    cli.option("--out", &to, "The folder to write: new or empty").value_name("DIR");
+    cli.option("--out", &to, "The folder to write: new or empty").path("DIR");
     declare_accept_code(cli, accept_code);
     declare_program(cli, program);
     cli.example("runs/shard-1 runs/shard-2 --out runs/whole");

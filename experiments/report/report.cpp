@@ -178,11 +178,11 @@ int plumb::lab::report(int argc, const char* const* argv) {
         "arguments, the document is its text, with verdicts in its tables of questions and a table of machines and "
         "hours at the end, and each NAME.jsonl gets a page NAME.md and a chart NAME.svg beside it.");
     cli.words("DIR..", &folders);
-    cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").value_name("FILE");
+    cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").path("FILE");
     cli.option("--keep", &kept,
                "Copy ledger and settings of each DIR to this folder as NAME.jsonl and NAME.json, without the values of "
                "steps")
-        .value_name("FOLDER");
+        .path("FOLDER");
     declare_accept_code(cli, accept_code);
     declare_program(cli, program);
     cli.example("runs/whole --markdown table.md");

@@ -74,7 +74,7 @@ std::string shell_word(const std::string& word) {
 Cli::Cli(std::string experiment, std::string summary)
     : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
   option("--config", &config_, "Read settings from a file in the format of --print-config")
-      .value_name("FILE")
+      .path("FILE")
       .scope(Scope::call);
   option("--print-config", &print_config_, "Print all settings in the format of --config").scope(Scope::call);
   option("--help", &help_, "Print this help (short: -h)").scope(Scope::call);

@@ -135,6 +135,12 @@ CliOption& CliOption::value_name(std::string name_) {
   return *this;
 }
 
+CliOption& CliOption::path(std::string name_) {
+  internal_check(takes_text(), "option {} is a path, but its variable is not a text", name);
+  path_ = true;
+  return value_name(std::move(name_));
+}
+
 CliOption& CliOption::scope(Scope what) {
   scope_ = what;
   return *this;
@@ -148,10 +154,6 @@ std::string CliOption::key() const {
 
 bool CliOption::is_axis() const {
   return std::visit([](auto variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field);
-}
-
-bool CliOption::is_path() const {
-  return takes_text() && (value_name_ == "FILE" || value_name_ == "DIR" || value_name_ == "PATH");
 }
 
 std::string CliOption::value_name() const {

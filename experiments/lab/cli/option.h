@@ -80,8 +80,10 @@ struct CliOption {
   CliOption& may_repeat();
   // Lets an axis be an empty list in a configuration file, which means that the user gives no values.
   CliOption& may_be_empty();
-  // Sets the placeholder of the value in --help, such as FILE. FILE, DIR and PATH mean that the value is a path.
+  // Sets the placeholder of the value in --help, such as HASH.
   CliOption& value_name(std::string name);
+  // Says that the value is the path of a file or a folder, and sets its placeholder, such as FILE or DIR.
+  CliOption& path(std::string name);
   // Sets the scope; the default is Scope::trial.
   CliOption& scope(Scope what);
 
@@ -91,7 +93,7 @@ struct CliOption {
   bool is_on() const { return is_switch() && *std::get<bool*>(field); }
   bool is_axis() const;                   // whether the variable is a vector
   bool is_pair() const { return pair_; }  // whether pair() was called
-  bool is_path() const;                   // whether the value names a file or a folder
+  bool is_path() const { return path_; }  // whether path() was called
   Scope scope() const { return scope_; }
   // Whether trials with different values of this option have different results.
   bool decides_results() const { return scope_ == Scope::trial || scope_ == Scope::run; }
@@ -142,7 +144,7 @@ struct CliOption {
   std::vector<std::string> names_;
   std::string word_;
   std::string value_name_;
-  bool pair_ = false, methods_ = false, as_typed_ = false, may_be_empty_ = false, may_repeat_ = false;
+  bool pair_ = false, path_ = false, methods_ = false, as_typed_ = false, may_be_empty_ = false, may_repeat_ = false;
   Scope scope_ = Scope::trial;
 };
 

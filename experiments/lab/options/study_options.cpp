@@ -81,11 +81,11 @@ StudyOptions::Shard StudyOptions::shard_of_call() const {
 
 void StudyOptions::declare_images(Cli& cli, const StudyChoices& choices) {
   cli.option("--data", &data, "Data set").one_of("data set", choices.data).scope(Scope::run);
-  cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").scope(Scope::speed);
+  cli.option("--data-dir", &data_dir, "Folder with the files of the data set").path("DIR").scope(Scope::speed);
   cli.option("--image-folder", &image_folder,
              "Folder of PNG or JPEG images by class, in DIR/train/CLASS and DIR/val/CLASS, or in DIR/CLASS; short for "
              "--data image-folder --data-dir DIR")
-      .value_name("DIR")
+      .path("DIR")
       .scope(Scope::speed);
   cli.option("--image-size", &image_size,
              "Side in pixels to which the images of an image folder are resized; native: the shorter side of the first "
@@ -186,7 +186,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
 
   cli.section("Output");
   cli.option("--out", &out, "Folder for the results; by default a new folder under runs/")
-      .value_name("DIR")
+      .path("DIR")
       .scope(Scope::call);
   cli.option("--resume", &resume, "Finish the study in the folder --out, with its settings").scope(Scope::call);
   cli.usual_config([&cli](const Cli::TypedValue& typed) { return study_to_continue(cli, typed); });

@@ -149,7 +149,7 @@ void DetectionOptions::declare(Cli& cli) {
       .one_of("data set", {"shapes", "coco"})
       .scope(Scope::run);
   const auto path = [&](const char* option, std::string* value, const char* help, const char* name) {
-    cli.option(option, value, help).value_name(name).scope(Scope::run);
+    cli.option(option, value, help).path(name).scope(Scope::run);
   };
   path("--train-annotations", &train_annotations, "File of annotations of the training images, of --data coco", "FILE");
   path("--train-images", &train_images, "Folder of the training images", "DIR");

@@ -317,7 +317,7 @@ void declare_rates(StudyDeclaration& study) {
       .option("--rates-from", &study.rates_from,
               "Train each combination of the axes at the rate that an earlier search chose; FILE is a study folder or "
               "its ledger")
-      .value_name("FILE")
+      .path("FILE")
       .scope(Scope::study);
   if (!axis) study.by_point.bind("lr", *study.cli.declared("--lr"));
 }

@@ -224,7 +224,7 @@ void PretrainedWeights::declare(Cli& cli) {
          "--weights", &path_,
          "Trained weights: a safetensors file with timm's names or from --save-weights; it also sets the sizes of the "
          "model")
-      .value_name("FILE")
+      .path("FILE")
       .scope(Scope::speed);
   cli.option("--weights-hash", &hash_,
              "Expected hash of --weights; by default it is computed from the file, and it is recorded")
@@ -237,7 +237,7 @@ void PretrainedWeights::declare(Cli& cli) {
              "--data; --out receives a report and pictures")
       .scope(Scope::call);
   cli.option("--class-names", &class_names_, "Names of the classes of --weights, one per line")
-      .value_name("FILE")
+      .path("FILE")
       .scope(Scope::speed);
   cli.rule([this, &cli] {
     usage_check(!path_.empty() || !(evaluate_ || fine_tune_), "--{} needs --weights FILE",
