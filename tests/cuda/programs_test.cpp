@@ -3,6 +3,7 @@
 
 #include "nn/gates/gate_check.h"
 #include "nn/nn.h"
+#include "tests/programs/reference_cases.h"
 #include "tests/support/cuda.h"
 
 using namespace plumb;
@@ -12,10 +13,10 @@ namespace fs = std::filesystem;
 TEST_CASE("bin/parity has a column for the device in the cases of the repository and of PyTorch and timm") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
-  const char* const set = std::getenv("PLUMB_TEST_DATA");
-  for (const fs::path& cases : {fs::path(test::source_dir()) / "tests/golden/cases",
-                                fs::path(set ? set : test::source_dir() + "/../shared") / "reference/cases"}) {
-    if (!fs::exists(cases)) continue;
+  const TemporaryFolder reference;
+  std::vector<fs::path> folders{fs::path(test::source_dir()) / "tests/golden/cases"};
+  if (link_reference_cases(reference.path())) folders.push_back(reference.path());
+  for (const fs::path& cases : folders) {
     const Finished f = run(here.path(), program("parity") + " '" + cases.string() + "'");
     INFO(f.out << f.err);
     CHECK(f.status == 0);

@@ -1,6 +1,5 @@
 // Compares optimizers and clipping with the results of PyTorch in f64. The cases are outside the repository
 // (PLUMB_TEST_DATA/reference/cases); if these files are missing, the tests are skipped.
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "nn/nn.h"
@@ -23,10 +22,7 @@ struct WeightAndGate : nn::Module {
   Tensor weight, gamma;
 };
 
-std::filesystem::path cases() {
-  const char* set = std::getenv("PLUMB_TEST_DATA");
-  return std::filesystem::path(set ? set : test::source_dir() + "/../shared") / "reference/cases";
-}
+std::filesystem::path cases() { return outside_data() / "reference/cases"; }
 
 std::unique_ptr<nn::Optimizer> optimizer_for(const nlohmann::json& c, const nn::Module& m) {
   const std::string name = c["optimizer"];

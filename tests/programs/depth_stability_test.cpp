@@ -690,8 +690,7 @@ TEST_CASE("the switch --check-gates reports every rule") {
 }
 
 TEST_CASE("real data sets train") {
-  const char* set = std::getenv("PLUMB_TEST_DATA");
-  const std::filesystem::path data = std::filesystem::path(set ? set : test::source_dir() + "/../shared") / "data";
+  const std::filesystem::path data = outside_data() / "data";
   if (!std::filesystem::exists(data / "fashion-mnist"))
     PLUMB_SKIP("no data sets in " + data.string() + "; set PLUMB_TEST_DATA");
   const TemporaryFolder folder;

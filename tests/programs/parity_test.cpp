@@ -2,11 +2,11 @@
 // answers.
 #include <cmath>
 #include <filesystem>
-#include <set>
 
 #include "core/atomic_file.h"
 #include "nn/io/safetensors.h"
 #include "tests/programs/program.h"
+#include "tests/programs/reference_cases.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
@@ -37,16 +37,9 @@ TEST_CASE("parity with PyTorch on the cases in the repository") {
 }
 
 TEST_CASE("parity with PyTorch and timm on the reference cases") {
-  const char* set = std::getenv("PLUMB_TEST_DATA");
-  const auto folder = fs::path(set ? set : test::source_dir() + "/../shared") / "reference/cases";
-  if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + "; set PLUMB_TEST_DATA");
-  // In these two cases, rows without an allowed key are not 0, as they are now under every rule for empty rows.
-  const std::set<std::string> of_another_rule{"attention_dropkey_keep_all.safetensors",
-                                              "attention_dropkey_paper.safetensors"};
   const TemporaryFolder cases;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (const std::string name = entry.path().filename().string(); !of_another_rule.contains(name))
-      fs::create_symlink(fs::canonical(entry.path()), cases / name);
+  if (!link_reference_cases(cases.path()))
+    PLUMB_SKIP("no reference cases in " + outside_data().string() + "; set PLUMB_TEST_DATA");
   const Finished f = parity(cases.path());
   INFO(f.out << f.err);
   CHECK(f.status == 0);

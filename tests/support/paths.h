@@ -25,4 +25,11 @@ inline std::string source_dir() {
   return path.empty() ? binary_dir() : path;
 }
 
+// The folder of data outside the repository, which may be missing: the variable PLUMB_TEST_DATA, or shared/ beside the
+// sources. data/ has the published data sets, reference/cases the answers of PyTorch and timm.
+inline std::filesystem::path outside_data() {
+  if (const char* const given = std::getenv("PLUMB_TEST_DATA")) return given;
+  return std::filesystem::path(source_dir()) / ".." / "shared";
+}
+
 }  // namespace plumb::test

@@ -72,7 +72,7 @@ TEST_CASE("A CIFAR file of the other kind or of another format is refused") {
 }
 
 TEST_CASE("The published CIFAR-100 test file has 100 images of each class") {
-  const std::filesystem::path path = real_data() / "cifar-100" / "test.bin.gz";
+  const std::filesystem::path path = outside_data() / "data" / "cifar-100" / "test.bin.gz";
   if (!std::filesystem::exists(path)) PLUMB_SKIP("no " + path.string());
   const ImageSet set = read_cifar100({path});
   CHECK(set.size() == 10'000);

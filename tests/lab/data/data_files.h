@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -143,12 +142,6 @@ std::string data_error_of(const std::string& path, F&& f) {
   CHECK(message.find('\n') == std::string::npos);
   CHECK_THAT(message, contains(path));
   return message;
-}
-
-// The folder of the published data sets. The folder may be missing.
-inline std::filesystem::path real_data() {
-  const char* given = std::getenv("PLUMB_TEST_DATA");
-  return std::filesystem::path(given ? std::string(given) : test::source_dir() + "/../shared") / "data";
 }
 
 }  // namespace plumb::test

@@ -152,7 +152,7 @@ TEST_CASE("Reading stops early if a gzip file has much more data than the IDX he
 }
 
 TEST_CASE("The published Fashion-MNIST files have the documented content") {
-  const std::filesystem::path dir = real_data() / "fashion-mnist";
+  const std::filesystem::path dir = outside_data() / "data" / "fashion-mnist";
   if (!std::filesystem::exists(dir / "t10k-images-idx3-ubyte.gz")) PLUMB_SKIP("no Fashion-MNIST in " + dir.string());
   const std::string images = dir / "t10k-images-idx3-ubyte.gz", labels = dir / "t10k-labels-idx1-ubyte.gz";
   const ImageSet packed = read_idx(images, labels);

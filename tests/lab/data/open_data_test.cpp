@@ -141,7 +141,7 @@ TEST_CASE("Training and validation images of different sizes are refused") {
 }
 
 TEST_CASE("The published data sets can be opened from their parent folder") {
-  const fs::path real = real_data();
+  const fs::path real = outside_data() / "data";
   if (!fs::exists(real / "fashion-mnist" / "train-images-idx3-ubyte.gz"))
     PLUMB_SKIP("no Fashion-MNIST in " + real.string());
   const ImageData data = open_data("fashion-mnist", real);
@@ -153,7 +153,7 @@ TEST_CASE("The published data sets can be opened from their parent folder") {
 }
 
 TEST_CASE("The published CIFAR-100 can be opened from a folder of .gz files") {
-  const fs::path real = real_data() / "cifar-100";
+  const fs::path real = outside_data() / "data" / "cifar-100";
   if (!fs::exists(real / "train.bin.part1of5.gz")) PLUMB_SKIP("no CIFAR-100 in " + real.string());
   const TemporaryFolder folder;
   fs::create_symlink(fs::absolute(real / "train.bin.part1of5.gz"), folder / "train.bin.gz");
