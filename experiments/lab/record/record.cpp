@@ -18,7 +18,7 @@ std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::er
 
 Json point_json(const Point& point) {
   Json json = Json::object();
-  for (const auto& [axis, value] : point.entries())
+  for (const auto& [axis, value] : point.entries())  // clang 16 with OpenMP captures no structured binding by [&]
     std::visit([&json, &axis = axis](const auto& v) { json[axis] = v; }, value);
   return json;
 }
