@@ -3,24 +3,24 @@
 using namespace plumb;
 
 int main(int argc, char** argv) {
-  return lab::experiment(argc, argv,
-                         {.name = "watch_signals", .summary = "Signals in a pre-norm network of 24 blocks."},
-                         [](lab::Run& run) {
-                           nn::ViT model(run.vit({.depth = 24, .gate = "pre"}));
-                           nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, run.steps())});
-                           for (std::int64_t step = 0; const lab::Batch& batch : run.batches()) {
-                             std::optional<lab::SignalProbe> probe;
-                             if (step++ % 50 == 0) probe.emplace(model.stack());  // measures this step
-                             const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
-                             optimizer.step(g);
-                             run.log({{"loss", g.loss()}});
-                             if (!probe) continue;
-                             const lab::LayerStats passport = probe->finish(g);
-                             const lab::BranchStats &first = passport.branches[0], &last = passport.branches.back();
-                             run.log({{"first_gradient", first.grad_norm},
-                                      {"first_entropy", *first.entropy},
-                                      {"last_ratio", last.ratio},
-                                      {"last_update", last.update.value_or(0)}});
-                           }
-                         });
+  lab::Study study("watch_signals", "Signals in a pre-norm network of 24 blocks.",
+                   {.network = false, .optimization = false});
+  return study.run(argc, argv, [](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = 24, .gate = "pre"}));
+    nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, trial.steps())});
+    for (std::int64_t step = 0; const lab::Batch& batch : trial.batches()) {
+      std::optional<lab::SignalProbe> probe;
+      if (step++ % 50 == 0) probe.emplace(model.stack());  // measures this step
+      const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
+      optimizer.step(g);
+      trial.log({{"loss", g.loss()}});
+      if (!probe) continue;
+      const lab::LayerStats passport = probe->finish(g);
+      const lab::BranchStats &first = passport.branches[0], &last = passport.branches.back();
+      trial.log({{"first_gradient", first.grad_norm},
+                 {"first_entropy", *first.entropy},
+                 {"last_ratio", last.ratio},
+                 {"last_update", last.update.value_or(0)}});
+    }
+  });
 }

@@ -12,7 +12,7 @@
 #include "experiments/depth_stability/depth_stability.h"
 #include "experiments/lab/data/open_data.h"
 #include "experiments/lab/data/split.h"
-#include "experiments/lab/study/experiment.h"
+#include "experiments/lab/study/study.h"
 #include "experiments/passport/passport.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/called.h"
@@ -51,7 +51,9 @@ void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int
 }
 
 int own_experiment(int argc, const char* const* argv) {
-  return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, [](Run& r) { r.log({{"loss", 1}}); });
+  return Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, [](Trial& trial) {
+    trial.log({{"loss", 1}});
+  });
 }
 
 }  // namespace
@@ -242,21 +244,22 @@ TEST_CASE("misuse: configurations that are missing or malformed or of another pr
 }
 TEST_CASE("misuse: values of a trial that cannot be logged") {
   const TemporaryFolder folder;
-  const auto fails = [&](const std::function<void(Run&)>& body, const std::string& text) {
-    const Ended e = call(folder.path(),
-                         [&](int argc, const char* const* argv) {
-                           return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, body);
-                         },
-                         {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
+  const auto fails = [&](const std::function<void(Trial&)>& body, const std::string& text) {
+    const Ended e =
+        call(folder.path(),
+             [&](int argc, const char* const* argv) {
+               return Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, body);
+             },
+             {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
     CHECK(e.status == 1);
     INFO(e.err);
     CHECK(e.err.find(text) != std::string::npos);
     CHECK(e.err.find("internal error") == std::string::npos);
   };
-  fails([](Run& r) { r.log({{"seed", 1}}); }, "[log] expected a name other than seed");
-  fails([](Run& r) { r.log({{"a,b", 1}}); }, "without comma, quote and line end");
-  fails([](Run& r) { r.log({{"", 1}}); }, "[log] expected a name");
-  fails([](Run&) { throw 1; }, "not a std::exception");
+  fails([](Trial& trial) { trial.log({{"seed", 1}}); }, "[log] expected a name other than seed");
+  fails([](Trial& trial) { trial.log({{"a,b", 1}}); }, "without comma, quote and line end");
+  fails([](Trial& trial) { trial.log({{"", 1}}); }, "[log] expected a name");
+  fails([](Trial&) { throw 1; }, "not a std::exception");
 }
 TEST_CASE("misuse: a failing gate ends its trial but not the sweep") {
   struct OneToken : nn::Gate {

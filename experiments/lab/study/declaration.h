@@ -81,7 +81,8 @@ class Output {
   Kind kind_ = Kind::file;
 };
 
-// The groups of options that the command line of a study has.
+// The groups of options that the command line of a study has. A body with its own training loop sets `optimization` to
+// false.
 struct StudyParts {
   bool network = true;       // options of the ViT that Trial::vit builds
   bool optimization = true;  // options of the training by Trial::train

@@ -14,6 +14,9 @@
 //     });
 //   }
 // clang-format on
+//
+// A study without axes has one trial for each seed. If the body has a training loop of its own, as in
+// examples/warmup_study.cpp, the study leaves out the options of Trial::train with {.optimization = false}.
 #pragma once
 
 #include <functional>

@@ -174,9 +174,6 @@ class Trial {
 // TrialStopped (with the reasons interrupted and enough) are passed on to the caller.
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
-// Another name for a trial, used by experiments whose only axis is the seed (experiment.h).
-using Run = Trial;
-
 // The former name of Trial, which will be removed after one version.
 using Arm [[deprecated("Trial")]] = Trial;
 

@@ -9,7 +9,6 @@
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/experiment.h"
 #include "experiments/lab/study/study.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/study/experiment.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/interrupt.h"
@@ -30,16 +29,16 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
   };
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "overflow", .summary = "Overflow."}, [&](Run& run) {
+    return Study("overflow", "Overflow.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
       Overflowing model;
-      nn::initialize(model, run.seed());
+      nn::initialize(model, trial.seed());
       // The gradients of `a` cancel. The loop adds 0.05 to `a` in each step, so exp(100 a) overflows in step 18.
       nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
-      run.track(model, optimizer);
-      for (const Batch& batch : run.batches()) {
+      trial.track(model, optimizer);
+      for (const Batch& batch : trial.batches()) {
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
-        if (run.check_divergence(g, loss)) return;
+        if (trial.check_divergence(g, loss)) return;
         optimizer.step(g);
         if (optimizer.steps_taken() - 1 == stop_at) interrupted_by(SIGINT);
         for (nn::Parameter& p : model.parameters())

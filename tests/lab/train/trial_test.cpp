@@ -16,7 +16,6 @@
 #include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
-#include "experiments/lab/study/experiment.h"
 #include "experiments/lab/train/train.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
@@ -247,16 +246,16 @@ TEST_CASE("a custom loop supports checkpoints and evaluation only after track()"
   int stop_at = -1;
   std::vector<double> losses;
   const auto main = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "own", .summary = "Own."}, [&](Run& run) {
-      nn::ViT model({.dim = 8, .depth = 1, .seed = run.seed()});
+    return Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
+      nn::ViT model({.dim = 8, .depth = 1, .seed = trial.seed()});
       nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
-      if (tracks) run.track(model, optimizer);
-      for (const Batch& batch : run.batches()) {
+      if (tracks) trial.track(model, optimizer);
+      for (const Batch& batch : trial.batches()) {
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
-        if (run.check_divergence(g, loss)) return;
+        if (trial.check_divergence(g, loss)) return;
         optimizer.step(g);
-        run.log({{"loss", g.loss()}});
+        trial.log({{"loss", g.loss()}});
         losses.push_back(g.loss());
         if (optimizer.steps_taken() == stop_at) interrupted_by(SIGINT);
       }
@@ -313,7 +312,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
   };
   const auto study = [&](int argc, const char* const* argv) { return Study("own", "Own.").run(argc, argv, body); };
   const auto loop = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "own", .summary = "Own."}, body);
+    return Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, body);
   };
   for (const Main& main : {Main(study), Main(loop)})
     REQUIRE(call(folder.path(), main,
@@ -327,8 +326,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
   // A study with a custom loop can also offer the options of the network.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true},
-                      [&](Run& run) { dim = run.vit().dim; });
+    return Study("own", "Own.", {.optimization = false}).run(argc, argv, [&](Trial& trial) { dim = trial.vit().dim; });
   };
   REQUIRE(call(folder.path(), with_options, {"--steps", "1", "--dim", "8", "--no-progress", "--out", "b"}).status == 0);
   CHECK(dim == 8);

@@ -1,5 +1,5 @@
-// Tests of experiments with a custom loop, and of the detection of divergence.
-#include "experiments/lab/study/experiment.h"
+// Tests of studies whose bodies have their own training loop, and of the detection of divergence.
+#include "experiments/lab/study/study.h"
 
 #include <cmath>
 #include <map>
@@ -44,15 +44,16 @@ TEST_CASE("diverged seeds are counted and left out of the statistics, also after
     return call(
         folder.path(),
         [&](int argc, const char* const* argv) {
-          return experiment(argc, argv, {.name = "study", .summary = "A study."}, [&](Run& r) {
-            ++bodies;
-            if (r.seed() == 2) r.note("a note");
-            r.log({{"loss", r.seed() == 3 ? 4.0 : 2.0},
-                   {"odd", r.seed() == 2   ? -std::nan("")
-                           : r.seed() == 1 ? 100
-                                           : 1}});
-            if (r.seed() == 1) r.mark_diverged(5, "because");
-          });
+          return Study("study", "A study.", {.network = false, .optimization = false})
+              .run(argc, argv, [&](Trial& trial) {
+                ++bodies;
+                if (trial.seed() == 2) trial.note("a note");
+                trial.log({{"loss", trial.seed() == 3 ? 4.0 : 2.0},
+                           {"odd", trial.seed() == 2   ? -std::nan("")
+                                   : trial.seed() == 1 ? 100
+                                                       : 1}});
+                if (trial.seed() == 1) trial.mark_diverged(5, "because");
+              });
         },
         with({"--seeds", "0..3", "--steps", "3", "--no-progress", "--out", "run"}, more));
   };
@@ -82,23 +83,23 @@ TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as d
   const double nan = std::nan("");
   std::map<std::uint64_t, int> steps;
   const auto main = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "study", .summary = "A study."}, [&](Run& r) {
+    return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
       const Tensor zero = variable(tensor({0.0}, {1}));
       const auto log_of_zero = [&] { return sum(log(zero)); };
-      for (const std::int64_t step : r.each_step()) {
-        ++steps[r.seed()];
+      for (const std::int64_t step : trial.each_step()) {
+        ++steps[trial.seed()];
         const bool bad = step == 2;
-        if (r.seed() == 0) r.log({{"loss", 1}, {"ratio", nan}});  // the value "ratio" is not a loss
-        if (r.seed() == 1) r.log({{"loss", bad ? nan : 1}});
-        if (r.seed() == 2) r.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
-        if (r.seed() == 3) r.log({{"loss", bad ? -INFINITY : 1}});
-        if (r.seed() == 3 && bad && r.check_divergence(backward(log_of_zero()), log_of_zero))
+        if (trial.seed() == 0) trial.log({{"loss", 1}, {"ratio", nan}});  // the value "ratio" is not a loss
+        if (trial.seed() == 1) trial.log({{"loss", bad ? nan : 1}});
+        if (trial.seed() == 2) trial.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
+        if (trial.seed() == 3) trial.log({{"loss", bad ? -INFINITY : 1}});
+        if (trial.seed() == 3 && bad && trial.check_divergence(backward(log_of_zero()), log_of_zero))
           return;  // the reason of this call replaces the reason from the log
-        if (r.seed() == 4) r.log({{"loss", 1}});
-        r.log({{"of_step", static_cast<double>(step)}});
+        if (trial.seed() == 4) trial.log({{"loss", 1}});
+        trial.log({{"of_step", static_cast<double>(step)}});
       }
-      r.measure({{"val_loss", r.seed() == 4 ? nan : 1.0}});
-      r.measure({{"after", 1}});
+      trial.measure({{"val_loss", trial.seed() == 4 ? nan : 1.0}});
+      trial.measure({{"after", 1}});
     });
   };
   const Ended e = call(folder.path(), main, {"--seeds", "0..4", "--steps", "4", "--no-progress", "--out", "run"});
@@ -128,11 +129,11 @@ TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as d
 TEST_CASE("all values that a loop logs in a step form one line of metrics.jsonl") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "study", .summary = "A study."}, [&](Run& r) {
-      for (const std::int64_t step : r.each_step()) {
-        r.log({{"loss", 1}, {"both", 1}});
-        r.trace({{"norm", 2}, {"both", 2}});
-        if (step == 2) r.mark_diverged(1, "as seen in step 1");
+    return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
+      for (const std::int64_t step : trial.each_step()) {
+        trial.log({{"loss", 1}, {"both", 1}});
+        trial.trace({{"norm", 2}, {"both", 2}});
+        if (step == 2) trial.mark_diverged(1, "as seen in step 1");
       }
     });
   };
@@ -152,8 +153,10 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
     const Ended e = call(
         folder.path(),
         [&](int argc, const char* const* argv) {
-          return experiment(argc, argv, {.name = "study", .summary = "A study.", .show = show}, [&](Run& r) {
-            for (int i = 0; i < values; ++i) r.log({{"v" + std::to_string(i), i}});
+          Study study("study", "A study.", {.network = false, .optimization = false});
+          study.show(show);
+          return study.run(argc, argv, [&](Trial& trial) {
+            for (int i = 0; i < values; ++i) trial.log({{"v" + std::to_string(i), i}});
           });
         },
         {"--seeds", "0..1", "--steps", "1", "--no-progress", "--overwrite", "--out", "run"}, "/somewhere/my_study");
@@ -171,30 +174,31 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
   CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
                       contains("\"data\": \"glyphs, 12800 training images"));
   const auto help = [](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "study", .summary = "A study."}, [](Run&) {});
+    return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [](Trial&) {});
   };
   CHECK_THAT(call(folder.path(), help, {"--help"}, "/somewhere/my_study").out, contains("Usage: my_study [options]"));
 }
 
 TEST_CASE("a seed diverges at most once and only through mark_diverged") {
   const TemporaryFolder folder;
-  const auto error = [&](const std::function<void(Run&)>& body) {
-    const Ended e = call(folder.path(),
-                         [&](int argc, const char* const* argv) {
-                           return experiment(argc, argv, {.name = "study", .summary = "A study."}, body);
-                         },
-                         {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
+  const auto error = [&](const std::function<void(Trial&)>& body) {
+    const Ended e =
+        call(folder.path(),
+             [&](int argc, const char* const* argv) {
+               return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, body);
+             },
+             {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
     CHECK(e.status == 1);
     return e.err;
   };
-  CHECK_THAT(error([](Run& r) {
-               r.log({{"diverged_at", 1}});
+  CHECK_THAT(error([](Trial& trial) {
+               trial.log({{"diverged_at", 1}});
              }),
              contains("expected a name other than seed, step, steps, seconds, status, diverged_at, divergence and "
                       "steps_to_..."));
-  CHECK_THAT(error([](Run& r) {
-               r.mark_diverged(1, "a");
-               r.mark_diverged(2, "b");
+  CHECK_THAT(error([](Trial& trial) {
+               trial.mark_diverged(1, "a");
+               trial.mark_diverged(2, "b");
              }),
              contains("[diverged] expected one divergence per trial, got a second at step 2"));
 }
