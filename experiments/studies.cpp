@@ -10,23 +10,9 @@
 #include <cstring>
 
 #include "core/one_line.h"
-#include "experiments/cait/cait.h"
-#include "experiments/class_attention/class_attention.h"
-#include "experiments/deep_mlp/deep_mlp.h"
-#include "experiments/depth_limit/depth_limit.h"
-#include "experiments/depth_stability/depth_stability.h"
-#include "experiments/detr/detr.h"
-#include "experiments/drop_key/drop_key.h"
-#include "experiments/fixup_scalars/fixup_scalars.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/run/stored_run.h"
-#include "experiments/layerscale_init/layerscale_init.h"
-#include "experiments/norm_placement/norm_placement.h"
-#include "experiments/passport/passport.h"
-#include "experiments/residual_ratio/residual_ratio.h"
-#include "experiments/stability_map/stability_map.h"
-#include "experiments/stochastic_depth/stochastic_depth.h"
-#include "experiments/vit/vit.h"
+#include "experiments/programs.h"
 
 namespace plumb::lab {
 namespace {

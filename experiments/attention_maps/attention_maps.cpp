@@ -1,6 +1,6 @@
 // Draws the attention of a trained ViT or CaiT. The pictures show each head of chosen blocks, the rollout through all
 // blocks, and the attention of the class token.
-#include "experiments/attention_maps/attention_maps.h"
+#include "experiments/programs.h"
 
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
 // Trains a CaiT on any data set. The CaiT has a published configuration, or the same architecture at another size.
-#include "experiments/cait/cait.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Where should the class token enter (Touvron et al. 2021, CaiT, section 3)? Four designs are compared. The class token
 // is present from the first block, or is inserted before a later block, or enters in a separate stage of class
 // attention that reads the patches (N:K). The fourth design has no class token and uses the mean of the patches.
-#include "experiments/class_attention/class_attention.h"
+#include "experiments/programs.h"
 
 #include <charconv>
 

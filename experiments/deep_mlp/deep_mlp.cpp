@@ -1,4 +1,5 @@
-#include "experiments/deep_mlp/deep_mlp.h"
+// Which of four kinds of deep fully connected networks train? The study repeats the experiment that introduced ReZero.
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <cmath>

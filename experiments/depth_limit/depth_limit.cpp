@@ -1,6 +1,6 @@
 // How deep does each method train? The search doubles the depth until most seeds fail to train, then bisects the
 // interval until the interval is a quarter of an octave wide. Hopeless trials are stopped half way.
-#include "experiments/depth_limit/depth_limit.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <cmath>

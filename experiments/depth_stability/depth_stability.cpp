@@ -1,4 +1,6 @@
-#include "experiments/depth_stability/depth_stability.h"
+// Which residual methods train at which depth? The study trains methods at several depths, learning rates and seeds on
+// one data set.
+#include "experiments/programs.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after the softmax, in a
 // detector? The program trains small DETRs without drops in attention, with dropout of the attention probabilities, and
 // with DropKey, of three schedules over depth and in several places. All other dropout is the same in all arms.
-#include "experiments/detr/detr.h"
+#include "experiments/programs.h"
 
 #include "experiments/detr/find_objects.h"
 #include "experiments/detr/network.h"

@@ -2,7 +2,7 @@
 // program compares forms, rates, schedules over depth, and a last part of training without dropping. The program also
 // measures how peaked attention becomes. The paper predicts the peakedness of attention from the gradient (its Lagrange
 // argument).
-#include "experiments/drop_key/drop_key.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Which of Fixup's rules (Zhang, Dauphin, Ma 2019) does a training need? Each trial removes or changes one rule.
-#include "experiments/fixup_scalars/fixup_scalars.h"
+#include "experiments/programs.h"
 
 #include <map>
 

@@ -1,7 +1,7 @@
 // Does the initial value of LayerScale matter (Touvron et al. 2021, CaiT)? Each channel or each branch has a gate with
 // initial value eps. Trials run with and without warm-up. With Adam, the first step moves every gate by about the
 // learning rate, for any eps.
-#include "experiments/layerscale_init/layerscale_init.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <cmath>

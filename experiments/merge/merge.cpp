@@ -1,4 +1,7 @@
-#include "experiments/merge/merge.h"
+// merge DIR.. --out DIR: merges the ledgers of folders with the same experiment, settings and data into a new folder. A
+// trial that is in several folders is taken once. The call is refused if the results of such a trial differ in more
+// than times.
+#include "experiments/programs.h"
 
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
 // Where should the norm be, and is a norm needed? The program compares post-norm, pre-norm, no norm and later
 // proposals, with and without a warm-up.
-#include "experiments/norm_placement/norm_placement.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 

@@ -1,4 +1,6 @@
-#include "experiments/passport/passport.h"
+// How do signals and gradients pass through residual networks, at init and during training? The study measures methods
+// at several depths and seeds on one data set.
+#include "experiments/programs.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,5 @@
-#include "experiments/replay/replay.h"
+// replay DIR 'TRIAL': repeats the end of a diverged trial (lab/study/replay.h).
+#include "experiments/programs.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,6 @@
-#include "experiments/report/report.h"
+// report DIR..: writes the tables and reports of studies again, from their ledgers. With --markdown FILE the tables are
+// also written as Markdown.
+#include "experiments/programs.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // How much does each branch add to the stream, layer by layer, at init and after training? Touvron et al. 2021 (CaiT)
 // report that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
-#include "experiments/residual_ratio/residual_ratio.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <cmath>

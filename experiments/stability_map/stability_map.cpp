@@ -2,7 +2,7 @@
 // edge. The program does not train a full grid, but bisects the edges. The search starts at a learning rate that
 // trains. Above the upper edge, networks diverge or stay at chance. Below the lower edge, the steps do not suffice.
 // Each method gets one number: the width of its region in octaves, as a mean over the depths.
-#include "experiments/stability_map/stability_map.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Which rate of stochastic depth is best (Huang et al. 2016)? Should the rate be the same for all layers or grow with
 // depth? CaiT found no benefit of a growing rate. DeiT uses a growing rate.
-#include "experiments/stochastic_depth/stochastic_depth.h"
+#include "experiments/programs.h"
 
 #include <algorithm>
 

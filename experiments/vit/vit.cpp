@@ -1,6 +1,6 @@
 // Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method. Also evaluates trained
 // weights or continues their training.
-#include "experiments/vit/vit.h"
+#include "experiments/programs.h"
 
 #include "experiments/lab/options/gate_init.h"
 #include "experiments/lab/report/layers.h"

@@ -21,8 +21,8 @@ cmake -S "$examples" -B "$work/examples" -G "$generator" -DCMAKE_CXX_COMPILER="$
   -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
 cmake --build "$work/examples" --target autograd
 "$work/examples/autograd" >/dev/null
-# Each program in plumb.h must have a row in the docs, with its function and its name.
-for function in $(sed -n 's|^#include "plumb/experiments/\([a-z_]*\)/\1.h"|\1|p' "$work/prefix/include/plumb/plumb.h"); do
+# Each program in programs.h must have a row in the docs, with its function and its name.
+for function in $(sed -n 's|^int \([a-z_]*\)(int argc, .*|\1|p' "$work/prefix/include/plumb/experiments/programs.h"); do
   grep -q "^| \`lab::$function\` | \`$function\` |" "$work/prefix/share/doc/plumb/docs/ablations/README.md" || { echo "docs/ablations/README.md does not name lab::$function" >&2; exit 1; }
 done
 # If a dependency is missing, find_package must name it. The headers of the package must not include a file of the user.

@@ -8,12 +8,10 @@
 #include <fstream>
 
 #include "core/atomic_file.h"
-#include "experiments/deep_mlp/deep_mlp.h"
-#include "experiments/depth_stability/depth_stability.h"
 #include "experiments/lab/data/open_data.h"
 #include "experiments/lab/data/split.h"
 #include "experiments/lab/study/study.h"
-#include "experiments/passport/passport.h"
+#include "experiments/programs.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/called.h"
 

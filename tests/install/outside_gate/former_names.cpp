@@ -1,6 +1,5 @@
 // A study that uses former names of headers, types and functions. The former names must compile for one more version.
 #include <plumb/experiments/common/arm.h>
-#include <plumb/experiments/common/folders.h>
 #include <plumb/experiments/common/passport.h>
 #include <plumb/experiments/common/section.h>
 #include <plumb/experiments/common/study.h>

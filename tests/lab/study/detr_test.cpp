@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
-#include "experiments/detr/detr.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/shapes.h"
 #include "experiments/lab/problem/detection_problem.h"
+#include "experiments/programs.h"
 #include "nn/io/detr_card.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/interrupt.h"

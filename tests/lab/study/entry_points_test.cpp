@@ -60,7 +60,8 @@ TEST_CASE("each program is a function with --help") {
   std::set<std::string> names, folders;
   for (const auto& [name, program] : programs) names.insert(name);
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(source_dir()) / "experiments"))
-    if (exists(entry.path() / "main.cpp")) folders.insert(entry.path().filename().string());
+    if (const std::string name = entry.path().filename().string(); exists(entry.path() / (name + ".cpp")))
+      folders.insert(name);
   CHECK(names == folders);  // a new study belongs in the list of experiments/studies.cpp
   for (const auto& [name, program] : programs)
     for (int twice = 0; twice < 2; ++twice) {

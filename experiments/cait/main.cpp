@@ -1,3 +1,0 @@
-#include "experiments/cait/cait.h"
-
-int main(int argc, char** argv) { return plumb::lab::cait(argc, argv); }

@@ -1,3 +1,0 @@
-#include "experiments/detr/detr.h"
-
-int main(int argc, char** argv) { return plumb::lab::detr(argc, argv); }
