@@ -196,8 +196,6 @@ enum class InitProperty {
 };
 // Returns the name for messages and pages, such as "identity at init".
 const char* name(InitProperty property);
-// The former name of InitProperty.
-using Claim [[deprecated("InitProperty")]] = InitProperty;
 
 // How the mean square of the stream grows from branch to branch at initialisation. Blocks whose norm is post need no
 // growth law: each norm resets the mean square to 1.
@@ -458,8 +456,6 @@ void register_gate(const std::string& name, Method method = {}) {
 
 // Returns the names of all methods, in the order of the table. Registered methods come last.
 std::vector<std::string> method_names();
-// The former name of method_names().
-[[deprecated("method_names")]] inline std::vector<std::string> gate_names() { return method_names(); }
 // Returns a method of the table from its text form. Throws Error for an unknown name, with the nearest known names in
 // the message, and the errors of method_text() and Method::with().
 Method method_named(const std::string& text);

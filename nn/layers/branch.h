@@ -21,8 +21,6 @@ class BranchHooks {
   // Changes the input of the last layer: [B, T, D] in attention, [B, T, hidden] in an MLP.
   virtual Tensor hidden(const Tensor& h) const { return h; }
 };
-// The former name of BranchHooks.
-using Inside [[deprecated("BranchHooks")]] = BranchHooks;
 
 // The second input of a branch that reads two inputs, such as cross-attention: the output of an encoder.
 struct Memory {

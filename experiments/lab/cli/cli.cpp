@@ -158,12 +158,6 @@ const CliOption* Cli::declared(std::string_view name) const {
   return it == options_.end() ? nullptr : &*it;
 }
 
-bool Cli::is_former(const std::string& key) const {
-  std::string name = "--" + key;
-  std::ranges::replace(name, '_', '-');
-  return std::ranges::find(former_, name, &std::pair<std::string, std::string>::first) != former_.end();
-}
-
 std::vector<std::string> Cli::section_order() const {
   std::vector<std::string> order = sections_;
   if (std::erase(order, instead) > 0) order.emplace_back(instead);
@@ -199,9 +193,6 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
     if (!option) {
       for (const auto& [varied, advice] : left_out_)
         usage_check(varied != name || advice.empty(), "{} cannot be given, because this program varies it; {}", name,
-                    advice);
-      for (const auto& [former, advice] : former_)
-        usage_check(name != former && name != "--no-" + former.substr(2), "{} is no longer an option; {}", name,
                     advice);
       std::vector<std::string> names;
       for (const CliOption& o : options_) names.push_back(o.name.substr(2));
@@ -258,7 +249,6 @@ void Cli::apply_config(const std::string& path) {
       if (o.key() == key) option = &o;
       if (o.scope() != Scope::call) keys.push_back(o.key());
     }
-    if (!option && is_former(key)) continue;
     if (!option) {
       const std::string near = nearest_name(key, keys);
       throw UsageError(
@@ -387,8 +377,7 @@ std::string Cli::difference(const std::string& recorded_settings) const {
       return fmt::format("{} is {} there and {} here", key, recorded[key].dump(), ours[key].dump());
   }
   for (const auto& [key, value] : recorded.items())
-    if (!ours.contains(key) && !is_former(key))
-      return fmt::format("{} is {} there and unknown here", key, value.dump());
+    if (!ours.contains(key)) return fmt::format("{} is {} there and unknown here", key, value.dump());
   return "";
 }
 

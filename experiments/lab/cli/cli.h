@@ -50,9 +50,6 @@ class Cli {
   // gives the option and `advice` is not empty, the error is "--pool cannot be given, because this program varies it; "
   // and the advice. If `advice` is empty, the option is unknown.
   void leave_out(const std::string& name, const std::string& advice = "") { left_out_.emplace_back(name, advice); }
-  // Names an option that earlier versions had. Configuration files and recorded settings may have its key, which is
-  // ignored. If a user gives the option, the error ends with `advice`.
-  void former(const std::string& name, const std::string& advice) { former_.emplace_back(name, advice); }
   // The options that leave_out() suppressed.
   const std::deque<CliOption>& left_out() const { return not_declared_; }
   // Accepts arguments that are not options, such as "DIR..", and appends them to *words. The Cli then has no --config
@@ -145,7 +142,6 @@ class Cli {
   };
 
   CliOption* find(std::string_view name);
-  bool is_former(const std::string& key) const;  // whether former() named the option of this key
   std::vector<std::string> section_order() const;
   std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
   void apply_preset(const std::string& name, const std::string& where);
@@ -156,7 +152,7 @@ class Cli {
   std::deque<CliOption> options_;  // a deque, because references to elements must stay valid
   std::deque<CliOption> not_declared_;
   std::vector<std::string> sections_, examples_;
-  std::vector<std::pair<std::string, std::string>> left_out_, former_;  // name and advice of each option
+  std::vector<std::pair<std::string, std::string>> left_out_;  // name and advice of each option
   std::vector<Preset> presets_;
   std::deque<Listing> listings_;
   std::vector<std::function<void()>> rules_, derivations_, looks_;

@@ -120,7 +120,4 @@ struct StudyOptions {
   void declare_images(Cli& cli, const StudyChoices& choices);
 };
 
-// The former name of StudyOptions, kept for one version.
-using RunOptions [[deprecated("StudyOptions")]] = StudyOptions;
-
 }  // namespace plumb::lab

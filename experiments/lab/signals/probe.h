@@ -98,11 +98,6 @@ class SignalProbe {
   std::vector<Handle> handles_;  // last member: destroyed first, so that no hook outlives the data
 };
 
-// Former names, which will be removed after one version.
-using Passport [[deprecated("LayerStats")]] = LayerStats;
-using BranchPassport [[deprecated("BranchStats")]] = BranchStats;
-using PassportProbe [[deprecated("SignalProbe")]] = SignalProbe;
-
 // Checks whether a fresh network follows the growth law of its method. The result has at most one warning, and is empty
 // if the network follows the growth law. The warning names the first branch with a deviation: after this branch, the
 // mean square of the stream is not finite, or is more than `law_tolerance` times larger or smaller than predicted.

@@ -297,8 +297,6 @@ RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCr
 bool is_of_search(const Point& trial) { return trial.find(search_steps) != nullptr; }
 
 void declare_rates(StudyDeclaration& study) {
-  study.cli.former("--best-lr",
-                   "with at least four seeds, a study that compares methods chooses each learning rate by a search");
   if (!takes_rates(study)) return;
   const AxisData* axis = study.axis("lr");
   study.cli.section("Axes");
@@ -327,10 +325,6 @@ void settle_rates(StudyDeclaration& study) {
   const StudyOptions& o = study.options;
   const std::optional<StudyDescription> folder = recorded_study(study);
   const std::optional<Json> recorded = folder ? std::optional(Json::parse(folder->settings)) : std::nullopt;
-  usage_check(!recorded || !recorded->value("best_lr", false),
-              "{}: --best-lr chose the learning rates, an older protocol that this version does not have; choose "
-              "another --out, or use the older version",
-              o.out);
   if (!takes_rates(study)) return;
   const AxisData* axis = study.axis("lr");
   std::vector<double>* rates = rates_of_axis(study);
@@ -539,7 +533,6 @@ Section section_of_rates(const StudyDeclaration& study, const std::vector<RateCh
 
 std::string rule_for_rates(const StudyDescription& run) {
   const Json s = Json::parse(run.settings);
-  if (s.value("best_lr", false)) return "--best-lr";
   if (has_fixed_rates(s)) return "the same rates for all methods";
   const RateCriterion& by = run.facts.rates_by;
   const std::string best = by.is_training_loss() ? "" : " for the best " + by.value, from = s.value("rates_from", "");

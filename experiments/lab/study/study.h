@@ -118,24 +118,6 @@ class Study {
   // an error on the command line, 130 or 143 after an interrupt.
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
 
-  // Former names, kept for one version.
-  template <class F>
-  [[deprecated("output(make)")]] void section(F make) {
-    output(Output(std::move(make)));
-  }
-  template <class F>
-  [[deprecated("output({name, text})")]] void file(const std::string& name, F text) {
-    output(Output(name, std::move(text)));
-  }
-  template <class F>
-  [[deprecated("cli().derive(f)")]] void derive(F f) {
-    cli().derive(std::move(f));
-  }
-  template <class F>
-  [[deprecated("cli().action(f)")]] void instead(F f) {
-    cli().action(std::move(f));
-  }
-
  private:
   AxisData& add_axis(const std::string& option, const std::string& help, AxisData data);
   void declare();

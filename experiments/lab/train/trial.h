@@ -98,7 +98,6 @@ class Trial {
   // Declares that the model has trained weights. After this call, calibrate() and train() set no weights from data, and
   // train() does not check the initial weights.
   void mark_pretrained();
-  [[deprecated("mark_pretrained")]] void is_trained() { mark_pretrained(); }
   // Declares the model that a custom loop trains. Call track() before the first step. Checkpoints, --resume within the
   // trial, --replay, --eval-every and --save-weights then work for the loop. The arguments must live until the body
   // ends. If `ema` is given, the averaged weights are evaluated and saved.
@@ -140,18 +139,12 @@ class Trial {
   // steps later, and before anything else is logged, evaluated or written. After a divergence, the loop over the steps
   // ends, and values that the body reports for later steps are ignored.
   void took(const TakenStep& step);
-  [[deprecated("check_divergence")]] bool diverges(const Gradients& step, const std::function<Tensor()>& loss) {
-    return check_divergence(step, loss);
-  }
   // Whether the trial has been marked as diverged.
   bool has_diverged() const;
   // Marks the trial as diverged at this step (counted from 0), by a rule of the body. The body should return
   // afterwards. The step becomes the result "diverged_at". The values of the trial stay in the files, but are left out
   // of the statistics over seeds.
   void mark_diverged(std::int64_t step, const std::string& reason);
-  [[deprecated("mark_diverged")]] void diverged(std::int64_t step, const std::string& reason) {
-    mark_diverged(step, reason);
-  }
   // The mean loss over the last 20 steps that check_divergence() or took() have seen. The value is `unknown` before the
   // first step.
   double recent_loss() const;
@@ -174,7 +167,5 @@ class Trial {
 // TrialStopped (with the reasons interrupted and enough) are passed on to the caller.
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
-// The former name of Trial, which will be removed after one version.
-using Arm [[deprecated("Trial")]] = Trial;
 
 }  // namespace plumb::lab

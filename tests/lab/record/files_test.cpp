@@ -86,16 +86,12 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     s.judging().control = "pre";
     s.steps_to(2.5);
     s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}).at({{"depth", 1}}));
-// The former names of output() are kept for one version.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    s.file("layers.csv", layers_csv);
-    s.section([](const StudyResults& r) {
+    s.output({"layers.csv", layers_csv});
+    s.output([](const StudyResults& r) {
       return Section{
           .title = "Dots",
           .charts = {dots_of(r, "val_accuracy", "Dots"), plot_of(r, {.value = "val_accuracy", .axis = "depth"})}};
     });
-#pragma GCC diagnostic pop
     return s.run(argc, argv, [](Trial& trial) {
       if (trial.point().contains({{"gate", "rezero"}, {"depth", 2}, {"lr", 3e-3}, {"seed", 1}})) {
         trial.trace({{"loss", 2}});

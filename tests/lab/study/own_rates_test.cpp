@@ -547,7 +547,6 @@ TEST_CASE("options for learning rates that contradict each other are refused") {
   };
   CHECK_THAT(err({"--at-lr", "0.1,0.2"}), contains("--at-lr expects one learning rate, because program has no axis"));
   CHECK_THAT(err({"--at-lr", "0.1", "--lr", "0.1"}), contains("--at-lr and --lr both give the learning rate"));
-  CHECK_THAT(err({"--best-lr"}), contains("--best-lr is no longer an option; with at least four seeds"));
   study.axis = true;
   CHECK_THAT(err({"--at-lr", "0.1", "--lrs", "0.1"}), contains("--at-lr and --lrs both give the learning rates"));
   CHECK_THAT(err({"--rates-from", "a", "--lrs", "0.1"}), contains("--lrs and --rates-from both set"));
@@ -612,13 +611,7 @@ TEST_CASE("study folders of versions without searches are resumed and shown by t
   ValleyStudy study{.axis = true};
   REQUIRE(run_in(folder, study, with(four, {"a", "--lrs", "0.001,0.003"})).status == 0);
   const std::string csv = timeless(file(folder, "a/results.csv"));
-  const auto as_old = [&](bool best_lr) {
-    change_settings(folder, "a", [&](nlohmann::ordered_json& s) {
-      s.erase("at_lr"), s.erase("rates_from");
-      s["best_lr"] = best_lr;
-    });
-  };
-  as_old(false);
+  change_settings(folder, "a", [&](nlohmann::ordered_json& s) { s.erase("at_lr"), s.erase("rates_from"); });
   study.bodies = 0;
   const Words rebuild{"--config", "a/run.json", "--out", "a", "--no-progress", "--rebuild"};
   const Ended shown = run_in(folder, study, rebuild);
@@ -629,13 +622,6 @@ TEST_CASE("study folders of versions without searches are resumed and shown by t
   REQUIRE(run_in(folder, study, resume).status == 0);
   CHECK(study.bodies == 4);
   CHECK(settings_of(folder, "a")["at_lr"] == nlohmann::json{0.001, 0.003});
-  as_old(true);
-  for (const Words& words : {rebuild, resume}) {
-    const Ended e = run_in(folder, study, words);
-    CHECK(e.status == 2);
-    CHECK_THAT(e.err, contains("a: --best-lr chose the learning rates, an older protocol") &&
-                          contains("choose another --out, or use the older version"));
-  }
 }
 
 TEST_CASE("a network trains at its own rate for half of the steps in a search") {

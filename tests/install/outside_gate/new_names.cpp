@@ -1,0 +1,59 @@
+// Compiles each new name in the table "Renamed" of CHANGELOG.md, from the installed headers.
+#include <plumb/experiments/lab/cli/cli.h>
+#include <plumb/experiments/lab/data/open_data.h>
+#include <plumb/experiments/lab/problem/evaluate.h>
+#include <plumb/experiments/lab/report/curves.h>
+#include <plumb/experiments/lab/report/layers.h>
+#include <plumb/experiments/lab/run/folder.h>
+#include <plumb/experiments/lab/signals/layer_probe.h>
+#include <plumb/experiments/lab/signals/probe.h>
+#include <plumb/experiments/lab/study/experiment.h>
+#include <plumb/experiments/lab/study/study.h>
+#include <plumb/experiments/lab/train/train.h>
+#include <plumb/experiments/lab/train/trial.h>
+#include <plumb/experiments/merge/merge.h>
+#include <plumb/experiments/replay/replay.h>
+#include <plumb/experiments/report/report.h>
+#include <plumb/nn/gates/gate_check.h>
+#include <plumb/nn/io/named_tensors.h>
+#include <plumb/nn/layers/attention_maps.h>
+#include <plumb/nn/layers/drop_schedule.h>
+#include <plumb/plumb.h>
+
+using namespace plumb;
+
+struct Sum : nn::Gate {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+};
+
+template <class...>
+struct Types;
+template <auto...>
+struct Members;
+
+using RenamedTypes = Types<KeyMask, ResidualSum, lab::BranchStats, lab::Condition, lab::LayerStats, lab::SignalProbe,
+                           lab::StudyDescription, lab::StudyFolder, lab::StudyOptions, lab::Trial, nn::BranchCall,
+                           nn::BranchHooks, nn::InitProperty>;
+using RenamedMembers =
+    Members<&key_mask, &lab::Problem::weights_metadata, &lab::StudyOptions::declare, &lab::StudyResults::conditions,
+            &lab::Task::loss_of, &lab::Trial::check_divergence, &lab::Trial::mark_diverged,
+            &lab::Trial::mark_pretrained, &lab::TrialGroup::summary, &lab::TrialGroup::trials, &lab::conditions,
+            &nn::AttentionOptions::resolved, &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe,
+            &nn::ViTOptions::recipe, &nn::gates_from<Sum>, &nn::method_names>;
+
+void new_names(lab::Study& study, nn::Block& block, Array& array, const nn::GateContext& context) {
+  study.check([](const lab::DataFacts&) {});
+  study.title("New names");
+  study.cli().derive([] {});
+  study.cli().action([]() -> std::optional<int> { return std::nullopt; });
+  study.output([](const lab::StudyResults&) { return lab::Section{.title = "A section"}; });
+  study.output([](const lab::StudyResults& results) { return lab::display_of(results); });
+  study.output({"layers.csv", lab::layers_csv});
+  bool value = false;
+  for (const auto scope : {lab::Scope::call, lab::Scope::speed, lab::Scope::study, lab::Scope::run})
+    study.cli().option("--value", &value, "A value").scope(scope);
+  block.branch("attn"), block.branch("mlp");
+  Out(array).mutable_data<float>();
+  linear(zeros({1, 2}), zeros({3, 2}), {}, {.norm = {}, .gelu = {}, .sum = {}, .result = ResultDType::weight});
+  nn::gate_per_junction(context, [](const nn::GateContext&) { return std::make_unique<Sum>(); });
+}
