@@ -189,7 +189,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
     declare_program(cli, program);
     cli.example("runs/whole --markdown table.md");
     cli.example("runs/layerscale_init --keep docs/results");
-    cli.example("docs/results/archive/*.jsonl --markdown archive.md");
+    cli.example("docs/results/presets/*.jsonl --markdown presets.md");
     cli.example("docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
