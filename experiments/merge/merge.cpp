@@ -57,16 +57,10 @@ std::string united(const StudyDescription& a, const StudyDescription& b) {
 
 // Unites the claims and the looks of two folders. A claim that one folder does not have was not stated before all
 // trials, so only the claims of both folders stay. The longer list of looks counts, and a folder with other seeds is a
-// look of its own, because its seeds may have been added after a look at the other folder. If one folder does not say,
-// the result does not say.
+// look of its own, because its seeds may have been added after a look at the other folder.
 void unite_plans(StudyDescription& merged, const StudyDescription& other) {
-  if (merged.claims && other.claims)
-    std::erase_if(*merged.claims, [&](const std::string& claim) {
-      return std::ranges::find(*other.claims, claim) == other.claims->end();
-    });
-  else
-    merged.claims.reset();
-  if (merged.looks.empty() || other.looks.empty()) return merged.looks.clear();
+  std::erase_if(merged.claims,
+                [&](const std::string& claim) { return std::ranges::find(other.claims, claim) == other.claims.end(); });
   const std::vector<std::int64_t> seeds = merged.looks.back();
   if (other.looks.size() > merged.looks.size()) merged.looks = other.looks;
   for (const auto& further : {seeds, other.looks.back()}) merged.add_seeds(further, true);

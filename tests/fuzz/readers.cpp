@@ -332,7 +332,7 @@ lab::StudyDescription small_study() {
           .started = "2026-01-01 00:00:00",
           .settings = R"({"steps": 3, "lr": 0.001, "data": "glyphs"})",
           .fixed = {"lr"},
-          .claims = std::vector<std::string>{"a claim"},
+          .claims = {"a claim"},
           .looks = {{0, 1}}};
 }
 

@@ -369,7 +369,7 @@ std::string Cli::difference(const std::string& recorded_settings) const {
     const std::string key = option.key();
     if (!option.decides_results()) continue;
     if (!recorded.contains(key)) {
-      // The option is newer than the record. The default of the option keeps the old behaviour.
+      // The program got the option after the record was made. The default must keep the behaviour of before.
       if (!given(option.name)) continue;
       return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
     }

@@ -55,8 +55,8 @@ struct Record {
   Values values = {};                    // values measured for the trial as a whole
   std::vector<StepValues> metrics = {};  // the logged steps, each once, in ascending order
   std::string model = {};                // facts about the trained model as a JSON object (model_facts.h); empty: none
-  // Whether --save-weights has written the weights file of the trial. No value: the option was not given, the trial
-  // diverged, or an older version wrote the record.
+  // Whether --save-weights has written the weights file of the trial. No value: the option was not given, or the
+  // trial diverged.
   std::optional<bool> weights_saved = {};
   std::vector<std::string> attachments = {};  // further JSON objects, for files that the study writes
 

@@ -20,14 +20,13 @@ std::optional<LinearModel> linear_from(const Json& data) {
                      .val_accuracy = linear.at("val_accuracy")};
 }
 
-// Folders of older versions have images of 0 x 0 x 0 in 0 classes if the problem has no images.
 std::optional<ImageFacts> images_from(const Json& data) {
-  if (!data.contains("image") || (data["image"] == Json{0, 0, 0} && data.at("classes") == 0)) return std::nullopt;
+  if (!data.contains("image")) return std::nullopt;
   const Json& image = data["image"];
   return ImageFacts{
       .sizes = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
       .linear = linear_from(data),
-      .validation_images = data.value("validation_images", std::int64_t{0})};
+      .validation_images = data.at("validation_images")};
 }
 
 const char* name_of(Better better) { return better == Better::higher ? "higher" : "lower"; }
@@ -77,12 +76,9 @@ Json json_of(const DataFacts& data) {
   return all;
 }
 
-// Folders of older versions are of classification, and have no measures.
 std::vector<Measure> measures_from(const Json& data) {
-  if (!data.contains("measures"))
-    return measures_of_classification(data.at("classes"), data.value("validation_images", std::int64_t{0}));
   std::vector<Measure> measures;
-  for (const Json& m : data["measures"])
+  for (const Json& m : data.at("measures"))
     measures.push_back({.name = m.at("name"),
                         .title = m.at("title"),
                         .better = better_named(m.at("better")),
@@ -93,9 +89,11 @@ std::vector<Measure> measures_from(const Json& data) {
   return measures;
 }
 
-std::optional<std::vector<std::string>> claims_from(const Json& run) {
-  if (!run.contains("claims")) return std::nullopt;
-  return run["claims"].get<std::vector<std::string>>();
+// There is always a look, and add_seeds() needs one.
+std::vector<std::vector<std::int64_t>> looks_from(const Json& run, const std::string& file) {
+  auto looks = run.at("looks").get<std::vector<std::vector<std::int64_t>>>();
+  usage_check(!looks.empty(), "{} does not describe a study (it has no looks); choose another --out", file);
+  return looks;
 }
 
 }  // namespace
@@ -112,7 +110,6 @@ const ImageSet& DataFacts::image_sizes() const {
 }
 
 void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
-  if (looks.empty()) return;
   std::vector<std::int64_t> all = looks.back();
   for (const std::int64_t seed : seeds)
     if (std::ranges::find(all, seed) == all.end()) all.push_back(seed);
@@ -138,8 +135,8 @@ std::string StudyDescription::text() const {
            {"fixed", fixed}};
   if (const RateCriterion& by = facts.rates_by; by != RateCriterion())
     run["rates_by"] = {{"value", by.value}, {"better", name_of(by.better)}};
-  if (claims) run["claims"] = *claims;
-  if (!looks.empty()) run["looks"] = looks;
+  run["claims"] = claims;
+  run["looks"] = looks;
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
   return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -153,8 +150,6 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
       "{} does not describe a study; choose another --out. If the folder has a ledger, its trials are not lost: "
       "start the same command with another --out, end it, and copy its run.json to this place",
       file);
-  usage_check(run.contains("code"),
-              "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
   const std::string settings = run["settings"].dump();  // as they are, because a call compares them with its own
   make_printable(run);
   try {
@@ -179,8 +174,8 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
             .settings = settings,
             .fixed = run.at("fixed"),
             .accepted_code = run.value("accepted_code", std::vector<std::string>()),
-            .claims = claims_from(run),
-            .looks = run.value("looks", std::vector<std::vector<std::int64_t>>())};
+            .claims = run.at("claims"),
+            .looks = looks_from(run, file)};
   } catch (const Json::exception& e) {
     throw UsageError(fmt::format("{} does not describe a study ({}); choose another --out", file, e.what()));
   }

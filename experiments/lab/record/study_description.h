@@ -31,7 +31,7 @@ struct Machine {
 struct ImageFacts {
   ImageSet sizes = {};                     // has only the sizes and the number of classes
   std::optional<LinearModel> linear = {};  // the results of a linear model on the images, if known
-  std::int64_t validation_images = 0;      // number of validation images that an evaluation uses; 0: unknown
+  std::int64_t validation_images = 0;      // number of validation images that an evaluation uses
   // Says that small training images are enlarged: the text of enlargement() (data/image_folder.h). Not in run.json.
   std::string enlarged = {};
 };
@@ -78,20 +78,19 @@ struct StudyDescription {
   // The code hashes of further trials in the tables, in addition to facts.code.
   std::vector<std::string> accepted_code = {};
   // The texts of the claims that the study had when its folder was made. A claim with another text was added later.
-  // std::nullopt: the folder does not say, because an older version wrote run.json.
-  std::optional<std::vector<std::string>> claims = {};
+  std::vector<std::string> claims = {};
   // The seeds of each look at the results, in order. A look begins when --resume adds seeds after a judged trial has
-  // finished, and has all seeds of the looks before it. Empty: unknown, because an older version wrote run.json.
+  // finished, and has all seeds of the looks before it. run.json has at least one look.
   std::vector<std::vector<std::int64_t>> looks = {};
 
   // Adds the seeds that no look has. If `seen` is true, results of the last look may have been seen, so the seeds begin
-  // a new look; otherwise the seeds belong to the last look. Without new seeds or without looks the function has no
-  // effect.
+  // a new look; otherwise the seeds belong to the last look. Without new seeds the function has no effect. There must
+  // be a look.
   void add_seeds(const std::vector<std::int64_t>& seeds, bool seen);
 
   std::string text() const;  // the JSON text of run.json
-  // Reads the text of run.json. Throws UsageError if `text` is not the text of a run.json or has an older layout; the
-  // message begins with `file`.
+  // Reads the text of run.json. Throws UsageError if `text` is not the text of a run.json; the message begins with
+  // `file`.
   static StudyDescription parse(const std::string& text, const std::string& file);
 };
 

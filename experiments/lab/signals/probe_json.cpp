@@ -10,9 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Records of a former version have no numbers of blocks. Their networks had attention and MLP in each block.
-constexpr std::int64_t former_branches = 2;
-
 struct Column {
   const char* name;
   double BranchStats::*required = nullptr;
@@ -90,15 +87,13 @@ LayerStats passport_from_json(std::string_view text) {
     LayerStats passport{.growth = enum_named(json.at("growth").get<std::string>(),
                                              {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
                                               nn::Growth::geometric, nn::Growth::unstated}),
-                        .sample = json.contains("sample") ? Shape(json["sample"].get<std::vector<std::int64_t>>())
-                                                          : Shape{json.at("tokens"), json.at("dim")},
+                        .sample = Shape(json.at("sample").get<std::vector<std::int64_t>>()),
                         .input_mean_square = number(json.at("input_mean_square"))};
     const Json &branches = json.at("branches"), &norms = branches.at("norm");
     passport.branches.resize(norms.size());
     for (std::size_t i = 0; i < norms.size(); ++i) {
       BranchStats& row = passport.branches[i];
-      row.block = branches.contains("block") ? branches["block"].at(i).get<std::int64_t>()
-                                             : static_cast<std::int64_t>(i) / former_branches;
+      row.block = branches.at("block").at(i);
       row.branch = branches.at("branch").at(i);
       row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
       for (const Column& c : columns) {

@@ -126,7 +126,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   r.judging.chance = data.chance();
   r.judging.measures = data.measures;
   r.judging.planned_claims = run.claims;
-  r.judging.look = std::max<std::int64_t>(std::ssize(run.looks), 1);
+  r.judging.look = std::ssize(run.looks);
   r.judging.off = study.judging.off || study.next != nullptr;
   r.judging.references = chance_references(data.measures);
   const bool has_linear_model = data.images && data.images->linear;

@@ -83,8 +83,7 @@ RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell
         choice.target_entropy = std::max(choice.target_entropy, entropy);
   if (!ignores_rate(trials, by)) return choice;
   choice.unread = true;
-  if (choice.tried.size() == 3)
-    choice.rate = choice.tried[1].first;  // older searches tried more rates before they chose
+  choice.rate = choice.tried[1].first;
   choice.at_bound = false, choice.passed_over.reset();
   return choice;
 }
@@ -116,8 +115,8 @@ std::optional<StudyDescription> recorded_study(const StudyDeclaration& study) {
   return run.experiment == study.name ? std::optional(std::move(run)) : std::nullopt;
 }
 
-// Whether the trials of a study with these settings train at the same rates. Settings without the key "at_lr" are of a
-// version without searches for rates.
+// Whether the trials of a study with these settings train at the same rates. A study that takes no rates (takes_rates)
+// has no setting "at_lr".
 bool has_fixed_rates(const Json& settings) { return !settings.contains("at_lr") || !settings["at_lr"].empty(); }
 
 // The trials of searches in a ledger that count: for each combination, those of the code of its last trial. The values

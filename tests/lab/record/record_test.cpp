@@ -86,7 +86,7 @@ TEST_CASE("A record is read back bit by bit and numbers that are not finite beco
                contains("expected the record of a trial as one JSON object"));
 }
 
-TEST_CASE("A record says whether its weights were saved, and the record of an older version does not") {
+TEST_CASE("A record says whether its weights were saved") {
   Record record = a_record();
   CHECK_THAT(to_json(record), !contains("weights_saved"));
   CHECK(record_from_json(to_json(record)).weights_saved == std::nullopt);

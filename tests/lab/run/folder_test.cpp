@@ -158,23 +158,6 @@ TEST_CASE("a look begins when seeds are added after a trial has finished", "[exp
   CHECK(looks("--overwrite", "--seeds=5") == Looks{{5}});
 }
 
-TEST_CASE("a folder of an older version says nothing about claims and looks, also after it is resumed",
-          "[experiments]") {
-  const FinishedRun run;
-  auto old = nlohmann::ordered_json::parse(read_file(run.file("run.json")));
-  old.erase("claims"), old.erase("looks"), old["data_facts"].erase("validation_images");
-  put(run.file("run.json"), old.dump());
-  const StudyDescription before = described(run.out);
-  CHECK_FALSE(before.claims.has_value());
-  CHECK(before.looks.empty());
-  CHECK(before.facts.data.images.value().validation_images == 0);
-  StudyCall({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
-  const StudyDescription after = described(run.out);
-  CHECK_FALSE(after.claims.has_value());
-  CHECK(after.looks.empty());
-  CHECK(after.facts.data.images.value().validation_images == 123);
-}
-
 TEST_CASE("the start time is now without SOURCE_DATE_EPOCH and a wrong epoch is an error", "[experiments]") {
   const TemporaryFolder temporary;
   const std::string out = (temporary / "a").string();

@@ -441,18 +441,6 @@ TEST_CASE("passport: blocks of one and of three junctions keep their numbers in 
     }
 }
 
-TEST_CASE("passport: a record of a former version has two branches in each block") {
-  nn::Stack stack(
-      {.dim = 4, .depth = 3, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4})});
-  nn::initialize(stack, 0);
-  const lab::LayerStats passport = measure(stack, random_normal({2, 5, 4}, 0, "x")).passport;
-  auto former = nlohmann::ordered_json::parse(lab::to_json(passport));
-  former.erase("sample"), former["branches"].erase("block");
-  former["tokens"] = 5, former["dim"] = 4;
-  const lab::LayerStats read = lab::passport_from_json(former.dump());
-  CHECK(lab::to_json(read) == lab::to_json(passport));
-}
-
 TEST_CASE("passport: the Jacobian is measured on images and with a memory") {
   const DefaultsScope f64(reference_f64);
   nn::Stack images(

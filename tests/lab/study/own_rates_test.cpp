@@ -87,14 +87,6 @@ nlohmann::json settings_of(const TemporaryFolder& folder, const std::string& out
   return nlohmann::json::parse(file(folder, out + "/run.json"))["settings"];
 }
 
-// Removes or sets keys of the settings in run.json, as other versions wrote them.
-void change_settings(const TemporaryFolder& folder, const std::string& out,
-                     const std::function<void(nlohmann::ordered_json&)>& change) {
-  auto run = nlohmann::ordered_json::parse(file(folder, out + "/run.json"));
-  change(run["settings"]);
-  write_file_atomically(folder / (out + "/run.json"), run.dump(2));
-}
-
 }  // namespace
 
 TEST_CASE("a search for a learning rate tries octaves until the best is inside and then half octaves") {
@@ -604,24 +596,6 @@ TEST_CASE("a resumed study folder goes on by its own rule for learning rates") {
   CHECK_THAT(more.err, contains("the trials of fixed train at fixed learning rates, and so does this call"));
   CHECK_THAT(err({"fixed", "--rates-from", "search"}),
              contains("--rates-from: the trials of fixed train at fixed learning rates"));
-}
-
-TEST_CASE("study folders of versions without searches are resumed and shown by their rules") {
-  const TemporaryFolder folder;
-  ValleyStudy study{.axis = true};
-  REQUIRE(run_in(folder, study, with(four, {"a", "--lrs", "0.001,0.003"})).status == 0);
-  const std::string csv = timeless(file(folder, "a/results.csv"));
-  change_settings(folder, "a", [&](nlohmann::ordered_json& s) { s.erase("at_lr"), s.erase("rates_from"); });
-  study.bodies = 0;
-  const Words rebuild{"--config", "a/run.json", "--out", "a", "--no-progress", "--rebuild"};
-  const Ended shown = run_in(folder, study, rebuild);
-  INFO(shown.err);
-  REQUIRE(shown.status == 0);
-  CHECK(timeless(file(folder, "a/results.csv")) == csv);
-  const Words resume{"--config", "a/run.json", "--out", "a", "--no-progress", "--resume", "--seeds", "0..4"};
-  REQUIRE(run_in(folder, study, resume).status == 0);
-  CHECK(study.bodies == 4);
-  CHECK(settings_of(folder, "a")["at_lr"] == nlohmann::json{0.001, 0.003});
 }
 
 TEST_CASE("a network trains at its own rate for half of the steps in a search") {

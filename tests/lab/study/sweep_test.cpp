@@ -459,17 +459,6 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
   CHECK(file(folder, "younger/run.json") == run.dump());
   CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
   CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
-  // A folder from an older program that wrote no ledger.
-  run.erase("code");
-  std::filesystem::create_directory(folder / "old");
-  { std::ofstream(folder / "old/run.json") << run.dump(); }
-  other[8] = "old";
-  const Ended old = call(folder.path(), main, with(other, {"--resume"}));
-  CHECK(old.status == 2);
-  CHECK_THAT(
-      old.err,
-      contains(
-          "old/run.json was written by an older version of this program, which kept no ledger; choose another --out"));
 }
 
 TEST_CASE("two thousand signals a second change no byte of a study with two jobs") {

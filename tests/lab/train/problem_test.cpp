@@ -2,7 +2,6 @@
 #include "experiments/lab/problem/problem.h"
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
@@ -214,21 +213,10 @@ TEST_CASE("the files of a problem without images name no images") {
   for (const char* name : {"a/results.csv", "a/results.md", "a/metrics.jsonl"})
     CHECK_THAT(file(folder, name), !contains("image"));
   const std::string text = file(folder, "a/run.json");
-  auto run = nlohmann::ordered_json::parse(text);
+  const auto run = nlohmann::ordered_json::parse(text);
   for (const char* key : {"image", "classes", "validation_images", "linear_model"})
     CHECK_FALSE(run["data_facts"].contains(key));
   CHECK(StudyDescription::parse(text, "run.json").text() == text);
-
-  // An older version wrote zeros for the images that the problem does not have. Its folders have the same tables.
-  const std::string results = file(folder, "a/results.md");
-  run["data_facts"]["image"] = {0, 0, 0}, run["data_facts"]["classes"] = 0;
-  run["data_facts"]["validation_images"] = 0;
-  std::ofstream(folder / "a/run.json") << run.dump();
-  std::ofstream(folder / "a/results.md") << "";
-  const Ended again = trained(folder, {}, {"--steps", "6", "--rebuild"});
-  INFO(again.err);
-  CHECK(again.status == 0);
-  CHECK(file(folder, "a/results.md") == results);
 }
 
 TEST_CASE("a study checks its options against the facts about its own problem") {
