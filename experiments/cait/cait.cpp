@@ -343,9 +343,9 @@ void train(const CaitSettings& o, lab::Trial& run) {
   run.save_under(nn::timm_cait(model.options().channels));
   lab::ImageTask task(run.data().train, run.task_settings(), model, run.normalization(),
                       o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);
-  const auto watch = [&, passports = lab::passports(run, model.stack())](std::int64_t step) {
+  const auto watch = [&, layers = lab::record_layers(run, model.stack())](std::int64_t step) {
     if (o.drop.drop_key > 0 && step % drop_logged_every == 0) run.log(dropped(model, run.options().batch));
-    return passports(step);
+    return layers(step);
   };
   if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, watch, 1)) return;
   const lab::Values evaluation = run.evaluate();

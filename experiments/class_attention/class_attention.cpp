@@ -128,7 +128,7 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
       o.pool = d.kind == Design::Kind::mean ? nn::Pool::mean : nn::Pool::token;
       o.token_block = d.first;
       nn::ViT model(o);
-      trial.train(model, lab::passports(trial, model.stack()));
+      trial.train(model, lab::record_layers(trial, model.stack()));
       return lab::attach_attention(trial, model);
     }
     nn::CaiT model({.image = o.image,
@@ -149,7 +149,7 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
                     .drop_head = o.drop_head,
                     .drop_path = o.drop_path,
                     .seed = o.seed});
-    trial.train(model, lab::passports(trial, model.stack()));
+    trial.train(model, lab::record_layers(trial, model.stack()));
     lab::attach_attention(trial, model);
   });
 }

@@ -192,7 +192,7 @@ int depth_stability(int argc, const char* const* argv) {
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    trial.train(model, passports(trial, model.stack()));
+    trial.train(model, record_layers(trial, model.stack()));
   });
 }
 

@@ -105,6 +105,6 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
     nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = nn::methods::fixup(p.parts)});
     o.recipe = p.recipe;
     nn::ViT model(o);
-    trial.train(model, lab::passports(trial, model.stack()));
+    trial.train(model, lab::record_layers(trial, model.stack()));
   });
 }

@@ -27,11 +27,11 @@ double mean_distance(const nn::Module& model, double from) {
   return sum / count;
 }
 
-// Measures how far the first update moves the gates, in units of eps. Also records the passports.
+// Measures how far the first update moves the gates, in units of eps. Also records the layers.
 lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
-  return [&trial, &model, epsilon, passports = lab::passports(trial, model.stack())](
+  return [&trial, &model, epsilon, layers = lab::record_layers(trial, model.stack())](
              std::int64_t step) -> std::function<void(const Gradients&)> {
-    const auto after = passports(step);
+    const auto after = layers(step);
     if (step > 0 || epsilon == 0) return after;
     return [&trial, &model, epsilon, after](const Gradients& g) {
       if (after) after(g);

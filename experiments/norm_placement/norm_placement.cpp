@@ -110,6 +110,6 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    trial.train(model, lab::passports(trial, model.stack()));
+    trial.train(model, lab::record_layers(trial, model.stack()));
   });
 }

@@ -2,14 +2,16 @@
 // at several depths and seeds on one data set.
 #include "experiments/programs.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/report/layers.h"
+#include "experiments/lab/report/parts.h"
+#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/study.h"
-#include "experiments/passport/records.h"
-#include "experiments/passport/report.h"
 #include "nn/audit.h"
 
 namespace plumb::lab {
@@ -20,91 +22,268 @@ struct Options {
   bool no_jacobian = false;
 };
 
-// Measures the passport of the fresh network: one forward and one backward pass over the first training batch.
-PassportRecord at_init(nn::ViT& model, const Trial& trial, const Options& o) {
+// Measures the fresh network: one forward and one backward pass over the first training batch.
+void measure_fresh(nn::ViT& model, Trial& trial, const Options& o) {
   const RandomScope random({.seed = trial.seed(), .step = 0});
   BatchLoader loader(trial.data().train, trial.normalization(), {.batch = trial.options().batch, .seed = trial.seed()});
   const Batch batch = to_tensors(loader.next(), trial.data().train);
   SignalProbe probe(model.stack());
   const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
-  PassportRecord record{
-      .trial = {}, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
-  if (!o.no_jacobian)
-    record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = trial.seed()});
-  return record;
+  const LayerStats layers = probe.finish(gradients);
+  const std::vector<std::string> found = warnings(layers);
+  if (!found.empty()) trial.warn(found.front());
+  if (trial.steps() == 0) {  // the first step of a training attaches the same statistics, and the update
+    attach_layers(trial, 0, layers);
+    trial.measure({{"loss", gradients.loss()}, {"grad_norm", gradients.norm()}});
+  }
+  trial.measure({{"warnings", static_cast<double>(found.size())}});
+  if (o.no_jacobian) return;
+  const JacobianMeasure measured = jacobian(model.stack(), layers, {.probes = o.probes, .seed = trial.seed()});
+  trial.measure({{"jacobian", measured.value}, {"jacobian_error", measured.standard_error}});
 }
 
-void run_trial(Trial& trial, const Options& o) {
-  nn::ViT model(trial.vit());
-  nn::audit_init(model, trial.seed());
-  trial.calibrate(model);
-  PassportRecord fresh = at_init(model, trial, o);
-  const std::vector<std::string> findings = fresh.findings();
-  if (!findings.empty()) trial.warn(findings.front());
-  if (trial.steps() == 0) {
-    trial.attach(to_json(fresh));
-    return trial.measure({{"loss", fresh.loss}, {"grad_norm", fresh.grad_norm}});
+// `fresh` is the network before training. `last` is the last recorded step of a network that trained.
+enum class Moment { fresh, last };
+using Steps = std::vector<StepStats>;
+
+const LayerStats* at(const Steps& steps, Moment moment) {
+  if (steps.empty()) return nullptr;
+  const StepStats& found = moment == Moment::fresh ? steps.front() : steps.back();
+  return (found.step == 0) == (moment == Moment::fresh) ? &found.layers : nullptr;
+}
+
+const Steps& steps_of(const StudyResults& r, const TrialResult* trial) {
+  return r.attached[static_cast<std::size_t>(trial - r.trials.data())].layers;
+}
+
+// The statistics of the networks of a group, one for each seed.
+std::vector<const LayerStats*> layers_of(const StudyResults& r, const TrialGroup& group, Moment moment) {
+  std::vector<const LayerStats*> found;
+  for (const TrialResult* trial : group.trials)
+    if (const LayerStats* layers = at(steps_of(r, trial), moment)) found.push_back(layers);
+  return found;
+}
+
+// A number of a network, or a line of a chart with the block or the step as key.
+using Number = std::function<double(const LayerStats&)>;
+using Line = std::map<double, double>;
+
+// The mean of the ratios of the branches of a block.
+double ratio_of(const LayerStats& layers, std::int64_t block) {
+  std::vector<double> ratios;
+  for (const BranchStats& row : layers.branches)
+    if (row.block == block) ratios.push_back(row.ratio);
+  return summarize(ratios).mean;
+}
+
+// The L2 norms of the gradients over the branches of each block.
+Line gradients_of(const LayerStats& layers) {
+  Line norms;
+  for (const BranchStats& row : layers.branches) {
+    double& norm = norms[static_cast<double>(row.block)];
+    norm = std::hypot(norm, row.grad_norm);
   }
-  trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-    if (step % o.every != 0 && step + 1 != trial.steps()) return nullptr;
-    return [&, step, probe = std::make_shared<SignalProbe>(model.stack())](const Gradients& g) {
-      PassportRecord record = fresh;
-      if (step > 0) record.step = step, record.loss = g.loss(), record.grad_norm = g.norm(), record.jacobian.reset();
-      record.passport = probe->finish(g);  // step 0 has the fresh network and the effect of the first update
-      trial.attach(to_json(record));
+  return norms;
+}
+
+// The stream between blocks. x = 0 is the input, and x = l is the output of block l - 1.
+Line stream_of(const LayerStats& layers, double BranchStats::*member) {
+  Line stream{{0, layers.input_mean_square}};
+  for (const BranchStats& row : layers.branches) stream[static_cast<double>(row.block + 1)] = row.*member;
+  return stream;
+}
+
+std::vector<double> values_of(const LayerStats& layers, std::optional<double> BranchStats::*member) {
+  std::vector<double> values;
+  for (const BranchStats& row : layers.branches)
+    if (row.*member) values.push_back(*(row.*member));
+  return values;
+}
+double largest_logit(const LayerStats& layers) {
+  const std::vector<double> logits = values_of(layers, &BranchStats::largest_logit);
+  return logits.empty() ? unknown : std::ranges::max(logits);
+}
+double lowest_entropy(const LayerStats& layers) {
+  const std::vector<double> entropies = values_of(layers, &BranchStats::relative_entropy);
+  return entropies.empty() ? unknown : std::ranges::min(entropies);
+}
+
+// Geometric means over the seeds; 0 if a value is 0.
+std::string cell(const std::vector<const LayerStats*>& seeds, const Number& number) {
+  std::vector<double> values;
+  for (const LayerStats* layers : seeds) values.push_back(number(*layers));
+  const double mean = std::ranges::find(values, 0.0) != values.end() ? 0 : log_mean(0, values).y;
+  return std::isfinite(mean) ? fmt::format("{:.2g}", mean) : "–";
+}
+
+TextTable table_of(const StudyResults& r, Moment moment) {
+  using enum TextTable::Align;
+  std::vector<std::pair<const char*, Number>> columns{
+      {"stream²", [](const LayerStats& l) { return l.branches.back().mean_square; }},
+      {"law", [](const LayerStats& l) { return l.branches.back().predicted_mean_square; }},
+      {"g/x first", [](const LayerStats& l) { return ratio_of(l, 0); }},
+      {"middle", [](const LayerStats& l) { return ratio_of(l, l.depth() / 2); }},
+      {"last", [](const LayerStats& l) { return ratio_of(l, l.depth() - 1); }},
+      {"grad first", [](const LayerStats& l) { return gradients_of(l).begin()->second; }},
+      {"last", [](const LayerStats& l) { return gradients_of(l).rbegin()->second; }}};
+  if (moment == Moment::last) columns.insert(columns.end(), {{"entropy", lowest_entropy}, {"logit", largest_logit}});
+  TextTable table;
+  table.column("gate", left), table.column("depth", right);
+  for (const auto& [title, number] : columns) table.column(title, right);
+  if (moment == Moment::fresh) table.column("its law", left);
+  for (const TrialGroup& group : r.groups()) {
+    const std::vector<const LayerStats*> seeds = layers_of(r, group, moment);
+    if (seeds.empty()) continue;
+    std::vector<std::string> row{group.method, std::to_string(group.depth())};
+    for (const auto& [title, number] : columns) row.push_back(cell(seeds, number));
+    const bool followed = std::ranges::all_of(seeds, [](const LayerStats* l) { return warnings(*l).empty(); });
+    if (moment == Moment::fresh) row.emplace_back(followed ? "followed" : "not followed");
+    table.row(std::move(row), moment == Moment::last || followed ? "" : "31");
+  }
+  return table;
+}
+
+TextTable warnings_of(const StudyResults& r) {
+  using enum TextTable::Align;
+  TextTable table;
+  table.column("gate", left), table.column("depth", right), table.column("warning", left);
+  for (const TrialGroup& group : r.groups()) {
+    std::vector<std::string> found;
+    for (const LayerStats* layers : layers_of(r, group, Moment::fresh))
+      for (const std::string& warning : warnings(*layers))
+        if (std::ranges::find(found, warning) == found.end()) found.push_back(warning);
+    for (const std::string& warning : found) table.row({group.method, std::to_string(group.depth()), warning}, "31");
+  }
+  return table;
+}
+
+struct Subject {
+  std::string id, title;  // id and title of the charts; the title of each chart begins with the depth
+  PlotAxis x, y;
+  std::function<Line(const Steps&)> line;
+  std::function<Line(const Steps&)> expected = {};  // the line of the predictions, drawn as a thin line
+};
+
+// Adds a chart for each depth. A chart has a line for each method, the geometric mean over the seeds.
+void add_charts(Section& section, const StudyResults& r, const Subject& subject) {
+  std::map<std::string, int> styles;
+  std::vector<Plot> plots;
+  for (const TrialGroup& group : r.groups()) {
+    const int style = styles.try_emplace(group.method, static_cast<int>(styles.size())).first->second;
+    const std::string id = fmt::format("{}-{}", subject.id, group.depth());
+    if (plots.empty() || plots.back().id != id)
+      plots.push_back(
+          {.id = id, .title = fmt::format("depth {}{}", group.depth(), subject.title), .x = subject.x, .y = subject.y});
+    for (const bool expected : {false, true}) {
+      const auto& line = expected ? subject.expected : subject.line;
+      if (!line) continue;
+      std::map<double, std::vector<double>> values_at;
+      for (const TrialResult* trial : group.trials)
+        for (const auto& [x, y] : line(steps_of(r, trial))) values_at[x].push_back(y);
+      PlotSeries series{.name = group.method, .style = style, .thin = expected, .kind = expected ? "expected" : "mean"};
+      for (const auto& [x, values] : values_at) series.points.push_back(log_mean(x, values));
+      if (std::ranges::any_of(series.points, [](const PlotPoint& p) { return std::isfinite(p.y); }))
+        plots.back().series.push_back(std::move(series));
+    }
+  }
+  std::erase_if(plots, [](const Plot& p) { return p.series.empty(); });
+  if (subject.y.log) share_log_range(plots);
+  section.charts.insert(section.charts.end(), plots.begin(), plots.end());
+}
+
+void add_by_block(Section& section, const StudyResults& r, Moment moment) {
+  using AtMoment = std::function<Line(const LayerStats&)>;
+  const std::string id = moment == Moment::fresh ? "init-" : "last-";
+  const auto add = [&](const char* name, const std::string& title, const char* x, const char* y, const AtMoment& line,
+                       const AtMoment& expected = {}) {
+    const auto of = [moment](const AtMoment& line_of) -> std::function<Line(const Steps&)> {
+      if (!line_of) return {};
+      return [=](const Steps& steps) {
+        const LayerStats* layers = at(steps, moment);
+        return layers ? line_of(*layers) : Line();
+      };
     };
+    add_charts(section, r,
+               {.id = id + name,
+                .title = title,
+                .x = {.title = x},
+                .y = {.title = std::string(y) + ", log scale", .log = true},
+                .line = of(line),
+                .expected = of(expected)});
+  };
+  const auto stream = [](double BranchStats::*member) {
+    return [=](const LayerStats& l) { return stream_of(l, member); };
+  };
+  const AtMoment law = moment == Moment::fresh ? stream(&BranchStats::predicted_mean_square) : AtMoment();
+  add("stream", "", "blocks passed", "mean square of the stream", stream(&BranchStats::mean_square), law);
+  if (moment == Moment::fresh)  // the section "Branch against stream" shows the last step
+    for (const auto& [branch, title] : {std::pair("attn", ", attention branch"), {"mlp", ", MLP branch"}})
+      add(fmt::format("ratio-{}", branch).c_str(), title, "block", "‖g(x)‖ / ‖x‖",
+          [branch = std::string(branch)](const LayerStats& l) {
+            Line line;
+            for (const BranchStats& row : l.branches)
+              if (row.branch == branch) line[static_cast<double>(row.block)] = row.ratio;
+            return line;
+          });
+  add("gradient", "", "block", "gradient norm", gradients_of);
+}
+
+Section training_section(const StudyResults& r) {
+  Section section{.title = "Signals while training",
+                  .caption =
+                      "‖Δp‖ / ‖p‖: the change of a branch's weights and biases by one optimizer step, divided "
+                      "by their norm; mean over the branches. Largest logit: q·k/√d of all blocks. If logits "
+                      "grow without bound, attention ends in one key. Entropy: mean over blocks, heads and "
+                      "queries, divided by ln T for T tokens; 1 is uniform attention. Logits and entropy are "
+                      "those of the first four samples of the batch."};
+  if (table_of(r, Moment::last).empty()) return section;
+  const auto add = [&](const char* id, const PlotAxis& y, const Number& number) {
+    add_charts(section, r, {.id = id, .title = "", .x = {.title = "step"}, .y = y, .line = [=](const Steps& steps) {
+                              Line line;
+                              for (const auto& [step, layers] : steps) line[static_cast<double>(step)] = number(layers);
+                              return line;
+                            }});
+  };
+  const auto mean = [](std::optional<double> BranchStats::*member) {
+    return [=](const LayerStats& l) { return summarize(values_of(l, member)).mean; };
+  };
+  add("steps-update", {.title = "‖Δp‖ / ‖p‖, log scale", .log = true}, mean(&BranchStats::update));
+  add("steps-logit", {.title = "largest logit, log scale", .log = true}, largest_logit);
+  add("steps-entropy", {.title = "entropy / ln T", .low = 0, .high = 1}, mean(&BranchStats::relative_entropy));
+  return section;
+}
+
+void declare_sections(Study& study) {
+  study.output([](const StudyResults& r) {
+    Section section{.title = "Signals at init",
+                    .caption =
+                        "stream²: mean square of the stream after the last branch; law: its prediction by the "
+                        "method's growth law. g/x: norm of the term that a branch adds, divided by the norm of "
+                        "the stream, mean over the branches of the first, middle and last block. grad: gradient "
+                        "norm of the branches of the first and last block. its law: whether the network follows "
+                        "its growth law. Numbers are geometric means over seeds. Thin lines are predictions.",
+                    .table = table_of(r, Moment::fresh)};
+    add_by_block(section, r, Moment::fresh);
+    return section;
   });
-}
-
-std::string json_rows(const StudyResults& results) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const PassportRecord& r : passport_records(results)) {
-    const std::int64_t depth = r.passport.depth();
-    nlohmann::ordered_json ratios = nlohmann::ordered_json::array(), gradients = nlohmann::ordered_json::array();
-    for (std::int64_t block = 0; block < depth; ++block) {
-      ratios.push_back(block_figures(r.passport, block).ratio);
-      gradients.push_back(block_figures(r.passport, block).grad_norm);
-    }
-    nlohmann::ordered_json row{{"gate", r.trial.gate},
-                               {"depth", r.trial.depth},
-                               {"seed", r.trial.seed},
-                               {"step", r.step},
-                               {"loss", r.loss},
-                               {"grad_norm", r.grad_norm},
-                               {"input_mean_square", r.passport.input_mean_square},
-                               {"mean_square", r.passport.branches.back().mean_square},
-                               {"predicted_mean_square", r.passport.branches.back().predicted_mean_square},
-                               {"block_ratios", ratios},
-                               {"block_grad_norms", gradients},
-                               {"warnings", r.findings()}};
-    if (r.jacobian) {
-      row["jacobian"] = r.jacobian->value;
-      row["jacobian_error"] = r.jacobian->standard_error;
-    }
-    if (!r.divergence.empty()) row["divergence"] = r.divergence;
-    rows.push_back(row);
-  }
-  return rows.dump();
-}
-
-NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
-  const StudyOptions& run = study.options();
-  return {
-      {"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
-      {"model", study.network().describe(data.image_sizes())},
-      {"recipe", study.network().describe_recipe()},
-      {"training", run.steps == 0
-                       ? "none"
-                       : fmt::format("{}; a passport every {} steps",
-                                     study.optimization().describe(run, fmt::format("{}", study.optimization().lr),
-                                                                   study.network().describe_warmup(run.warmup)),
-                                     o.every)},
-      {"Jacobian",
-       o.no_jacobian ? "not measured"
-                     : fmt::format("at a Gaussian input with the mean square of the network's input, {} random vectors",
-                                   o.probes)},
-      {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
-      {"number format", enum_name(run.dtype)}};
+  study.output([](const StudyResults& r) {
+    return Section{.title = "Networks that do not follow their growth law",
+                   .caption = fmt::format("The first branch after which the mean square of the stream differs from the "
+                                          "prediction by a factor above {:g}, or after a norm from 1 by a factor "
+                                          "above {:g}.",
+                                          law_tolerance, norm_tolerance),
+                   .table = warnings_of(r)};
+  });
+  study.output([](const StudyResults& r) {
+    Section section{.title = "Signals at the last step",
+                    .caption =
+                        "The columns of the table above, at the last recorded step of the training. entropy: "
+                        "lowest entropy of all blocks, divided by ln T; logit: largest attention logit.",
+                    .table = table_of(r, Moment::last)};
+    add_by_block(section, r, Moment::last);
+    return section;
+  });
+  study.output(training_section);
 }
 
 }  // namespace
@@ -125,26 +304,24 @@ int passport(int argc, const char* const* argv) {
   study.options().steps = 0;
   study.optimization().lr = 3e-3;  // the same learning rate as in depth_stability
   study.takes({.least_steps = 0});
-  study.judging().off = true;  // passports describe networks at one learning rate, and compare no losses
+  study.judging().off = true;  // the study describes networks at one learning rate, and compares no losses
   Cli& cli = study.cli();
-  cli.section("Passport");
-  cli.option("--every", &o.every, "Number of steps between two passports during training").at_least(1);
+  cli.section("Signals");
+  cli.option("--every", &o.every, "Number of steps between two measurements of the layers during training").at_least(1);
   cli.option("--probes", &o.probes, "Number of random vectors that estimate the Jacobian").at_least(2);
   cli.option("--no-jacobian", &o.no_jacobian, "Do not measure the Jacobian, which takes --probes backward passes");
   cli.example("--gates all --depths 12,48");
   cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
-
-  study.title("Signal passport");
-  study.output({"passport.csv", [](const StudyResults& r) { return format_passports(passport_records(r)); }});
-  study.output([&](const StudyResults& r) {
-    const std::vector<PassportRecord> records = passport_records(r);
-    return Display{
-        .report = render_passports(
-            {.title = r.name, .settings = settings_of(study, o, r.data), .notes = r.notes, .records = records}),
-        .terminal = passport_table(records, r.colour),
-        .json_rows = json_rows(r)};
+  study.title("Signals by layer");
+  study.output({"layers.csv", all_layers_csv});
+  declare_sections(study);
+  return study.run(argc, argv, [&](Trial& trial) {
+    nn::ViT model(trial.vit());
+    nn::audit_init(model, trial.seed());
+    trial.calibrate(model);
+    measure_fresh(model, trial, o);
+    if (trial.steps() > 0) trial.train(model, record_layers(trial, model.stack(), o.every));
   });
-  return study.run(argc, argv, [&](Trial& trial) { run_trial(trial, o); });
 }
 
 }  // namespace plumb::lab

@@ -19,9 +19,9 @@ namespace {
 
 // The spread over the layers of the ratios of one kind of branch. The spread is the standard deviation of the
 // logarithms of the ratios to base 10, and is 0 if all ratios are equal.
-double spread(const lab::LayerStats& passport, const std::string& branch) {
+double spread(const lab::LayerStats& layers, const std::string& branch) {
   std::vector<double> logs;
-  for (const lab::BranchStats& row : passport.branches)
+  for (const lab::BranchStats& row : layers.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
   if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); }))
     return lab::unknown;  // unknown, because a layer adds nothing
@@ -33,33 +33,34 @@ double spread(const lab::LayerStats& passport, const std::string& branch) {
   return std::sqrt(squares / (n - 1));
 }
 
-// Measures the spreads at the first and the last step. Also records the passports.
+// Measures the spreads at the first and the last step. Also records the layers.
 lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
   return [&trial, &stack,
-          passports = lab::passports(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
-    const auto after = passports(step);
+          record = lab::record_layers(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
+    const auto after = record(step);
     const bool first = step == 0;
     if (!first && step + 1 != trial.steps()) return after;
     return [&trial, after, first, probe = std::make_shared<lab::SignalProbe>(stack)](const Gradients& g) {
       if (after) after(g);
-      const lab::LayerStats passport = probe->finish(g);
+      const lab::LayerStats layers = probe->finish(g);
       for (const char* branch : {"attn", "mlp"})
-        trial.measure({{fmt::format("{}_spread{}", branch, first ? "_start" : ""), spread(passport, branch)}});
+        trial.measure({{fmt::format("{}_spread{}", branch, first ? "_start" : ""), spread(layers, branch)}});
     };
   };
 }
 
-// A plot of the ratio by block, for one kind of branch, from the first or the last passport. The values are geometric
-// means over the seeds.
+// A plot of the ratio by block, for one kind of branch, at the first or the last recorded step. The values are
+// geometric means over the seeds.
 lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool first) {
   std::vector<std::string> names;  // names in the order of the trials, as in the rest of the report
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> logs;
-  for (const lab::Record& record : r.records) {
-    const auto passports = lab::passports_of(record);
-    if (passports.empty() || record.status != lab::Status::ok) continue;
+  for (std::size_t i = 0; i < r.records.size(); ++i) {
+    const lab::Record& record = r.records[i];
+    const std::vector<lab::StepStats>& steps = r.attached[i].layers;
+    if (steps.empty() || record.status != lab::Status::ok) continue;
     const std::string name = record.point.without("seed").label();
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    for (const lab::BranchStats& row : (first ? passports.front() : passports.back()).passport.branches)
+    for (const lab::BranchStats& row : (first ? steps.front() : steps.back()).layers.branches)
       if (row.branch == branch) logs[name][row.block].push_back(std::log(row.ratio));
   }
   lab::Plot plot{.id = fmt::format("ratio-{}-{}", branch, first ? "start" : "end"),

@@ -106,6 +106,6 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.show({"train_loss", "val_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = gate}));
-    trial.train(model, lab::passports(trial, model.stack()));
+    trial.train(model, lab::record_layers(trial, model.stack()));
   });
 }

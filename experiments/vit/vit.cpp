@@ -126,7 +126,7 @@ int plumb::lab::vit(int argc, const char* const* argv) {
     nn::ViT model(options);
     if (o.weights.given()) o.weights.put_into(model, trial, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
     trial.save_under(nn::timm_vit(options.channels));
-    trial.train(model, lab::passports(trial, model.stack()));
+    trial.train(model, lab::record_layers(trial, model.stack()));
     lab::attach_attention(trial, model);
   });
 }

@@ -58,7 +58,7 @@ TEST_CASE("examples, bin/cait and bin/passport on the device give the same resul
   for (const auto& [name, words, table] : std::vector<Program>{
            {"cait", tiny + "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 "
                            "--attn-drop 0.2"},
-           {"passport", "--batch 4 --gates pre,layerscale --depths 2 --dim 8 --patch 16 --probes 2", "passport.csv"},
+           {"passport", "--batch 4 --gates pre,layerscale --depths 2 --dim 8 --patch 16 --probes 2", "layers.csv"},
            {"example_own_gate", tiny + "--gates tanh_gate --depths 1 --dim 8 --eval-images 20"},
            {"example_watch_signals", tiny},
            {"example_gradient_signal", tiny}}) {

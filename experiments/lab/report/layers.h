@@ -10,6 +10,8 @@ namespace plumb::lab {
 
 // The text of layers.csv: a row for each branch of a block at a logged step, with the axes and the statistics.
 std::string layers_csv(const StudyResults& results);
+// layers.csv with all statistics of a branch (branch_columns() in signals/probe_json.h).
+std::string all_layers_csv(const StudyResults& results);
 // The statistics in the form that figures need (ReportInput::layers).
 std::vector<LayerPoint> layer_points(const StudyResults& results);
 

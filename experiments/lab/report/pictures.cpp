@@ -1,16 +1,13 @@
 #include "experiments/lab/report/pictures.h"
 
-#include <nlohmann/json.hpp>
-
 namespace plumb::lab {
 
 Section picture_section(const StudyResults& results, const std::string& name, const std::string& title,
                         const std::string& caption) {
   Section section{.title = title, .caption = caption};
-  for (const Record& record : results.records)
-    for (const std::string& text : record.attachments)
-      if (const auto json = nlohmann::json::parse(text); json.contains(name))
-        section.pictures.push_back({record.point.without("seed").label(), json.at(name)});
+  for (std::size_t i = 0; i < results.records.size(); ++i)
+    for (const auto& [attached_as, png] : results.attached[i].pictures)
+      if (attached_as == name) section.pictures.push_back({results.records[i].point.without("seed").label(), png});
   return section;
 }
 

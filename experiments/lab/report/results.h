@@ -10,6 +10,7 @@
 #include "experiments/lab/plot/section.h"
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/record/study_description.h"
+#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/outcome.h"
@@ -45,7 +46,8 @@ struct StudyResults {
   // Records of all judged trials that ended, in the order of --dry-run. The trials of a search for learning rates are
   // not judged; they are in `rates`.
   std::vector<Record> records = {};
-  std::vector<RateChoice> rates = {};  // the learning rates that searches have chosen; empty without such searches
+  std::vector<Attached> attached = {};  // the attachments of each record, in the same order
+  std::vector<RateChoice> rates = {};   // the learning rates that searches have chosen; empty without such searches
   DataFacts data = {};
   // Settings of the study, and notes on the provenance of the results.
   NamedTexts settings = {}, notes = {};

@@ -6,22 +6,38 @@
 #include "experiments/lab/signals/probe_json.h"
 
 namespace plumb::lab {
+namespace {
 
-AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count) {
-  const std::int64_t interval = std::max<std::int64_t>(1, trial.steps() / count);
+using Json = nlohmann::ordered_json;
+
+constexpr const char* key = "passport";  // the name of layer statistics in ledgers
+
+}  // namespace
+
+AroundStep record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every) {
+  const std::int64_t interval = every > 0 ? every : std::max<std::int64_t>(1, trial.steps() / 10);
   return [&trial, &stack, interval](std::int64_t step) -> std::function<void(const Gradients&)> {
     if (step % interval != 0 && step + 1 != trial.steps()) return nullptr;
     return [&trial, step, probe = std::make_shared<SignalProbe>(stack)](const Gradients& g) {
-      trial.attach(fmt::format(R"({{"step":{},"passport":{}}})", step, to_json(probe->finish(g))));
+      attach_layers(trial, step, probe->finish(g));
     };
   };
 }
 
-std::vector<StepStats> passports_of(const Record& record) {
-  std::vector<StepStats> found;
+void attach_layers(Trial& trial, std::int64_t step, const LayerStats& layers) {
+  trial.attach(Json{{"step", step}, {key, to_json(layers)}}.dump());
+}
+
+Attached attached_to(const Record& record) {
+  Attached found;
   for (const std::string& text : record.attachments) {
-    const auto json = nlohmann::json::parse(text);
-    if (json.contains("passport")) found.push_back({json.at("step"), passport_from_json(json.at("passport").dump())});
+    const Json json = Json::parse(text);
+    if (json.contains(key)) {
+      found.layers.push_back({json.at("step"), layers_from_json(json.at(key))});
+    } else if (json.is_object()) {
+      for (const auto& [name, value] : json.items())
+        if (value.is_string()) found.pictures.emplace_back(name, value.get<std::string>());
+    }
   }
   return found;
 }

@@ -1,7 +1,8 @@
-// Records signal passports while a trial trains.
+// Records layer statistics while a trial trains.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/lab/signals/probe.h"
@@ -9,16 +10,25 @@
 
 namespace plumb::lab {
 
-// Returns a function for Trial::train(). The function attaches a passport to the trial at the first step, at the last
-// step and at about `count` - 1 steps in between.
-AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count = 10);
+// Returns a function for Trial::train(). The function attaches the statistics of the layers to the trial at the first
+// step, at the last step and every `every` steps. If `every` is 0, the interval is a tenth of the training.
+AroundStep record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every = 0);
+// Attaches the statistics of one step to the trial.
+void attach_layers(Trial& trial, std::int64_t step, const LayerStats& layers);
 
-// The passport of one step.
+// The layer statistics of one step.
 struct StepStats {
   std::int64_t step;
-  LayerStats passport;
+  LayerStats layers;
 };
-// The passports that are attached to the record of a trial, in the order of their steps.
-std::vector<StepStats> passports_of(const Record& record);
+// The attachments of a trial, parsed: the layer statistics in the order of their steps, and the pictures
+// (attach_picture in attention_images.h) as pairs of a name and a PNG file in base64.
+struct Attached {
+  std::vector<StepStats> layers = {};
+  std::vector<std::pair<std::string, std::string>> pictures = {};
+};
+// Parses the attachments of a record. Attachments of other kinds are left out. Throws Error if layer statistics are not
+// complete.
+Attached attached_to(const Record& record);
 
 }  // namespace plumb::lab

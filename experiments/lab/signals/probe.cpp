@@ -61,8 +61,8 @@ std::string place(const BranchStats& row) {
 
 SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
   const std::vector<nn::Junction*> junctions = stack.junctions();
-  passport_.growth = stack.method().growth;
-  passport_.branches.resize(junctions.size());
+  layers_.growth = stack.method().growth;
+  layers_.branches.resize(junctions.size());
   added_.resize(junctions.size());
   for (std::size_t i = 0; i < junctions.size(); ++i) {
     nn::Branch& branch = junctions[i]->branch();
@@ -77,7 +77,7 @@ SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
     if (const auto* attention = dynamic_cast<const nn::AttentionBranch*>(&branch))
       handles_.push_back(attention->observe([this, i, plain, attention](const nn::AttentionPass& pass) {
         keys_[i] = pass.k.dim(2);
-        if (plain) see_scores(passport_.branches[i], pass, attention->options().causal);
+        if (plain) see_scores(layers_.branches[i], pass, attention->options().causal);
       }));
   }
   for (nn::Junction* junction : junctions)
@@ -87,7 +87,7 @@ SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
 void SignalProbe::see(const nn::JunctionPass& j) {
   const NoGrad no_grad;
   const auto i = static_cast<std::size_t>(j.place.index());
-  BranchStats& row = passport_.branches[i];
+  BranchStats& row = layers_.branches[i];
   const Tensor stream = j.before.x.detach();
   const Tensor added = j.gate.added(stream, j.branch_value.detach());
   const Tensor x = rows_of(stream), g = rows_of(added), moved = rows_of(j.joined.detach() - stream);
@@ -118,8 +118,8 @@ void SignalProbe::see(const nn::JunctionPass& j) {
   measure_gate(j.gate.values(j.before), row);
   added_[i] = mean_square(added);
   if (i == 0) {
-    passport_.sample = j.branch_value.shape().without(0);  // the stream of some methods has more axes
-    passport_.input_mean_square = mean_square(stream);
+    layers_.sample = j.branch_value.shape().without(0);  // the stream of some methods has more axes
+    layers_.input_mean_square = mean_square(stream);
   }
   ++seen_;
 }
@@ -164,9 +164,9 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
   const NoGrad no_grad;
   const std::vector<nn::Junction*> junctions = stack_.junctions();
   check(seen_ >= junctions.size(),
-        "[passport] expected a forward pass through the stack while the probe exists, got none; create the probe "
+        "[layers] expected a forward pass through the stack while the probe exists, got none; create the probe "
         "before the pass");
-  LayerStats passport = passport_;
+  LayerStats layers = layers_;
   std::unordered_map<const Node*, const Tensor*> gradient_of;
   for (const Gradients::Entry& e : gradients.entries()) gradient_of[e.node.get()] = &e.gradient;
 
@@ -182,28 +182,28 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
       change += squares(value - before_[i][k]);
       size += squares(before_[i][k]);
     }
-    passport.branches[i].grad_norm = std::sqrt(gradient);
-    passport.branches[i].update = std::sqrt(change / size);
+    layers.branches[i].grad_norm = std::sqrt(gradient);
+    layers.branches[i].update = std::sqrt(change / size);
     moved = moved || change != 0;
-    norms.push_back(passport.branches[i].norm);
+    norms.push_back(layers.branches[i].norm);
   }
   if (!moved)
-    for (BranchStats& row : passport.branches) row.update.reset();
+    for (BranchStats& row : layers.branches) row.update.reset();
 
   const auto each = static_cast<std::size_t>(junctions.front()->place().junctions);
   std::size_t first = 0;  // index of the first branch of the first block without post-norm
   while (first + each < norms.size() && norms[first] == nn::Norm::post) first += each;
   const auto begin = added_.begin() + static_cast<std::ptrdiff_t>(first);
-  const std::vector<double> predicted = predicted_mean_square(passport.growth, norms, passport.input_mean_square,
+  const std::vector<double> predicted = predicted_mean_square(layers.growth, norms, layers.input_mean_square,
                                                               {begin, begin + static_cast<std::ptrdiff_t>(each)});
-  for (std::size_t i = 0; i < predicted.size(); ++i) passport.branches[i].predicted_mean_square = predicted[i];
-  return passport;
+  for (std::size_t i = 0; i < predicted.size(); ++i) layers.branches[i].predicted_mean_square = predicted[i];
+  return layers;
 }
 
-std::vector<std::string> warnings(const LayerStats& passport) {
-  for (const BranchStats& row : passport.branches) {
+std::vector<std::string> warnings(const LayerStats& layers) {
+  for (const BranchStats& row : layers.branches) {
     if (!std::isfinite(row.mean_square)) return {fmt::format("the stream is not finite after {}", place(row))};
-    if (row.norm != nn::Norm::post && passport.growth == nn::Growth::unstated) continue;
+    if (row.norm != nn::Norm::post && layers.growth == nn::Growth::unstated) continue;
     const double times = row.mean_square / row.predicted_mean_square, off = std::max(times, 1 / times);
     if (row.norm == nn::Norm::post && !(off <= norm_tolerance))
       return {fmt::format("the mean square of the stream is {:.3g} after {}, which ends in a norm: expected 1",
@@ -211,18 +211,18 @@ std::vector<std::string> warnings(const LayerStats& passport) {
     if (!(off <= law_tolerance))
       return {
           fmt::format("the mean square of the stream is {:.3g} after {}, {:.2g} times the {:.3g} expected of {} growth",
-                      row.mean_square, place(row), times, row.predicted_mean_square, name(passport.growth))};
+                      row.mean_square, place(row), times, row.predicted_mean_square, name(layers.growth))};
   }
   return {};
 }
 
-JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options,
+JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& layers, const JacobianOptions& options,
                          const nn::StackInputs& inputs) {
   const nn::EvaluationScope scope(stack);
   std::vector<std::int64_t> batch_of_one{1};
-  batch_of_one.insert(batch_of_one.end(), passport.sample.begin(), passport.sample.end());
+  batch_of_one.insert(batch_of_one.end(), layers.sample.begin(), layers.sample.end());
   const Tensor x =
-      random_normal(Shape(batch_of_one), options.seed, "passport.input") * std::sqrt(passport.input_mean_square);
+      random_normal(Shape(batch_of_one), options.seed, "passport.input") * std::sqrt(layers.input_mean_square);
   return mean_squared_singular_value(
       [&](const Tensor& input) {
         const nn::Stream stream = stack.run(input, inputs);

@@ -1,10 +1,10 @@
-// Measures the signal passport of a stack of residual blocks: statistics of the signals and gradients at every branch,
-// from one forward and one backward pass.
+// Measures the layers of a stack of residual blocks: statistics of the signals and gradients at every branch, from one
+// forward and one backward pass.
 //
 //   lab::SignalProbe probe(model.stack());  // observes the passes from here on
 //   const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
 //   optimizer.step(g);
-//   const lab::LayerStats passport = probe.finish(g);
+//   const lab::LayerStats layers = probe.finish(g);
 //
 // The probe reads the passes of the training step itself. A training step without a probe measures nothing and has no
 // extra cost.
@@ -60,7 +60,7 @@ struct BranchStats {
   std::optional<double> drop_ratio = {}, empty_rows = {};
 };
 
-// The signal passport: statistics of all branches and of the input of the stack.
+// Layer statistics: the statistics of all branches and of the input of a stack.
 struct LayerStats {
   nn::Growth growth = nn::Growth::linear;  // the growth law of the method
   Shape sample = {};                       // the shape of a sample of the input: [T, D], or [D, H, W] for images
@@ -71,7 +71,7 @@ struct LayerStats {
   std::int64_t depth() const { return branches.empty() ? 0 : branches.back().block + 1; }
 };
 
-// Observes the forward passes of a stack while the probe exists. After several forward passes, the passport describes
+// Observes the forward passes of a stack while the probe exists. After several forward passes, the statistics describe
 // the last pass.
 class SignalProbe {
  public:
@@ -80,8 +80,8 @@ class SignalProbe {
   SignalProbe(const SignalProbe&) = delete;
   SignalProbe& operator=(const SignalProbe&) = delete;
 
-  // Returns the passport of the last forward pass and its backward pass, whose result is `gradients`. If finish() is
-  // called after optimizer.step(), the passport includes the update. Throws Error if no forward pass has run since the
+  // Returns the statistics of the last forward pass and its backward pass, whose result is `gradients`. If finish() is
+  // called after optimizer.step(), the statistics include the update. Throws Error if no forward pass has run since the
   // construction.
   LayerStats finish(const Gradients& gradients) const;
 
@@ -93,7 +93,7 @@ class SignalProbe {
   std::vector<std::vector<Tensor>> before_;  // copies of each branch's parameters
   std::vector<double> added_;                // mean square of the term that each branch adds
   std::vector<std::int64_t> keys_;           // number of keys of each attention branch; 0 for other branches
-  LayerStats passport_;
+  LayerStats layers_;
   std::size_t seen_ = 0;         // number of residual sums observed
   std::vector<Handle> handles_;  // last member: destroyed first, so that no hook outlives the data
 };
@@ -103,7 +103,7 @@ class SignalProbe {
 // mean square of the stream is not finite, or is more than `law_tolerance` times larger or smaller than predicted.
 // After a post-norm, the mean square must be within a factor of `norm_tolerance` of 1. A trained network need not
 // follow the growth law. If the method states no growth law, only values that are not finite give a warning.
-std::vector<std::string> warnings(const LayerStats& passport);
+std::vector<std::string> warnings(const LayerStats& layers);
 // The tolerances of warnings(). The measured deviations are smaller: with every registered method, at depths 12, 24 and
 // 48 and with both base initialisations, the mean square stays within 0.85 to 1.3 times the prediction at width 64 (17
 // tokens), and within 0.66 to 2 times the prediction at width 16 (5 tokens).
@@ -112,8 +112,8 @@ inline constexpr double law_tolerance = 3, norm_tolerance = 1.1;
 // The mean squared singular value of the Jacobian of the stream, from the input of the first block to the output of the
 // last block, without the final norm. The value is 1 if all blocks are the identity, or n^2 if the method also sums n
 // streams at the end. The measurement uses evaluation mode and one Gaussian sample with the shape and the
-// input_mean_square of the passport. `inputs` are the further inputs of the branches for one sample.
-JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options = {},
+// input_mean_square of `layers`. `inputs` are the further inputs of the branches for one sample.
+JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& layers, const JacobianOptions& options = {},
                          const nn::StackInputs& inputs = {});
 
 }  // namespace plumb::lab

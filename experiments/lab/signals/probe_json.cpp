@@ -1,8 +1,10 @@
 #include "experiments/lab/signals/probe_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/one_line.h"
 #include "experiments/lab/record/record.h"
 
 namespace plumb::lab {
@@ -45,6 +47,7 @@ Enum enum_named(const std::string& name, std::initializer_list<Enum> all) {
 }
 
 double number(const Json& json) { return json.is_null() ? unknown : json.get<double>(); }
+Json finite_or_null(double v) { return std::isfinite(v) ? Json(v) : Json(); }
 
 }  // namespace
 
@@ -63,38 +66,37 @@ double value_of(const BranchStats& row, std::string_view name) {
   return value_of(row, *column);
 }
 
-std::string to_json(const LayerStats& passport) {
+Json to_json(const LayerStats& layers) {
   Json branches{{"block", Json::array()}, {"branch", Json::array()}, {"norm", Json::array()}};
-  for (const BranchStats& row : passport.branches) {
+  for (const BranchStats& row : layers.branches) {
     branches["block"].push_back(row.block);
     branches["branch"].push_back(row.branch);
     branches["norm"].push_back(nn::name(row.norm));
   }
-  for (const Column& c : columns) {  // nlohmann-json writes non-finite numbers as null
+  for (const Column& c : columns) {
     branches[c.name] = Json::array();
-    for (const BranchStats& row : passport.branches) branches[c.name].push_back(value_of(row, c));
+    for (const BranchStats& row : layers.branches) branches[c.name].push_back(finite_or_null(value_of(row, c)));
   }
-  return Json{{"growth", nn::name(passport.growth)},
-              {"sample", std::vector<std::int64_t>(passport.sample.begin(), passport.sample.end())},
-              {"input_mean_square", passport.input_mean_square},
-              {"branches", std::move(branches)}}
-      .dump();
+  return {{"growth", nn::name(layers.growth)},
+          {"sample", std::vector<std::int64_t>(layers.sample.begin(), layers.sample.end())},
+          {"input_mean_square", finite_or_null(layers.input_mean_square)},
+          {"branches", std::move(branches)}};
 }
 
-LayerStats passport_from_json(std::string_view text) {
+LayerStats layers_from_json(const Json& json) {
   try {
-    const Json json = Json::parse(text);
-    LayerStats passport{.growth = enum_named(json.at("growth").get<std::string>(),
-                                             {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
-                                              nn::Growth::geometric, nn::Growth::unstated}),
-                        .sample = Shape(json.at("sample").get<std::vector<std::int64_t>>()),
-                        .input_mean_square = number(json.at("input_mean_square"))};
+    LayerStats layers{.growth = enum_named(json.at("growth").get<std::string>(),
+                                           {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
+                                            nn::Growth::geometric, nn::Growth::unstated}),
+                      .sample = Shape(json.at("sample").get<std::vector<std::int64_t>>()),
+                      .input_mean_square = number(json.at("input_mean_square"))};
     const Json &branches = json.at("branches"), &norms = branches.at("norm");
-    passport.branches.resize(norms.size());
+    layers.branches.resize(norms.size());
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      BranchStats& row = passport.branches[i];
+      BranchStats& row = layers.branches[i];
       row.block = branches.at("block").at(i);
-      row.branch = branches.at("branch").at(i);
+      check(row.block >= 0 && row.block < std::ssize(norms), "block {} of {} branches", row.block, norms.size());
+      row.branch = printable(branches.at("branch").at(i).get<std::string>());
       row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
       for (const Column& c : columns) {
         const Json& cell = branches.at(c.name).at(i);
@@ -104,10 +106,10 @@ LayerStats passport_from_json(std::string_view text) {
           row.*c.optional = cell.get<double>();
       }
     }
-    check(!passport.branches.empty(), "no blocks");
-    return passport;
+    check(!layers.branches.empty(), "no blocks");
+    return layers;
   } catch (const std::exception& e) {
-    fail(fmt::format("expected a signal passport as one JSON object ({})", e.what()));
+    fail(fmt::format("expected layer statistics as one JSON object ({})", e.what()));
   }
 }
 

@@ -1,6 +1,7 @@
-// Converts signal passports to JSON and back. Ledgers store passports in this form.
+// Converts layer statistics to JSON and back. Ledgers store layer statistics in this form.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,15 +10,16 @@
 
 namespace plumb::lab {
 
-// The passport as one JSON object. The object has the fields of LayerStats, and one list for each column of the
+// The layer statistics as a JSON object. The object has the fields of LayerStats, and one list for each column of the
 // branches. Absent numbers and numbers that are not finite are written as null.
-std::string to_json(const LayerStats& passport);
-// Reads the text of to_json(). A null becomes an absent value if the field is optional, and NaN otherwise. Throws Error
-// if to_json() did not write the text.
-LayerStats passport_from_json(std::string_view json);
+nlohmann::ordered_json to_json(const LayerStats& layers);
+// Reads the object of to_json(). A null becomes an absent value if the field is optional, and NaN otherwise. Control
+// characters in the names of branches become escapes, because a study folder may come from elsewhere. Throws Error if
+// to_json() did not make the object.
+LayerStats layers_from_json(const nlohmann::ordered_json& json);
 
-// branch_columns() returns the names of the numbers of a branch, in the column order of passport.csv. The second
-// function returns the number of this name, or NaN if the number is absent.
+// branch_columns() returns the names of the numbers of a branch, in the order of BranchStats. The second function
+// returns the number of this name, or NaN if the number is absent.
 const std::vector<std::string>& branch_columns();
 double value_of(const BranchStats& row, std::string_view column);
 

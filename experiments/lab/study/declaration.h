@@ -42,11 +42,10 @@ struct Search {
 // again.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
-// The presentation of results: the page, the text on the terminal, and the array that --json prints.
+// The presentation of results: the page, and the text on the terminal.
 struct Display {
   Report report;
   std::string terminal;
-  std::string json_rows = {};  // if empty, --json prints a row for each trial
 };
 // The default display of results.
 Display display_of(const StudyResults& results);

@@ -122,6 +122,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return !is_of_search(e.point); });
   for (Record& record : r.records)
     if (has_unread_rate(r.rates, record.point)) record.point = record.point.without("lr");
+  for (const Record& record : r.records) r.attached.push_back(attached_to(record));
   r.judging.own_rates = study.has_own_rates();
   r.judging.chance = data.chance();
   r.judging.measures = data.measures;
@@ -219,8 +220,8 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
                           : display.terminal;
     return write_result(fmt::format("\n{}\nreport: {}\n", table, report));
   }
-  Json rows = display.json_rows.empty() ? Json::array() : Json::parse(display.json_rows);
-  for (const Record& record : display.json_rows.empty() ? r.records : std::vector<Record>()) {
+  Json rows = Json::array();
+  for (const Record& record : r.records) {
     Json row = Json::parse(to_json(record.point));
     row["status"] = to_string(record.status);
     row[row.contains("steps") ? "steps_taken" : "steps"] = record.steps;

@@ -12,7 +12,7 @@ using namespace plumb::test;
 using nn::Growth;
 using nn::Norm;
 
-TEST_CASE("passport: the growth law repeats what the branches of a block add, with one branch or three") {
+TEST_CASE("layers: the growth law repeats what the branches of a block add, with one branch or three") {
   using Values = std::vector<double>;
   const std::vector<Norm> pre(6, Norm::pre);
   CHECK(lab::predicted_mean_square(Growth::linear, pre, 2, {8}) == Values{10, 18, 26, 34, 42, 50});
@@ -25,7 +25,7 @@ TEST_CASE("passport: the growth law repeats what the branches of a block add, wi
   CHECK(lab::predicted_mean_square(Growth::linear, mixed, 2, {8, 16, 1}) == Values{1, 1, 1, 9, 25, 26});
 }
 
-TEST_CASE("passport: a probe predicts linear growth for each junction of blocks of one and of three junctions") {
+TEST_CASE("layers: a probe predicts linear growth for each junction of blocks of one and of three junctions") {
   const DefaultsScope f64(reference_f64);
   const std::vector<nn::BranchChoice> three{nn::mlp({.hidden = 12}), nn::mlp({.hidden = 4}).named("second"),
                                             nn::mlp({.hidden = 8}).named("third")};

@@ -67,8 +67,8 @@ nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = 
                   .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
-// The passport of a forward pass without gradients.
-lab::LayerStats forward_passport(nn::ViT& model) {
+// The statistics of a forward pass without gradients.
+lab::LayerStats forward_layers(nn::ViT& model) {
   const NoGrad no_grad;
   const Tensor images = random_normal({8, 1, 32, 32}, 3, "images");
   nn::calibrate(model, images);
@@ -79,7 +79,7 @@ lab::LayerStats forward_passport(nn::ViT& model) {
 
 }  // namespace
 
-TEST_CASE("passport: the growth law predicts the mean square of the stream") {
+TEST_CASE("layers: the growth law predicts the mean square of the stream") {
   using Values = std::vector<double>;
   const std::vector<Norm> pre(6, Norm::pre);
   CHECK(lab::predicted_mean_square(Growth::identity, pre, 2, {8, 16}) == Values{2, 2, 2, 2, 2, 2});
@@ -92,7 +92,7 @@ TEST_CASE("passport: the growth law predicts the mean square of the stream") {
   CHECK(lab::predicted_mean_square(Growth::harmonic, mixed, 2, {6, 12}) == Values{1, 1, 7, 19, 23, 31});
 }
 
-TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") {
+TEST_CASE("layers: the numbers of a tiny model equal those computed by hand") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack = two_channel_stack();
   make_simple(stack);
@@ -147,7 +147,7 @@ TEST_CASE("passport: the numbers of a tiny model equal those computed by hand") 
   CHECK_FALSE(mlp.largest_logit.has_value());
 }
 
-TEST_CASE("passport: uniform attention has entropy ln T and heads are separate") {
+TEST_CASE("layers: uniform attention has entropy ln T and heads are separate") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack(
       {.dim = 4, .depth = 1, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4})});
@@ -164,7 +164,7 @@ TEST_CASE("passport: uniform attention has entropy ln T and heads are separate")
   CHECK(attn.largest_logit.value() == Approx(21 / std::sqrt(2)));
 }
 
-TEST_CASE("passport: attention uses the first four samples and one token has no relative entropy") {
+TEST_CASE("layers: attention uses the first four samples and one token has no relative entropy") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack = two_channel_stack();
   make_simple(stack);
@@ -176,7 +176,7 @@ TEST_CASE("passport: attention uses the first four samples and one token has no 
   CHECK_FALSE(attn.relative_entropy.has_value());
 }
 
-TEST_CASE("passport: the gradient norm covers a branch's parameters under any names") {
+TEST_CASE("layers: the gradient norm covers a branch's parameters under any names") {
   struct Wrapped : nn::Layer {
     nn::Stack inner{
         {.dim = 4, .depth = 2, .gate = "layerscale", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
@@ -197,7 +197,7 @@ TEST_CASE("passport: the gradient norm covers a branch's parameters under any na
   CHECK(probe.finish(g).branches[3].grad_norm == Approx(std::sqrt(squares)));
 }
 
-TEST_CASE("passport: a probe changes no result and removes its hooks and needs a forward pass") {
+TEST_CASE("layers: a probe changes no result and removes its hooks and needs a forward pass") {
   nn::Stack stack(
       {.dim = 8, .depth = 2, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 16})});
   nn::initialize(stack, 0);
@@ -216,15 +216,15 @@ TEST_CASE("passport: a probe changes no result and removes its hooks and needs a
   CHECK(gradient() == alone);
 }
 
-TEST_CASE("passport: recomputed blocks have the same passport") {
-  const auto passport = [](bool checkpoints) {
+TEST_CASE("layers: recomputed blocks have the same statistics") {
+  const auto statistics = [](bool checkpoints) {
     nn::ViT model = fresh("pre", 2);
     model.checkpoint_blocks(checkpoints);
     lab::SignalProbe probe(model.stack());
     return probe.finish(
         backward(cross_entropy(model(random_normal({2, 1, 32, 32}, 3, "images")), integers({0, 1}, {2}))));
   };
-  const lab::LayerStats kept = passport(false), recomputed = passport(true);
+  const lab::LayerStats kept = statistics(false), recomputed = statistics(true);
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(kept.branches[i].ratio == recomputed.branches[i].ratio);
     CHECK(kept.branches[i].grad_norm == Approx(recomputed.branches[i].grad_norm));
@@ -232,7 +232,7 @@ TEST_CASE("passport: recomputed blocks have the same passport") {
   }
 }
 
-TEST_CASE("passport: the share of dropped keys is measured under talking heads too") {
+TEST_CASE("layers: the share of dropped keys is measured under talking heads too") {
   nn::CaiT model({.image = 8,
                   .patch = 4,
                   .channels = 1,
@@ -243,16 +243,16 @@ TEST_CASE("passport: the share of dropped keys is measured under talking heads t
                   .drop_key = {.rate = 0.4}});
   const RandomScope random({.seed = 0, .step = 0});
   const lab::SignalProbe probe(model.stack());
-  const lab::LayerStats passport = probe.finish(
+  const lab::LayerStats layers = probe.finish(
       backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
-  REQUIRE(passport.branches[0].drop_ratio.has_value());
-  CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
-  CHECK(passport.branches[0].empty_rows.has_value());
-  CHECK_FALSE(passport.branches[0].entropy.has_value());  // the entropy of mixed scores is unknown
-  CHECK_FALSE(passport.branches[1].drop_ratio.has_value());
+  REQUIRE(layers.branches[0].drop_ratio.has_value());
+  CHECK(std::abs(*layers.branches[0].drop_ratio - 0.4) < 0.25);
+  CHECK(layers.branches[0].empty_rows.has_value());
+  CHECK_FALSE(layers.branches[0].entropy.has_value());  // the entropy of mixed scores is unknown
+  CHECK_FALSE(layers.branches[1].drop_ratio.has_value());
 }
 
-TEST_CASE("passport: for every method the change compares the stream before and after the residual sum") {
+TEST_CASE("layers: for every method the change compares the stream before and after the residual sum") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
   const Tensor images = random_normal({4, 1, 32, 32}, 3, "images");
@@ -277,13 +277,13 @@ TEST_CASE("passport: for every method the change compares the stream before and 
         expected.push_back(ratios);
       }));
     model(images);
-    const lab::LayerStats passport = probe.finish(Gradients(zeros({}), {}));
+    const lab::LayerStats layers = probe.finish(Gradients(zeros({}), {}));
     REQUIRE(expected.size() == 4);
-    for (std::size_t i = 0; i < 4; ++i) CHECK(passport.branches[i].change == Approx(expected[i]).epsilon(1e-9));
+    for (std::size_t i = 0; i < 4; ++i) CHECK(layers.branches[i].change == Approx(expected[i]).epsilon(1e-9));
   }
 }
 
-TEST_CASE("passport: a gate that reads earlier branches is measured on the tensors that the stream carries") {
+TEST_CASE("layers: a gate that reads earlier branches is measured on the tensors that the stream carries") {
   // The factor of branch i is 1 / (1 + the number of earlier branches), which the stream counts.
   struct Counted : nn::Gate {
     Tensor factor(const nn::Stream& s) const { return 1 / (1 + s.carried[0]); }
@@ -302,12 +302,12 @@ TEST_CASE("passport: a gate that reads earlier branches is measured on the tenso
                                          return nn::Stream{x, {zeros({1, 1, 1})}};
                                        }},
                         2);
-  const lab::LayerStats passport = forward_passport(model);
+  const lab::LayerStats layers = forward_layers(model);
   for (std::size_t i = 0; i < 4; ++i)
-    CHECK(passport.branches[i].gate_mean.value() == Approx(1.0 / static_cast<double>(i + 1)));
+    CHECK(layers.branches[i].gate_mean.value() == Approx(1.0 / static_cast<double>(i + 1)));
 }
 
-TEST_CASE("passport: a gate that depends on the stream is measured on the stream") {
+TEST_CASE("layers: a gate that depends on the stream is measured on the stream") {
   struct Highway : nn::Gate {  // (1 - t) x + t f(x), where t = sigmoid(W x + b)
     explicit Highway(const nn::GateContext& c)
         : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
@@ -318,28 +318,28 @@ TEST_CASE("passport: a gate that depends on the stream is measured on the stream
     Tensor w, b;
   };
   nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
-  const lab::LayerStats passport = forward_passport(model);
-  for (const lab::BranchStats& row : passport.branches) {
+  const lab::LayerStats layers = forward_layers(model);
+  for (const lab::BranchStats& row : layers.branches) {
     CHECK(row.change > 0.8);  // t is near 0.95 and f is small, so the gate removes most of the stream
     CHECK(row.ratio == Approx(row.change).epsilon(1e-5));
     CHECK(row.gate_mean.value() == Approx(1 / (1 + std::exp(-3))).margin(0.02));
     CHECK(row.gate_max.value() <= 1);
     CHECK(std::isnan(row.predicted_mean_square));
   }
-  CHECK(lab::warnings(passport).empty());
+  CHECK(lab::warnings(layers).empty());
 }
 
-TEST_CASE("passport: fresh networks of built-in methods give no warning") {
+TEST_CASE("layers: fresh networks of built-in methods give no warning") {
   for (const std::string& gate : built_in_gates)
     for (std::int64_t depth : {12, 24, 48})
       for (bool paper_init : {false, true}) {
         INFO(gate << " depth " << depth << (paper_init ? " paper" : " shared"));
         nn::ViT model = fresh(gate, depth, paper_init);
-        CHECK(lab::warnings(forward_passport(model)) == std::vector<std::string>{});
+        CHECK(lab::warnings(forward_layers(model)) == std::vector<std::string>{});
       }
 }
 
-TEST_CASE("passport: a method that breaks its growth law gives a warning") {
+TEST_CASE("layers: a method that breaks its growth law gives a warning") {
   struct Doubling : nn::Gate {  // the branches of a block add twice as much as the branches of the block before
     explicit Doubling(const nn::GateContext& c) : factor(std::exp2(c.block)) {}
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + factor * branch; }
@@ -356,7 +356,7 @@ TEST_CASE("passport: a method that breaks its growth law gives a warning") {
   };
   const auto first_warning = [](nn::Method method) {
     nn::ViT model = fresh(std::move(method), 12);
-    const std::vector<std::string> found = lab::warnings(forward_passport(model));
+    const std::vector<std::string> found = lab::warnings(forward_layers(model));
     REQUIRE(found.size() == 1);
     return found[0];
   };
@@ -367,21 +367,21 @@ TEST_CASE("passport: a method that breaks its growth law gives a warning") {
              contains("not finite after the attention of block 0"));
 }
 
-TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with random vectors") {
+TEST_CASE("layers: the Jacobian of identity blocks is 1 both exactly and with random vectors") {
   nn::ViT model = fresh("rezero", 3);
-  lab::LayerStats passport = forward_passport(model);
-  CHECK(passport.sample == Shape{17, 32});
-  const JacobianMeasure estimate = lab::jacobian(model.stack(), passport, {.probes = 4});
+  lab::LayerStats layers = forward_layers(model);
+  CHECK(layers.sample == Shape{17, 32});
+  const JacobianMeasure estimate = lab::jacobian(model.stack(), layers, {.probes = 4});
   CHECK_FALSE(estimate.exact);
   CHECK(estimate.value == Approx(1));
-  passport.sample = {2, 32};
-  const JacobianMeasure exact = lab::jacobian(model.stack(), passport);
+  layers.sample = {2, 32};
+  const JacobianMeasure exact = lab::jacobian(model.stack(), layers);
   CHECK(exact.exact);
   CHECK(exact.value == Approx(1));
   CHECK(model.stack().training());
   nn::ViT pre = fresh("peri_ln", 3);
-  passport = forward_passport(pre);
-  const double grown = lab::jacobian(pre.stack(), passport).value;
+  layers = forward_layers(pre);
+  const double grown = lab::jacobian(pre.stack(), layers).value;
   CHECK(grown > 1.2);
   nn::ViT dropping({.image = 32,
                     .patch = 8,
@@ -393,25 +393,25 @@ TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with 
                     .gate = "peri_ln",
                     .drop_path = {.rate = 0.5},
                     .pool = nn::Pool::token});
-  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // the Jacobian is measured in evaluation mode
+  CHECK(lab::jacobian(dropping.stack(), layers).value == grown);  // the Jacobian is measured in evaluation mode
 }
 
 namespace {
 
-// The passport of the forward and backward pass of a stack on x, and its copy from JSON.
+// The statistics of the forward and backward pass of a stack on x, and its copy from JSON.
 struct Measured {
-  lab::LayerStats passport, read;
+  lab::LayerStats layers, read;
 };
 Measured measure(const nn::Stack& stack, const Tensor& x) {
   lab::SignalProbe probe(stack);
   const Gradients g = backward(sum(stack(x) * random_normal(x.shape(), 2, "cotangent")));
-  const lab::LayerStats passport = probe.finish(g);
-  return {passport, lab::passport_from_json(lab::to_json(passport))};
+  const lab::LayerStats layers = probe.finish(g);
+  return {layers, lab::layers_from_json(nlohmann::ordered_json::parse(lab::to_json(layers).dump()))};
 }
 
 }  // namespace
 
-TEST_CASE("passport: blocks of one and of three junctions keep their numbers in JSON and in layers.csv") {
+TEST_CASE("layers: blocks of one and of three junctions keep their numbers in JSON and in layers.csv") {
   const std::vector<nn::BranchChoice> three{nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("second"),
                                             nn::mlp({.hidden = 4}).named("third")};
   for (const std::size_t each : {1, 3})
@@ -422,31 +422,32 @@ TEST_CASE("passport: blocks of one and of three junctions keep their numbers in 
                        .gate = "layerscale",
                        .junctions = {three.begin(), three.begin() + static_cast<std::ptrdiff_t>(each)}});
       nn::initialize(stack, 0);
-      const auto [passport, read] = measure(stack, random_normal({2, 3, 8}, 0, "x"));
+      const auto [layers, read] = measure(stack, random_normal({2, 3, 8}, 0, "x"));
       REQUIRE(read.branches.size() == each * static_cast<std::size_t>(depth));
       CHECK(read.depth() == depth);
       CHECK(read.sample == Shape{3, 8});
       lab::StudyResults results;
       results.records.push_back(
-          {.attachments = {fmt::format(R"({{"step":0,"passport":{}}})", lab::to_json(passport))}});
+          {.attachments = {fmt::format(R"({{"step":0,"passport":{}}})", lab::to_json(layers).dump())}});
+      results.attached.push_back(lab::attached_to(results.records.back()));
       const std::string csv = lab::layers_csv(results);
       for (std::size_t i = 0; i < read.branches.size(); ++i) {
         const lab::BranchStats& row = read.branches[i];
         CHECK(row.block == static_cast<std::int64_t>(i / each));
         CHECK(row.branch == std::array{"mlp", "second", "third"}[i % each]);
-        CHECK(row.ratio == passport.branches[i].ratio);
-        CHECK(row.gate_max == passport.branches[i].gate_max);
+        CHECK(row.ratio == layers.branches[i].ratio);
+        CHECK(row.gate_max == layers.branches[i].gate_max);
         CHECK_THAT(csv, contains(fmt::format("\n0,{},{},", row.block, row.branch)));
       }
     }
 }
 
-TEST_CASE("passport: the Jacobian is measured on images and with a memory") {
+TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
   const DefaultsScope f64(reference_f64);
   nn::Stack images(
       {.dim = 6, .depth = 2, .gate = "rezero", .junctions = {nn::conv_branch()}, .layout = nn::Layout::images});
   nn::initialize(images, 0);
-  const lab::LayerStats seen = measure(images, random_normal({3, 6, 5, 4}, 0, "images")).passport;
+  const lab::LayerStats seen = measure(images, random_normal({3, 6, 5, 4}, 0, "images")).layers;
   CHECK(seen.sample == Shape{6, 5, 4});
   CHECK(lab::jacobian(images, seen).value == Approx(1));
 
@@ -480,7 +481,7 @@ TEST_CASE("passport: the Jacobian is measured on images and with a memory") {
              contains("expected a second input (StackInputs::memory)"));
 }
 
-TEST_CASE("passport: the decoder of a DETR has three branches a block, and padding is no key of the memory") {
+TEST_CASE("layers: the decoder of a DETR has three branches a block, and padding is no key of the memory") {
   nn::Detr model({.classes = 2,
                   .backbone = {4, 4},
                   .dim = 8,
@@ -498,7 +499,7 @@ TEST_CASE("passport: the decoder of a DETR has three branches a block, and paddi
   const nn::Targets targets{{{0, {0.1, 0.1, 0.5, 0.5}}}, {{1, {0.3, 0.3, 0.7, 0.9}}}};
   lab::SignalProbe probe(model.decoder());
   const Gradients g = backward(nn::set_loss(model.detect(images, keep), targets).total);
-  const lab::LayerStats seen = probe.finish(g), read = lab::passport_from_json(lab::to_json(seen));
+  const lab::LayerStats seen = probe.finish(g), read = lab::layers_from_json(lab::to_json(seen));
   CHECK(seen.depth() == 2);
   CHECK(seen.sample == Shape{3, 8});
   REQUIRE(read.branches.size() == 6);

@@ -67,7 +67,7 @@ TEST_CASE("a locale with a decimal comma changes no rate of stability_map and no
   CHECK(timeless(file(folder, "comma_map/results.csv")) == rates);
   const std::string table = table_of(file(folder, "signals/report.html"));
   CHECK(table_of(file(folder, "comma_signals/report.html")) == table);
-  CHECK(file(folder, "comma_signals/passport.csv") == file(folder, "signals/passport.csv"));
+  CHECK(file(folder, "comma_signals/layers.csv") == file(folder, "signals/layers.csv"));
   run(passport, {"--rebuild", "--out", "signals"});
   CHECK(table_of(file(folder, "signals/report.html")) == table);
 }
