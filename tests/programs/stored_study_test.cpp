@@ -302,6 +302,28 @@ TEST_CASE("texts of run.json and of the ledger send no commands to the terminal 
   REQUIRE(run(folder.path(), program("report") + " v").status == 0);
   CHECK_THAT(slurp(folder / "v/report.html"), contains("onerror=alert(1)") && !contains("<img src=x"));
 
+  // The name of a branch comes from the ledger, too, and is in the warning about its stream.
+  REQUIRE(run(folder.path(), program("passport") +
+                                 " --gates pre --depths 1 --dim 8 --patch 16 --batch 4 --no-jacobian --no-progress "
+                                 "--out p")
+              .status == 0);
+  std::vector<lab::LedgerEntry> layers = lab::Ledger(folder / "p/ledger.jsonl").entries();
+  Json attached = Json::parse(layers[0].record.attachments[0]);
+  Json& branches = attached["passport"]["branches"];
+  branches["branch"][0] = wild, branches["mean_square"][0] = 1e9;
+  layers[0].record.attachments[0] = attached.dump();
+  fs::remove(folder / "p/ledger.jsonl");
+  lab::Ledger(folder / "p/ledger.jsonl").append_all(layers);
+  const Finished exploded = run(folder.path(), program("report") + " p");
+  REQUIRE(exploded.status == 0);
+  for (const std::string& text : {exploded.out, slurp(folder / "p/results.md"), slurp(folder / "p/layers.csv")}) {
+    CHECK_THAT(text, contains("\\x1b[31m\\x0d\\x0awild"));
+    CHECK_THAT(text, !contains("\x1b") && !contains("\r") && !contains("\xc2\x9b") && !contains("\nwild"));
+  }
+  CHECK_THAT(exploded.out, contains("mean square of the stream is 1e+09 after the \\x1b"));
+  CHECK_THAT(slurp(folder / "p/results.md"), !contains(" <img"));
+  CHECK_THAT(slurp(folder / "p/report.html"), contains("not followed") && !contains("<img src=x"));
+
   // Names in messages are shown in the same way.
   change(folder / "a", [&](Json& run) { run["experiment"] = "x\x1b]0;title\a\n"; });
   CHECK_THAT(run(folder.path(), program("report") + " a").err,
