@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
       optimizer.step(g);
       trial.log({{"loss", g.loss()}});
       if (!probe) continue;
-      const lab::LayerStats passport = probe->finish(g);
-      const lab::BranchStats &first = passport.branches[0], &last = passport.branches.back();
+      const lab::LayerStats layers = probe->finish(g);
+      const lab::BranchStats &first = layers.branches[0], &last = layers.branches.back();
       trial.log({{"first_gradient", first.grad_norm},
                  {"first_entropy", *first.entropy},
                  {"last_ratio", last.ratio},
