@@ -13,7 +13,8 @@
 #include "experiments/lab/stats/verdict.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/gates/gate_check.h"
+#include "nn/conformance/gate_check.h"
+#include "nn/gates/method.h"
 
 namespace plumb::lab {
 namespace {

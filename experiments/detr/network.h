@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/gates/method.h"
 #include "nn/models/detr.h"
 
 namespace plumb::lab {

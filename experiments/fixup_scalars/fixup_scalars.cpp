@@ -8,6 +8,7 @@
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "nn/gates/methods.h"
+#include "nn/gates/recipe.h"
 
 using namespace plumb;
 

@@ -8,6 +8,7 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 using namespace plumb;

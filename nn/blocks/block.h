@@ -2,6 +2,8 @@
 #pragma once
 
 #include "nn/blocks/junction.h"
+#include "nn/gates/method.h"
+#include "nn/gates/recipe.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/mlp.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nn/gates/layerscale.h"
+#include "nn/gates/method.h"
 #include "nn/layers/class_attention.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/mlp.h"

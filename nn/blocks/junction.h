@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "nn/layers/branch.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/observers.h"

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "nn/blocks/block.h"
+#include "nn/gates/method.h"
+#include "nn/gates/recipe.h"
 
 namespace plumb::nn {
 

@@ -4,6 +4,7 @@
 // counterpart that does not depend on data: the initial value of LayerScale's scale is small.
 #include <cmath>
 
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

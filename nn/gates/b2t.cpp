@@ -1,5 +1,6 @@
 // B2T, bottom-to-top connection (Takase et al. 2022): m = LN1(x + Attn(x)), y = LN2(m + FFN(m) + x). This is post-norm
 // with a connection around LN1. The method has no constants. The paper keeps the warm-up of post-norm.
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -42,7 +43,7 @@ Method methods::b2t() {
               "passes one norm per block instead of two. The method adds no parameters.",
           .pitfalls = "The paper keeps the warm-up of post-norm.",
           .build = [](const GateContext& c) {
-            check(c.junctions >= 2, "[b2t] expected blocks of at least two branches, got {}", c.junctions);
+            c.require(c.junctions >= 2, "[b2t] expected blocks of at least two branches, got {}", c.junctions);
             return gate_per_junction(c, [](const GateContext& at) -> std::unique_ptr<Gate> {
               if (at.junction == 0) return std::make_unique<FromBottom>();
               if (at.junction + 1 == at.junctions) return std::make_unique<ToTop>();

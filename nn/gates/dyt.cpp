@@ -2,6 +2,7 @@
 // The initial values are a = 0.5 (a scalar), w = 1 and b = 0. For language models, the authors drop b, scale the
 // embedding, and choose the initial value of a by model size and position in the network. This variant for language
 // models is not implemented.
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 #include "nn/layers/norm.h"
 

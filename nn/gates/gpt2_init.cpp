@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nn/gates/factors.h"
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

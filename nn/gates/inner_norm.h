@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 
 namespace plumb::nn {
 

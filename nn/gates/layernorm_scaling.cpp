@@ -4,6 +4,7 @@
 // name. Plumb implements the form of the paper.
 #include <cmath>
 
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

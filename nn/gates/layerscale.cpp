@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "nn/gates/methods.h"
+#include "nn/gates/recipe.h"
 
 namespace plumb::nn {
 

@@ -3,7 +3,7 @@
 // functions, with formula, source and pitfalls of each method. N is the number of blocks.
 #pragma once
 
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 
 namespace plumb::nn::methods {
 

@@ -2,6 +2,7 @@
 // follows the last block. N is the number of blocks.
 #include <cmath>
 
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

@@ -2,6 +2,7 @@
 // before W_o; a norm between attention and residual sum; a norm between the activation and fc2; a factor w [D],
 // initially 1, of the skip (not the branch) at the MLP. The authors' code computes another function: the code applies c
 // to the output of W_o, split into heads. Plumb implements the form of the paper. The paper treats decoders only.
+#include "nn/gates/gate.h"
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
 

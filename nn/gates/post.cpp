@@ -1,6 +1,7 @@
 // Post-norm (Vaswani et al. 2017): x' = LN1(x + Attn(x)), y = LN2(x' + FFN(x')). There is no gate.
 // The paper needs warm-up, and has no norm after the last block (LN2 is the last norm). Plumb's models end in a norm
 // with every method.
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

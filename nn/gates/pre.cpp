@@ -1,6 +1,7 @@
 // Pre-norm (ViT, DeiT, GPT-2): x' = x + Attn(LN1(x)), y = x' + FFN(LN2(x')), with a norm after the last block. There is
 // no gate. The mean square of the stream grows about linearly with depth, so late branches have less influence on the
 // stream.
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

@@ -1,6 +1,7 @@
 // ResiDual (Xie et al. 2023) has two streams x and r, with the same initial value x0 = r0. At each branch, a = f(x), r
 // <- r + a, x <- LN(x + a). The output is x + LN_f(r). LN_f is the final norm of the stack, so a model has no further
 // norm. The authors' eps of LN_f is 1e-7; in Plumb, LN_f has the eps of all other norms.
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

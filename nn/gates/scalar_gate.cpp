@@ -1,8 +1,10 @@
 // Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)). Each branch has one scalar a, with the initial value eps
 // instead of 0. The method is LayerScale with one number for each branch instead of one number for each channel, for
 // ablations. eps depends on the number of blocks N by LayerScale's rule.
+#include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
+#include "nn/gates/recipe.h"
 
 namespace plumb::nn {
 Method methods::scalar_gate(std::optional<double> init) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "nn/gates/factors.h"
+#include "nn/gates/gate.h"
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
 

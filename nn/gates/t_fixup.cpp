@@ -9,7 +9,9 @@
 #include <cmath>
 
 #include "nn/gates/factors.h"
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
+#include "nn/gates/recipe.h"
 
 namespace plumb::nn {
 namespace {

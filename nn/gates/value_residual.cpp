@@ -4,6 +4,7 @@
 // v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output).
 #include <algorithm>
 
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

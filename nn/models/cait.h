@@ -2,6 +2,8 @@
 #pragma once
 
 #include "nn/blocks/class_attention_block.h"
+#include "nn/gates/method.h"
+#include "nn/gates/recipe.h"
 #include "nn/layers/patch_embed.h"
 #include "nn/layers/talking_heads.h"
 #include "nn/models/classifier.h"

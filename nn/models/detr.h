@@ -4,6 +4,8 @@
 
 #include "nn/blocks/stack.h"
 #include "nn/detection/set_loss.h"
+#include "nn/gates/method.h"
+#include "nn/gates/recipe.h"
 #include "nn/io/weights.h"
 #include "nn/layers/batch_norm.h"
 #include "nn/layers/conv2d.h"

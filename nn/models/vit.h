@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "nn/gates/method.h"
+#include "nn/gates/recipe.h"
 #include "nn/layers/patch_embed.h"
 #include "nn/models/classifier.h"
 

@@ -1,7 +1,7 @@
 // Runs whole programs on the device, as a user starts them.
 #include "tests/programs/program.h"
 
-#include "nn/gates/gate_check.h"
+#include "nn/conformance/gate_check.h"
 #include "nn/nn.h"
 #include "tests/programs/reference_cases.h"
 #include "tests/support/cuda.h"

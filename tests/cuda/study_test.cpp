@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nn/gates/method.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/cuda.h"
 #include "tests/support/interrupt.h"

@@ -12,6 +12,8 @@
 #include "experiments/lab/data/split.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/programs.h"
+#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/called.h"
 

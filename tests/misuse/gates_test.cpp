@@ -1,6 +1,7 @@
 // Mistakes with gates: registration, names, and gates that break the rules of a block.
 #include "autograd/autograd.h"
-#include "nn/gates/gate_check.h"
+#include "nn/conformance/gate_check.h"
+#include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"

@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "nn/evaluation_scope.h"
+#include "nn/gates/method.h"
 #include "nn/io/detr_card.h"
 #include "nn/layers/attention_maps.h"
 #include "nn/layers/heads.h"

@@ -3,8 +3,12 @@
 #include <cmath>
 
 #include "autograd/node.h"
+#include "core/atomic_file.h"
 #include "nn/blocks/stack.h"
-#include "nn/gates/gate_check.h"
+#include "nn/conformance/gate_check.h"
+#include "nn/conformance/networks.h"
+#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 
@@ -328,11 +332,12 @@ nn::Method pairs() {
   return method;
 }
 
-// A method that refuses every block that does not have two junctions. The message ends with `reason`.
-nn::Method only_two(const std::string& reason) {
+// A method that refuses every block that does not have two junctions, with require() or with a plain Error.
+nn::Method only_two(bool by_require) {
   nn::Method method = method_of<Sound>();
-  method.build = [reason](const nn::GateContext& c) {
-    check(c.junctions == 2, "[under_test] expected {}, got {}", reason, c.junctions);
+  method.build = [by_require](const nn::GateContext& c) {
+    if (by_require) c.require(c.junctions == 2, "[under_test] expected blocks of two junctions, got {}", c.junctions);
+    check(c.junctions == 2, "[under_test] expected blocks of two junctions, got {}", c.junctions);
     return nn::gate_per_branch<Sound>(c);
   };
   return method;
@@ -346,7 +351,10 @@ struct Dead : nn::Gate {
 
 }  // namespace
 
-TEST_CASE("every method of the table passes check_gate()") {
+TEST_CASE("every method of the table passes check_gate(), and a page describes each rule") {
+  const std::string page = read_file(source_dir() + "/docs/own_gates.md");
+  for (const nn::RuleResult& r : nn::check_gate("pre").rules)
+    CHECK_THAT(page, contains("\n| " + r.rule) || contains(", " + r.rule));
   for (const std::string& name : built_in_gates) {
     const nn::GateReport report = nn::check_gate(name);
     INFO(report.text());
@@ -473,12 +481,13 @@ TEST_CASE("check_gate() finds gates that work only in blocks of two junctions") 
                  contains("blocks.0.mlp2.fc1.weight"));
 }
 
-TEST_CASE("check_gate() accepts a method that refuses blocks and says which blocks it expects") {
-  CHECK_THAT(detail_of_only(only_two("blocks of two junctions"), "junctions", true),
+TEST_CASE("check_gate() accepts a method that refuses blocks with require(), but not with another error") {
+  CHECK_THAT(detail_of_only(only_two(true), "junctions", true),
              contains("2 blocks of 3 junctions (mlp, attn, mlp2): not applicable, [under_test] expected blocks of two "
                       "junctions, got 3"));
-  CHECK_THAT(detail_of_only(only_two("an even number"), "junctions", false),
-             contains("cannot be built: [under_test] expected an even number, got 1") && contains("Method::build"));
+  CHECK_THAT(detail_of_only(only_two(false), "junctions", false),
+             contains("cannot be built: [under_test] expected blocks of two junctions, got 1") &&
+                 contains("GateContext::require()"));
   // The rule "learning" reports a mistake that a transformer block shows too.
   CHECK_THAT(detail_of(method_of<Idle>(), "junctions"), contains("not checked"));
 }
@@ -517,9 +526,9 @@ TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, with the 
 }
 
 TEST_CASE("unchanged_in_bf16() gives the share of a stream that bf16 would not change") {
-  CHECK(nn::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) ==
+  CHECK(nn::rules::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) ==
         0.5);  // the spacing of bf16 numbers at 1 is 1/128; half of this spacing is lost to rounding
-  CHECK(nn::unchanged_in_bf16({1, -2}, {1, 1}) == 0);
+  CHECK(nn::rules::unchanged_in_bf16({1, -2}, {1, 1}) == 0);
   const auto detail = [](const std::string& gate) {
     const nn::GateReport report = nn::check_gate(gate);
     return std::ranges::find(report.rules, "bf16", &nn::RuleResult::rule)->detail;

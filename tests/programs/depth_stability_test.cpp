@@ -7,7 +7,7 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/study_description.h"
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/text.h"

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/text.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 
 namespace plumb::test {
 

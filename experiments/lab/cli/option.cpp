@@ -10,7 +10,7 @@
 #include "core/names.h"
 #include "core/nearest.h"
 #include "core/one_line.h"
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 
 namespace plumb::lab {
 namespace {

@@ -1,6 +1,7 @@
 #include "experiments/lab/options/gate_init.h"
 
 #include "nn/gates/layerscale.h"
+#include "nn/gates/method.h"
 
 namespace plumb::lab {
 

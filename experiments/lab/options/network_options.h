@@ -5,6 +5,8 @@
 
 #include "experiments/lab/data/image_set.h"
 #include "experiments/lab/options/drop_options.h"
+#include "nn/gates/method.h"
+#include "nn/gates/recipe.h"
 #include "nn/models/vit.h"
 
 namespace plumb::lab {

@@ -15,6 +15,7 @@
 #include "experiments/lab/data/split.h"
 #include "experiments/lab/hash.h"
 #include "nn/evaluation_scope.h"
+#include "nn/gates/gate.h"
 #include "nn/io/detr_card.h"
 
 namespace plumb::lab {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 
 namespace plumb::lab {
 

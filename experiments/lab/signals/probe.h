@@ -17,6 +17,7 @@
 #include "autograd/backward.h"
 #include "autograd/jacobian.h"
 #include "nn/blocks/stack.h"
+#include "nn/gates/method.h"
 
 namespace plumb::lab {
 

@@ -20,6 +20,7 @@
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/study/own_rates.h"
+#include "nn/gates/method.h"
 
 namespace plumb::lab {
 namespace {

@@ -8,6 +8,7 @@
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/train/trial.h"
+#include "nn/gates/method.h"
 #include "nn/io/pretrained.h"
 
 namespace plumb::lab {

@@ -4,6 +4,7 @@
 
 #include "experiments/lab/study/study.h"
 #include "nn/gates/layerscale.h"
+#include "nn/gates/method.h"
 #include "nn/models/vit.h"
 #include "nn/optim/optimizer.h"
 

@@ -16,6 +16,7 @@
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/steps.h"
 #include "experiments/lab/train/training_step.h"
+#include "nn/gates/method.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
 #include "nn/optim/ema.h"

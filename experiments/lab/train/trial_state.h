@@ -15,6 +15,7 @@
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/loss_levels.h"
 #include "experiments/lab/train/training_step.h"
+#include "nn/gates/recipe.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
 #include "nn/optim/ema.h"

@@ -1,7 +1,7 @@
 #include "experiments/lab/options/network_options.h"
 
 #include "core/enum_names.h"
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 
 #include "tests/support/catch.h"
 

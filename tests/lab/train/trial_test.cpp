@@ -17,6 +17,8 @@
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/train/train.h"
+#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
 #include "tests/lab/study/epsilon_study.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/gates/gate.h"
+#include "nn/gates/method.h"
 #include "nn/models/vit.h"
 
 namespace plumb::nn::rules {
@@ -52,5 +52,8 @@ double worse(double a, double b);
 double largest(const Tensor& x);
 // Returns the largest difference between corresponding elements, divided by the largest element of b.
 double largest_difference(const Tensors& a, const Tensors& b);
+// The share of the elements of `stream` that do not change when `added` is added to them and both terms and the sum are
+// rounded to bf16. Elements with an `added` of 0 do not count as unchanged. Throws Error if the sizes differ or are 0.
+double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added);
 
 }  // namespace plumb::nn::rules

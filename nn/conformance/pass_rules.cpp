@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "autograd/autograd.h"
+#include "nn/conformance/networks.h"
+#include "nn/conformance/rules.h"
 #include "nn/evaluation_scope.h"
-#include "nn/gates/gate_check.h"
-#include "nn/gates/rules/networks.h"
-#include "nn/gates/rules/rules.h"
 
 namespace plumb::nn::rules {
 

@@ -5,8 +5,8 @@
 #include "autograd/autograd.h"
 #include "autograd/node.h"
 #include "core/names.h"
-#include "nn/gates/rules/networks.h"
-#include "nn/gates/rules/rules.h"
+#include "nn/conformance/networks.h"
+#include "nn/conformance/rules.h"
 
 namespace plumb::nn::rules {
 

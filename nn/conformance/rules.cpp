@@ -1,4 +1,4 @@
-#include "nn/gates/rules/rules.h"
+#include "nn/conformance/rules.h"
 
 namespace plumb::nn::rules {
 namespace {
@@ -19,14 +19,14 @@ Outcome limited(double error, double limit) {
   return {error <= limit, fmt::format("error {:.1e}, limit {:g}", error, limit)};
 }
 
-std::vector<Rule> all_rules(const CheckGateOptions& options) {
+std::vector<Rule> all_rules(const std::vector<std::uint32_t>& steps) {
   const auto claims = [](InitProperty property) {
     return Rule{name(property), [=](const GateChoice& gate) { return claim(property, gate); }};
   };
   return {
       {"builds", builds},
       {"registered", registered},
-      {"gradients", [=](const GateChoice& gate) { return gradients(gate, options.steps); }},
+      {"gradients", [=](const GateChoice& gate) { return gradients(gate, steps); }},
       {"second order", second_order},
       claims(InitProperty::identity_at_init),
       claims(InitProperty::zero_branch_gradient),
@@ -41,7 +41,7 @@ std::vector<Rule> all_rules(const CheckGateOptions& options) {
       {"devices and dtypes", devices},
       {"samples", samples},
       {"save and load", save_and_load},
-      {"steps", [=](const GateChoice& gate) { return at_steps(gate, options.steps); }},
+      {"steps", [=](const GateChoice& gate) { return at_steps(gate, steps); }},
       {"depth", deep},
       {"bf16", bf16},
       {"documented", documented},

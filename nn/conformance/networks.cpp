@@ -1,9 +1,10 @@
-#include "nn/gates/rules/networks.h"
+#include "nn/conformance/networks.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "autograd/autograd.h"
+#include "core/bfloat16.h"
 
 namespace plumb::nn::rules {
 
@@ -76,6 +77,17 @@ double largest_difference(const Tensors& a, const Tensors& b) {
     }
   }
   return gap == 0 ? 0 : gap / size;
+}
+
+double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added) {
+  check(stream.size() == added.size() && !stream.empty(),
+        "[unchanged_in_bf16] expected the same number of elements in both, got {} and {}", stream.size(), added.size());
+  std::size_t unchanged = 0;
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    const float x = bfloat16(stream[i]), branch = bfloat16(added[i]);
+    unchanged += added[i] != 0 && bfloat16(static_cast<double>(x) + static_cast<double>(branch)) == x;
+  }
+  return static_cast<double>(unchanged) / static_cast<double>(stream.size());
 }
 
 }  // namespace plumb::nn::rules

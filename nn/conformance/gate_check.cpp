@@ -1,10 +1,9 @@
-#include "nn/gates/gate_check.h"
+#include "nn/conformance/gate_check.h"
 
 #include <algorithm>
 #include <map>
 
-#include "core/bfloat16.h"
-#include "nn/gates/rules/rules.h"
+#include "nn/conformance/rules.h"
 
 namespace plumb::nn {
 namespace {
@@ -17,17 +16,6 @@ std::string kind_of(std::string message) {
 }
 
 }  // namespace
-
-double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added) {
-  check(stream.size() == added.size() && !stream.empty(),
-        "[unchanged_in_bf16] expected the same number of elements in both, got {} and {}", stream.size(), added.size());
-  std::size_t unchanged = 0;
-  for (std::size_t i = 0; i < stream.size(); ++i) {
-    const float x = bfloat16(stream[i]), branch = bfloat16(added[i]);
-    unchanged += added[i] != 0 && bfloat16(static_cast<double>(x) + static_cast<double>(branch)) == x;
-  }
-  return static_cast<double>(unchanged) / static_cast<double>(stream.size());
-}
 
 bool GateReport::passed() const { return std::ranges::all_of(rules, &RuleResult::passed); }
 
@@ -44,7 +32,7 @@ GateReport check_gate(const GateChoice& gate, const CheckGateOptions& options) {
   GateReport report{gate->label(), {}};
   // For each kind of error: the index of the first rule with this error, and the number of later rules with this error.
   std::map<std::string, std::pair<std::size_t, int>> errors;
-  for (const auto& [rule, check_rule] : rules::all_rules(options)) {
+  for (const auto& [rule, check_rule] : rules::all_rules(options.steps)) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
       continue;  // the failure of "second order" follows from the failure of "gradients"
     rules::Outcome outcome{};

@@ -8,8 +8,8 @@
 #include "autograd/autograd.h"
 #include "autograd/node.h"
 #include "core/names.h"
-#include "nn/gates/rules/networks.h"
-#include "nn/gates/rules/rules.h"
+#include "nn/conformance/networks.h"
+#include "nn/conformance/rules.h"
 #include "nn/io/weights.h"
 #include "nn/optim/optimizer.h"
 

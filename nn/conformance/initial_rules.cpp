@@ -3,8 +3,8 @@
 
 #include "autograd/autograd.h"
 #include "nn/audit.h"
-#include "nn/gates/rules/networks.h"
-#include "nn/gates/rules/rules.h"
+#include "nn/conformance/networks.h"
+#include "nn/conformance/rules.h"
 #include "nn/optim/optimizer.h"
 
 namespace plumb::nn::rules {

@@ -3,9 +3,9 @@
 
 #include "autograd/autograd.h"
 #include "core/names.h"
+#include "nn/conformance/networks.h"
+#include "nn/conformance/rules.h"
 #include "nn/evaluation_scope.h"
-#include "nn/gates/rules/networks.h"
-#include "nn/gates/rules/rules.h"
 
 namespace plumb::nn::rules {
 
@@ -115,40 +115,25 @@ std::vector<OtherBlocks> other_blocks() {
 
 std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
 
-// The calls of Method::build while a stack is built.
-struct Building {
-  std::vector<GateContext> contexts;
-  std::string error;  // the first line of the Error that `build` threw; empty without an Error
-
-  // Returns whether `build` threw an Error that says which blocks the method needs.
-  bool refused() const {
-    return !error.starts_with("internal error") && error.find("expected blocks") != std::string::npos;
-  }
-};
-
-// Returns the method with a `build` that writes its calls to `building`, which must live until the stack is built.
-GateChoice watched(const GateChoice& gate, Building& building) {
+// Returns the method with a `build` that adds the contexts of its calls to `told`, which must live until the stack is
+// built.
+GateChoice watched(const GateChoice& gate, std::vector<GateContext>& told) {
   Method method = *gate;
-  method.build = [build = gate->build, &building](const GateContext& c) {
-    building.contexts.push_back(c);
-    try {
-      return build(c);
-    } catch (const Error& e) {
-      building.error = first_line(e.what());
-      throw;
-    }
+  method.build = [build = gate->build, &told](const GateContext& c) {
+    told.push_back(c);
+    return build(c);
   };
   return method;
 }
 
 // Checks that the method was told the places that the junctions have. A difference is a bug in Plumb.
-void check_places(const Stack& stack, const Building& building) {
+void check_places(const Stack& stack, const std::vector<GateContext>& contexts) {
   const std::vector<Junction*> all = stack.junctions();
   const std::int64_t count = std::ssize(all);
   for (std::int64_t i = 0; i < count; ++i) {
     const Junction& junction = *all[static_cast<std::size_t>(i)];
     const JunctionPlace& place = junction.place();
-    const GateContext told = building.contexts.at(static_cast<std::size_t>(place.block)).at(place.junction);
+    const GateContext told = contexts.at(static_cast<std::size_t>(place.block)).at(place.junction);
     internal_check(
         place.index() == i && place.count() == count && told.index() == i && told.count() == count &&
             told.branch().name == junction.branch_name(),
@@ -195,22 +180,22 @@ Outcome other_junctions(const GateChoice& gate) {
   std::vector<std::string> details;
   for (const OtherBlocks& other : other_blocks()) {
     const std::string blocks = other.description();
-    Building building;
+    std::vector<GateContext> contexts;
     std::unique_ptr<Stack> stack;
     try {
-      stack = make_stack(watched(gate, building), other.blocks, other.junctions);
+      stack = make_stack(watched(gate, contexts), other.blocks, other.junctions);
     } catch (const DeviceLost&) {
       throw;
-    } catch (const std::exception& e) {
-      if (!building.refused())
-        return {false, fmt::format("{} cannot be built: {}: build one gate for each junction (gate_per_branch, "
-                                   "gate_per_junction), or let Method::build throw an Error of the form \"expected "
-                                   "blocks of ..\"",
-                                   blocks, first_line(e.what()))};
-      details.push_back(fmt::format("{}: not applicable, {}", blocks, building.error));
+    } catch (const NotApplicable& e) {
+      details.push_back(fmt::format("{}: not applicable, {}", blocks, first_line(e.what())));
       continue;
+    } catch (const std::exception& e) {
+      return {false,
+              fmt::format("{} cannot be built: {}: build one gate for each junction (gate_per_branch, "
+                          "gate_per_junction), or let Method::build refuse the block with GateContext::require()",
+                          blocks, first_line(e.what()))};
     }
-    check_places(*stack, building);
+    check_places(*stack, contexts);
     Outcome outcome{};
     try {
       outcome = works(std::move(stack), other.inputs);

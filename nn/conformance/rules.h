@@ -1,4 +1,4 @@
-// The rules that check_gate() checks. nn/gates/gate_check.h describes them.
+// The rules that check_gate() checks. docs/own_gates.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/gates/gate.h"
-#include "nn/gates/gate_check.h"
-#include "nn/gates/rules/networks.h"
+#include "nn/conformance/networks.h"
+#include "nn/gates/method.h"
 
 namespace plumb::nn::rules {
 
@@ -25,8 +24,9 @@ struct Rule {
   std::function<Outcome(const GateChoice& gate)> check;
 };
 
-// Returns all rules, in the order in which check_gate() checks the rules.
-std::vector<Rule> all_rules(const CheckGateOptions& options);
+// Returns all rules, in the order in which check_gate() checks the rules. `steps` are the training steps of the rules
+// "steps" and "gradients".
+std::vector<Rule> all_rules(const std::vector<std::uint32_t>& steps);
 
 // gradient_rules.cpp
 Outcome registered(const GateChoice& gate);

@@ -1,0 +1,46 @@
+// Checks on small networks that a residual method fulfils the rules for all methods. check_gate() needs only the name
+// of the method.
+//
+//   nn::register_gate<TanhGate>("tanh_gate", {...});
+//   const nn::GateReport report = nn::check_gate("tanh_gate");   // report.passed(), report.text()
+//
+// The option --check-gates of the study depth_stability runs these checks, also in a program that adds custom gates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nn/gates/method.h"
+
+namespace plumb::nn {
+
+// The result of one rule.
+struct RuleResult {
+  std::string rule;
+  bool passed;
+  std::string detail;  // the measured value, or the failure and its remedy
+};
+
+// The results of all rules for one method.
+struct GateReport {
+  std::string gate;
+  std::vector<RuleResult> rules;
+
+  // Returns whether every rule passed.
+  bool passed() const;
+  // Returns the report as text, with one line for each rule.
+  std::string text() const;
+};
+
+// Options of check_gate().
+struct CheckGateOptions {
+  // The training steps of the rules "steps" and "gradients". All other rules begin at the first of these steps.
+  std::vector<std::uint32_t> steps = {0, 10, 1000};
+};
+
+// Checks a method. docs/own_gates.md describes the rules. The check takes well below a second, and writes and removes
+// one temporary file. If a rule fails with the same error as an earlier rule, the report does not list the later rule.
+// The entry of the earlier rule states the number of such rules. Throws Error if `steps` is empty.
+GateReport check_gate(const GateChoice& method, const CheckGateOptions& options = {});
+
+}  // namespace plumb::nn
