@@ -11,26 +11,15 @@
 #include "backends/cuda/runtime.h"
 #include "core/array.h"
 
-#if defined(PLUMB_CUDA_EMULATED)
-#include "tests/cuda_emulator/runtime.h"
-#endif
-
 namespace plumb::cuda {
 
 // Launches `kernel` on stream(). Throws Error if the launch fails.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Arguments... arguments) {
   ++counters.launches;
-#if defined(PLUMB_CUDA_EMULATED)
-  PLUMB_CUDA_CHECKED(emulator::enter_launch(reinterpret_cast<const void*>(kernel), shared_bytes));
-  emulator::submit(stream(), [=] {
-    emulator::run_grid(grid, block, shared_bytes, [&] { kernel(static_cast<Parameters>(arguments)...); });
-  });
-#else
   cudaLaunchConfig_t config{};
   config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared_bytes, config.stream = stream();
   PLUMB_CUDA_CHECKED(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
-#endif
 }
 
 constexpr int block_threads = 256;  // number of threads per block for kernels with one thread per work item

@@ -1,8 +1,6 @@
 // Functions that control the emulated device, for the emulator and for tests.
 #pragma once
 
-#include <functional>
-
 #include <cuda_runtime.h>
 
 namespace emulator {
@@ -14,9 +12,6 @@ namespace emulator {
 enum class Schedule { eager, lazy };
 Schedule schedule();
 void set_schedule(Schedule schedule);  // finishes the work submitted so far before the schedule changes
-
-// Submits work to a stream. The work may access device memory while it runs.
-void submit(cudaStream_t stream, std::function<void()> work);
 
 // Unless these bytes lie in one allocation of device memory, ends the process with the message `what`.
 void check_device_memory(const void* address, std::size_t bytes, const char* what);
@@ -52,10 +47,6 @@ long calls();
 
 // Counts a call of the runtime, and returns the status with which the call must fail, or cudaSuccess.
 cudaError_t enter();
-
-// The same for the launch of a kernel. Fails for more shared memory than cudaFuncSetAttribute has allowed the kernel;
-// the default is 48 KiB.
-cudaError_t enter_launch(const void* kernel, std::size_t shared_bytes);
 
 // Returns the number of bytes that cudaMalloc has allocated and cudaFree has not freed.
 std::size_t allocated();

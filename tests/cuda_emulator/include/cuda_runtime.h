@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "cuda_device.h"
 
@@ -64,3 +65,30 @@ cudaError_t cudaDeviceSynchronize();
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream);
+
+namespace emulator {
+
+// Counts the launch of a kernel as a call of the runtime, and returns the status of the launch. Fails for more shared
+// memory than cudaFuncSetAttribute has allowed the kernel; the default is 48 KiB.
+cudaError_t enter_launch(const void* kernel, std::size_t shared_bytes);
+
+// Submits work to a stream. The work may access device memory while it runs.
+void submit(cudaStream_t stream, std::function<void()> work);
+
+}  // namespace emulator
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+};
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  const cudaError_t status = emulator::enter_launch(reinterpret_cast<const void*>(kernel), config->dynamicSmemBytes);
+  if (status == cudaSuccess)
+    emulator::submit(config->stream, [=, c = *config] {
+      emulator::run_grid(c.gridDim, c.blockDim, c.dynamicSmemBytes, [&] { kernel(arguments...); });
+    });
+  return status;
+}
