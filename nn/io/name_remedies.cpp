@@ -5,7 +5,7 @@
 namespace plumb::nn {
 namespace {
 
-bool any_name(const NamedTensors& tensors, const auto& fits_name) {
+bool any_name(const auto& tensors, const auto& fits_name) {
   return std::ranges::any_of(tensors, [&](const auto& entry) { return fits_name(entry.first); });
 }
 
@@ -36,7 +36,7 @@ bool is_layerscale(const std::string& name) {
                               has_part(name, "ls1.gamma") || has_part(name, "ls2.gamma")));
 }
 
-std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
+std::string remedy_for_gates(const auto& to, const auto& from) {
   const bool wanted = any_name(to, is_layerscale), given = any_name(from, is_layerscale);
   if (given && !wanted)
     return "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"} (--gate "
@@ -50,7 +50,7 @@ std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
 
 // Returns the first segment of the names if all names begin with this segment and some names match without the segment.
 // An example is "model." in a file of a model that wraps another model.
-std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
+std::string superfluous_prefix(const auto& to, const auto& from) {
   if (from.empty()) return "";
   const std::string& first = from.begin()->first;
   const std::string prefix = first.substr(0, first.find('.') + 1);
@@ -64,7 +64,7 @@ std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from)
 
 }  // namespace
 
-std::string remedy_for_names(const NamedTensors& from) {
+std::string remedy_for_names(const std::map<std::string, Tensor>& from) {
   const auto begins = [&](const std::string& prefix) {
     return any_name(from, [&](const std::string& name) { return name.starts_with(prefix); });
   };
@@ -98,7 +98,7 @@ std::string remedy_for_names(const NamedTensors& from) {
   return "";
 }
 
-std::string remedy_for_names(const NamedTensors& to, const NamedTensors& from) {
+std::string remedy_for_names(const std::map<std::string, Tensor>& to, const std::map<std::string, Tensor>& from) {
   if (const std::string remedy = remedy_for_names(from); !remedy.empty()) return remedy;
   if (const std::string prefix = superfluous_prefix(to, from); !prefix.empty())
     return fmt::format("all names begin with \"{}\": remove it", prefix);

@@ -1,6 +1,6 @@
 // Checks which layer may include which other layer. Backends include core and shared backend code. autograd includes
 // core. nn includes autograd and core. experiments include nn and the layers below nn. No layer includes experiments or
-// tests.
+// tests. Also checks the order of the folders in a layer, and that includes form no circles.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -20,9 +20,7 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"autograd", {"core", "autograd"}},
     {"backends/reference", {"core", "backends", "backends/reference"}},
     {"backends/cpu", {"core", "backends", "backends/cpu"}},
-    {"backends/cuda",
-     // Only launch.h may include the emulator; a test below checks this.
-     {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},
+    {"backends/cuda", {"core", "backends", "backends/cuda"}},
     {"nn", {"core", "autograd", "nn"}},
     {"experiments", {"core", "autograd", "nn", "experiments"}},
 };
@@ -34,6 +32,15 @@ std::string layer_of(const std::string& path) {
     if (path.starts_with(layer + "/")) return layer;
   if (path.starts_with("backends/") && path.find('/', 9) == path.npos) return "backends";
   return path.starts_with("backends/") || path.starts_with("tests/") ? path.substr(0, path.find('/', 9)) : "";
+}
+
+// The source files below a folder, relative to `root`.
+std::vector<std::string> sources_of(const fs::path& root, const std::string& folder) {
+  std::vector<std::string> found;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder))
+    if (std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension().string()))
+      found.push_back(fs::relative(entry.path(), root).string());
+  return found;
 }
 
 // The files that a source file includes with quotes.
@@ -53,55 +60,89 @@ struct Violation {
 std::vector<Violation> violations(const fs::path& root) {
   std::vector<Violation> found;
   for (const auto& [layer, may] : allowed)
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
-      if (!std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension().string())) continue;
-      const std::string file = fs::relative(entry.path(), root).string();
-      for (const std::string& include : includes_of(entry.path()))
+    for (const std::string& file : sources_of(root, layer))
+      for (const std::string& include : includes_of(root / file))
         if (const std::string target = layer_of(include); !target.empty() && !may.contains(target))
           found.push_back({file, include});
-    }
   return found;
 }
 
-// The folders of experiments/lab ("rooms"), from lowest to highest. A room may include only itself and lower rooms. All
-// rooms may include the files of experiments/lab that are in no room.
-const std::vector<std::string> rooms{"data",    "record", "cli",   "plot",    "options", "stats",
-                                     "problem", "run",    "train", "signals", "report",  "study"};
-const std::string lab = "experiments/lab/";
+// The folders of experiments/lab and of nn ("rooms"), from lowest to highest. A room may include only itself and lower
+// rooms. All rooms may include the files that are in no room. nn/nn.h includes all rooms.
+const std::map<std::string, std::vector<std::string>> rooms{
+    {"experiments/lab/",
+     {"data", "record", "cli", "plot", "options", "stats", "problem", "run", "train", "signals", "report", "study"}},
+    {"nn/", {"layers", "gates", "blocks", "detection", "models", "io", "optim", "conformance"}}};
+const std::string lab = "experiments/lab/", umbrella = "nn/nn.h";
 
-// The folder of experiments/lab (room) that has a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file
-// outside the rooms.
-std::string room_of(const std::string& path) {
-  if (!path.starts_with(lab)) return "";
-  const std::size_t end = path.find('/', lab.size());
-  return end == path.npos ? "" : path.substr(lab.size(), end - lab.size());
+// The room of `house` that has a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file outside the
+// rooms.
+std::string room_of(const std::string& house, const std::string& path) {
+  if (!path.starts_with(house)) return "";
+  const std::size_t end = path.find('/', house.size());
+  return end == path.npos ? "" : path.substr(house.size(), end - house.size());
 }
 
-// The includes that lead to a higher room of experiments/lab. If a file is in an unknown room, the result has the file
-// with an empty include.
+// The includes that lead to a higher room. If a file is in an unknown room, the result has the file with an empty
+// include.
 std::vector<Violation> room_violations(const fs::path& root) {
-  const auto height = [](const std::string& room) { return std::ranges::find(rooms, room) - rooms.begin(); };
   std::vector<Violation> found;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / lab)) {
-    if (!entry.is_regular_file()) continue;
-    const std::string file = fs::relative(entry.path(), root).string(), room = room_of(file);
-    if (!room.empty() && height(room) == std::ssize(rooms)) found.push_back({file, ""});
-    for (const std::string& include : includes_of(entry.path()))
-      if (const std::string other = room_of(include); !other.empty() && (room.empty() || height(other) > height(room)))
-        found.push_back({file, include});
+  for (const auto& [house, order] : rooms) {
+    const auto height = [&](const std::string& room) { return std::ranges::find(order, room) - order.begin(); };
+    for (const std::string& file : sources_of(root, house)) {
+      if (file == umbrella) continue;
+      const std::string room = room_of(house, file);
+      if (!room.empty() && height(room) == std::ssize(order)) found.push_back({file, ""});
+      for (const std::string& include : includes_of(root / file))
+        if (const std::string other = room_of(house, include);
+            !other.empty() && (room.empty() || height(other) > height(room)))
+          found.push_back({file, include});
+    }
   }
   return found;
+}
+
+// The nodes from which arrows lead back to the node itself.
+using Arrows = std::map<std::string, std::set<std::string>>;
+std::set<std::string> in_circles(const Arrows& arrows) {
+  std::set<std::string> found;
+  for (const auto& [start, first] : arrows) {
+    std::set<std::string> reached;
+    std::vector<std::string> open(first.begin(), first.end());
+    while (!open.empty()) {
+      const std::string at = open.back();
+      open.pop_back();
+      if (!reached.insert(at).second) continue;
+      if (const auto next = arrows.find(at); next != arrows.end())
+        open.insert(open.end(), next->second.begin(), next->second.end());
+    }
+    if (reached.contains(start)) found.insert(start);
+  }
+  return found;
+}
+
+// The includes within a layer, as arrows between units (a header with its source file) or between folders.
+Arrows arrows_of(const fs::path& root, const std::string& layer, bool of_folders) {
+  const auto node = [&](const fs::path& path) {
+    return (of_folders ? path.parent_path() : path.parent_path() / path.stem()).string();
+  };
+  Arrows arrows;
+  for (const std::string& file : sources_of(root, layer)) {
+    if (file == umbrella) continue;
+    for (const std::string& include : includes_of(root / file))
+      if (include.starts_with(layer + "/") && node(include) != node(file)) arrows[node(file)].insert(node(include));
+  }
+  return arrows;
 }
 
 // The files that have an #include line with a given text.
 std::set<std::string> users_of(const fs::path& root, const std::string& header) {
   std::set<std::string> found;
   for (const auto& [layer, may] : allowed)
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
-      std::ifstream in(entry.path());
+    for (const std::string& file : sources_of(root, layer)) {
+      std::ifstream in(root / file);
       for (std::string line; std::getline(in, line);)
-        if (line.starts_with("#include") && line.find(header) != std::string::npos)
-          found.insert(fs::relative(entry.path(), root).string());
+        if (line.starts_with("#include") && line.find(header) != std::string::npos) found.insert(file);
     }
   return found;
 }
@@ -114,12 +155,10 @@ std::vector<std::string> lines_by_locale(const fs::path& root) {
       R"(\{[^{}"]*:[^{}"]*L[a-zA-Z]?\})");
   std::vector<std::string> found;
   for (const char* folder : {"core", "autograd", "backends", "nn", "experiments", "bench", "examples", "tools"})
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
-      if (!std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension().string())) continue;
-      std::ifstream in(entry.path());
+    for (const std::string& file : sources_of(root, folder)) {
+      std::ifstream in(root / file);
       for (std::string line; std::getline(in, line);)
-        if (std::regex_search(line.substr(0, line.find("//")), by_locale))
-          found.push_back(fs::relative(entry.path(), root).string() + ": " + line);
+        if (std::regex_search(line.substr(0, line.find("//")), by_locale)) found.push_back(file + ": " + line);
     }
   return found;
 }
@@ -149,8 +188,7 @@ TEST_CASE("every include points to the same or a lower layer") {
   SUCCEED();
 }
 
-TEST_CASE("only two files of the cuda backend depend on the emulator") {
-  CHECK(users_of(plumb::test::source_dir(), "tests/cuda_emulator") == std::set<std::string>{"backends/cuda/launch.h"});
+TEST_CASE("only one file of the cuda backend knows whether the device is emulated") {
   std::set<std::string> found;
   for (const fs::directory_entry& entry :
        fs::directory_iterator(fs::path(plumb::test::source_dir()) / "backends/cuda")) {
@@ -158,10 +196,10 @@ TEST_CASE("only two files of the cuda backend depend on the emulator") {
     for (std::string line; std::getline(in, line);)
       if (line.find("PLUMB_CUDA_EMULATED") != line.npos) found.insert(entry.path().filename().string());
   }
-  CHECK(found == std::set<std::string>{"launch.h", "warp.cuh"});
+  CHECK(found == std::set<std::string>{"warp.cuh"});
 }
 
-TEST_CASE("every include in experiments/lab points to the same or a lower room and every room is known") {
+TEST_CASE("every include in experiments/lab and in nn points to the same or a lower room and every room is known") {
   for (const Violation& v : room_violations(plumb::test::source_dir()))
     FAIL_CHECK(
         v.file << (v.include.empty() ? " is in a room that is missing in the list `rooms`" : " includes " + v.include));
@@ -173,20 +211,38 @@ TEST_CASE("every include in experiments/lab points to the same or a lower room a
     CHECK(fs::is_directory(fs::path(plumb::test::source_dir()) / "tests/lab" / room));
 }
 
-TEST_CASE("the check finds an include of a higher room and an unknown room") {
+TEST_CASE("includes form no circles of units or folders") {
+  // Units of core and autograd, and the folder autograd/ops, may form circles.
+  for (const char* layer : {"backends", "nn", "experiments"})
+    CHECK(in_circles(arrows_of(plumb::test::source_dir(), layer, false)) == std::set<std::string>{});
+  for (const char* layer : {"core", "backends", "nn", "experiments"})
+    CHECK(in_circles(arrows_of(plumb::test::source_dir(), layer, true)) == std::set<std::string>{});
+}
+
+TEST_CASE("the check finds an include of a higher room, an unknown room, and circles") {
   const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering_rooms";
   fs::remove_all(root);
-  for (const char* room : {"data", "report", "attic"}) fs::create_directories(root / lab / room);
+  for (const char* room : {"experiments/lab/data", "experiments/lab/report", "experiments/lab/attic", "nn/gates"})
+    fs::create_directories(root / room);
   std::ofstream(root / lab / "data" / "bad.h")
-      << "#include \"experiments/lab/report/page.h\"\n#include \"core/shape.h\"\n";
+      << "#include \"experiments/lab/report/good.h\"\n#include \"core/shape.h\"\n";
   std::ofstream(root / lab / "report" / "good.h")
       << "#include \"experiments/lab/data/idx.h\"\n#include \"experiments/lab/hash.h\"\n";
+  std::ofstream(root / lab / "report" / "good.cpp") << "#include \"experiments/lab/data/bad.h\"\n";
   std::ofstream(root / lab / "attic" / "lost.h") << "#pragma once\n";
   std::ofstream(root / lab / "loose.h") << "#include \"experiments/lab/data/idx.h\"\n";
+  std::ofstream(root / "nn" / "gates" / "high.h") << "#include \"nn/models/vit.h\"\n";
+  std::ofstream(root / "nn" / "nn.h") << "#include \"nn/gates/high.h\"\n";
   std::vector<std::string> files;
   for (const Violation& v : room_violations(root)) files.push_back(v.file);
   std::ranges::sort(files);
-  CHECK(files == std::vector<std::string>{lab + "attic/lost.h", lab + "data/bad.h", lab + "loose.h"});
+  CHECK(files ==
+        std::vector<std::string>{lab + "attic/lost.h", lab + "data/bad.h", lab + "loose.h", "nn/gates/high.h"});
+  CHECK(in_circles(arrows_of(root, "experiments", false)) ==
+        std::set<std::string>{lab + "data/bad", lab + "report/good"});
+  CHECK(in_circles(arrows_of(root, "experiments", true)) ==
+        std::set<std::string>{"experiments/lab", lab + "data", lab + "report"});
+  CHECK(in_circles(arrows_of(root, "nn", true)).empty());
 }
 
 TEST_CASE("the check finds an include of a higher layer") {

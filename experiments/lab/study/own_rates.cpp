@@ -19,7 +19,7 @@
 #include "experiments/lab/report/rates.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/stats/trained.h"
-#include "experiments/lab/study/plan.h"
+#include "experiments/lab/study/combinations.h"
 
 namespace plumb::lab {
 namespace {
@@ -178,7 +178,7 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
   if (resumed) own = searches_in(fs::path(study.options.out) / Ledger::file_name);
   ChosenRates chosen{.file = file};
   std::set<std::int64_t> choosing;
-  for (const Point& cell : Plan(study).cells()) {
+  for (const Point& cell : cells_of(study)) {
     std::vector<LedgerEntry> entries = at_cell(own, cell);
     if (entries.empty()) {
       usage_check(study.options.mode() != Mode::rebuild,
@@ -341,7 +341,7 @@ void settle_rates(StudyDeclaration& study) {
   if (!axis && !recorded && !study.at_lr.empty() && cli.typed("--lr")) study.at_lr = {study.optimization.lr};
   usage_check(study.at_lr.empty() || study.rates_from.empty(),
               "{} and --rates-from both set the learning rates; give only one", at_option);
-  const std::vector<Point> cells = Plan(study).cells();
+  const std::vector<Point> cells = cells_of(study);
   const bool compares = cells.size() >= 2 && std::set(o.seeds.begin(), o.seeds.end()).size() >= fewest_seeds &&
                         (o.steps > 0 || study.axis("steps"));
 

@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "experiments/lab/hash.h"
 #include "experiments/lab/stats/claim_check.h"
+#include "experiments/lab/study/combinations.h"
 #include "experiments/lab/study/own_rates.h"
 
 namespace plumb::lab {
@@ -27,42 +28,7 @@ std::string Plan::note_on(const Search& search, const DataFacts& data) const {
   return study_.has_own_rates() ? note_on_rates(study_, search, data.chance()) : "";
 }
 
-std::vector<Point> Plan::combinations() const {
-  std::vector<const AxisData*> order;
-  for (const AxisData& axis : study_.axes)
-    if (axis.declared) order.push_back(&axis);
-  std::ranges::stable_sort(order, {}, [](const AxisData* a) { return !a->slowest; });
-  std::vector<Point> points{Point()};
-  for (const AxisData* axis : order) {
-    std::vector<Point> longer;
-    for (const Point& point : points)
-      std::visit(
-          [&](const auto& values) {
-            for (const auto& value : values) {
-              longer.push_back(point);
-              longer.back().set(axis->name, value);
-            }
-          },
-          axis->values);
-    points = std::move(longer);
-  }
-  if (study_.wanted) std::erase_if(points, [&](const Point& p) { return !study_.wanted(p); });
-  usage_check(!points.empty(), "{} runs no combination of these values; see --help", study_.name);
-  return points;
-}
-
-std::vector<Point> Plan::cells() const {
-  std::vector<Point> cells;
-  for (const Point& point : combinations()) {
-    Point cell;
-    for (const AxisData& axis : study_.axes)
-      if (const AxisValue* value = point.find(axis.name); value && axis.name != "lr") cell.set(axis.name, *value);
-    if (std::ranges::find(cells, cell) == cells.end()) cells.push_back(std::move(cell));
-  }
-  return cells;
-}
-
-std::vector<Point> Plan::grid() const { return study_.has_own_rates() ? cells() : combinations(); }
+std::vector<Point> Plan::grid() const { return study_.has_own_rates() ? cells_of(study_) : combinations_of(study_); }
 
 Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const {
   Point point;
@@ -114,11 +80,12 @@ std::vector<std::string> Plan::claims_not_judged() const {
   }
   axes.push_back(
       {.name = "seed", .option = "--seeds", .values = {study_.options.seeds.begin(), study_.options.seeds.end()}});
-  std::vector<std::string> not_judged = lab::claims_not_judged(claims(), axes, combinations());
+  std::vector<std::string> not_judged = lab::claims_not_judged(claims(), axes, combinations_of(study_));
   if (!study_.has_own_rates()) return not_judged;
   std::vector<Claim> about_rates = study_.claims;
   std::erase_if(about_rates, [](const Claim& c) { return !c.comparison.names("lr"); });
-  lab::claims_not_judged(about_rates, axes, combinations());  // throws Error for claims that are wrong in every call
+  lab::claims_not_judged(about_rates, axes,
+                         combinations_of(study_));  // throws Error for claims that are wrong in every call
   for (const Claim& claim : about_rates)
     not_judged.push_back(claim.text + ": each method trains at its own learning rate; --at-lr judges the claim");
   return not_judged;

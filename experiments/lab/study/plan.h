@@ -20,8 +20,6 @@ class Plan {
   // combination has its own learning rate (own_rates.h), the points have no "lr". Throws UsageError if there is no
   // combination.
   std::vector<Point> grid() const;
-  // The combinations of grid() without the axis "lr", with their values in the order of the columns.
-  std::vector<Point> cells() const;
   // Whether trials are named in rounds, from the results of earlier rounds: the study has searched axes, or each
   // combination has its own learning rate.
   bool is_searched() const;
@@ -49,7 +47,6 @@ class Plan {
   const StudyOptions& options() const { return study_.options; }
 
  private:
-  std::vector<Point> combinations() const;       // of the values on the declared axes
   bool is_searched(const AxisData& axis) const;  // whether a search chooses among the values of the axis
 
   const StudyDeclaration& study_;
