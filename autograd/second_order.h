@@ -40,9 +40,7 @@ class HessianProduct {
  public:
   // Computes the gradient. Throws Error like grad().
   HessianProduct(const Tensor& loss, Tensors parameters);
-  // The product H v.
   Tensors operator()(const Tensors& v) const;
-  // The gradient of the loss, and the parameters.
   const Tensors& gradient() const { return gradient_; }
   const Tensors& parameters() const { return parameters_; }
 

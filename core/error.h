@@ -30,7 +30,6 @@ class UsageError : public Error {
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(const std::string& message) : message_(std::make_shared<const std::string>(message)) {}
-  // The message.
   const char* what() const noexcept override { return message_->c_str(); }
 
  private:

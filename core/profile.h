@@ -40,7 +40,6 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // The recorded calls, in order.
   const std::vector<Event>& events() const { return events_; }
   // The device's launches, copies and waits from construction to stop(), or to now.
   Traffic traffic() const;

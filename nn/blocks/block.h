@@ -43,7 +43,6 @@ class Block : public Layer {
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       const Observer& observer);
 
-  // Returns the junctions, in order.
   const std::vector<std::unique_ptr<Junction>>& junctions() const { return junctions_; }
   // Returns the branch with this name, such as "attn". Throws Error for another name.
   Branch& branch(const std::string& branch_name);

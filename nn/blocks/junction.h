@@ -58,18 +58,13 @@ class Junction {
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer);
 
-  // Return the branch, and its name in the block.
   Branch& branch() { return *parts_.branch; }
   const Branch& branch() const { return *parts_.branch; }
   const std::string& branch_name() const { return parts_.name; }
-  // Returns the gate.
   const Gate& gate() const { return *parts_.gate; }
-  // Return the place of the norm, and the norm; null if the block has no norms.
   Norm norm() const { return parts_.norm; }
-  Layer* norm_layer() const { return parts_.norm_layer.get(); }
-  // Returns the layer for stochastic depth.
+  Layer* norm_layer() const { return parts_.norm_layer.get(); }  // null if the block has no norms
   DropPath& drop_path() { return drop_path_; }
-  // Returns the place of the junction in its stack.
   const JunctionPlace& place() const { return parts_.place; }
 
   // Throws Error if neither the gate nor the branch could ever get a gradient, because both start at 0.

@@ -26,8 +26,7 @@ struct GateReport {
   std::string gate;
   std::vector<RuleResult> rules;
 
-  // Returns whether every rule passed.
-  bool passed() const;
+  bool passed() const;  // whether every rule passed
   // Returns the report as text, with one line for each rule.
   std::string text() const;
 };

@@ -54,11 +54,9 @@ struct AttentionPass {
 // evaluation mode.
 class AttentionBranch : public Branch {
  public:
-  // Returns the shape for residual methods.
   BranchShape shape() const override {
     return {.kind = kind_, .hidden = options_.dim, .heads = options_.heads, .weight_layers = 4};
   }
-  // Returns qkv and proj.
   std::vector<WeightLayer*> weight_layers() override { return {&qkv_, &proj_}; }
   void scale_value_path(double factor) override;
 
@@ -121,7 +119,6 @@ class SelfAttention : public AttentionBranch {
   SelfAttention(std::string type, const char* op, const AttentionOptions& options)
       : AttentionBranch(std::move(type), op, "attn", options) {}
 
-  // Computes the branch.
   BranchResult forward(const BranchCall& call) const override;
   // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
   virtual Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& options) const = 0;

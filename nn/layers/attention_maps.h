@@ -29,7 +29,6 @@ class AttentionMaps {
   AttentionMaps(const AttentionMaps&) = delete;
   AttentionMaps& operator=(const AttentionMaps&) = delete;
 
-  // Returns the recorded maps.
   const std::vector<AttentionMap>& all() const { return maps_; }
 
  private:

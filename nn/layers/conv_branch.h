@@ -20,16 +20,13 @@ class ConvBranch : public Branch {
  public:
   explicit ConvBranch(const ConvBranchOptions& options);
 
-  // Returns the shape for residual methods.
   BranchShape shape() const override {
     return {.kind = "conv", .hidden = conv1_.weight().dim(0), .weight_layers = 2, .activation = true};
   }
-  // Returns conv1 and conv2.
   std::vector<WeightLayer*> weight_layers() override { return {&conv1_, &conv2_}; }
   void scale_value_path(double factor) override;
 
  protected:
-  // Computes the branch.
   BranchResult forward(const BranchCall& call) const override;
 
  private:

@@ -25,7 +25,6 @@ class DropPath : public Layer {
  public:
   explicit DropPath(double rate, std::uint32_t branch = 0, DropPathForm form = DropPathForm::rescaled);
 
-  // The rate and the form.
   double rate() const { return rate_; }
   DropPathForm form() const { return form_; }
   // Returns the factors [B] of the samples in this step. The result is undefined if all factors are 1 (rate 0, or

@@ -27,11 +27,9 @@ class Mlp : public Branch {
  public:
   explicit Mlp(const MlpOptions& options);
 
-  // Returns the shape for residual methods.
   BranchShape shape() const override {
     return {.kind = "mlp", .hidden = fc1_.weight().dim(0), .weight_layers = 2, .activation = true};
   }
-  // Returns fc1 and fc2.
   std::vector<WeightLayer*> weight_layers() override { return {&fc1_, &fc2_}; }
   void scale_value_path(double factor) override;
 

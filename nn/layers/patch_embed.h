@@ -20,7 +20,6 @@ struct PatchEmbedOptions {
 class PatchEmbed : public Layer {
  public:
   explicit PatchEmbed(const PatchEmbedOptions& options);
-  // Returns the number of tokens of an image.
   std::int64_t tokens() const { return tokens_; }
 
  protected:

@@ -16,7 +16,6 @@ enum class HeadMixInit { truncated_normal, identity };
 class HeadMix : public Module {
  public:
   HeadMix(std::int64_t heads, HeadMixInit init);
-  // The parameters.
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
 

@@ -37,7 +37,6 @@ class Ema {
   // the weights back.
   void swap();
 
-  // Returns the number of updates.
   std::int64_t updates() const { return updates_; }
   // Returns whether the buffers of the parameters hold the averages.
   bool swapped() const { return swapped_; }

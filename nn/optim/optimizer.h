@@ -71,7 +71,6 @@ class Optimizer {
   // count to the number before this step, and throws Error. In host memory, every step is finished when step() returns.
   void check_finite() { take_arrived(true); }
 
-  // Returns the number of steps taken.
   std::int64_t steps_taken() const { return steps_; }
   // Returns the learning rate of the next step.
   double learning_rate() const { return lr_.at(steps_); }
