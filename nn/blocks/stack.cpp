@@ -76,7 +76,7 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
                                              .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
                                              .drop_path_form = o.drop_path.form,
                                              .steps = steps}));
-    child(fmt::format("blocks.{}", i), *blocks_.back());
+    child(fmt::format("{}.{}", o.blocks, i), *blocks_.back());
   }
   if (o.final_norm) {
     norm_ = o.gate->make_norm(o.layout, o.dim, o.norm_eps);

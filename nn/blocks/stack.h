@@ -34,6 +34,7 @@ struct StackOptions {
   // Whether a norm follows the last block. The method decides the input of this final norm: for most methods the input
   // is x, for ResiDual the second stream.
   bool final_norm = false;
+  std::string blocks = "blocks";  // the name of the blocks in paths and in the names of parameters: blocks.N.*
 };
 
 // Maps x [B, T, D] (or images [B, D, H, W]) to the same shape through `depth` blocks. The parameters are blocks.N.*,

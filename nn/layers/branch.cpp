@@ -32,7 +32,7 @@ Tensor BranchCall::normed() const {
 
 Tensor BranchCall::hidden(const Tensor& h) const { return context_.hooks ? context_.hooks->hidden(h) : h; }
 
-BranchResult BranchCall::joined(const Tensor& f) const { return BranchResult(context_.sum ? sum_of(context_, f) : f); }
+BranchResult BranchCall::leave(const Tensor& f) const { return BranchResult(context_.sum ? sum_of(context_, f) : f); }
 
 Tensor BranchCall::enter(const Linear& first, const First& with) const {
   if (!context_.hooks) return first(x_, {.norm = context_.norm, .gelu = with.gelu, .result = with.result});
@@ -61,7 +61,7 @@ BranchResult BranchCall::leave(const Linear& last, const Tensor& h, const Layer*
 
 BranchResult BranchCall::leave(const Layer& last, const Tensor& h, const Layer* after) const {
   const Tensor f = last(hidden(h));
-  return joined(after ? (*after)(f) : f);
+  return leave(after ? (*after)(f) : f);
 }
 
 const StackInputs& BranchCall::inputs() const {

@@ -85,15 +85,16 @@ class BranchCall {
   // Computes the last layer and the residual sum. If `after` is given (dropout), `after` is applied between the two.
   BranchResult leave(const Linear& last, const Tensor& h, const Layer* after = nullptr) const;
   BranchResult leave(const Layer& last, const Tensor& h, const Layer* after = nullptr) const;
+  // Computes the residual sum for the value `f` of a branch whose last op is not a layer.
+  BranchResult leave(const Tensor& f) const;
   // Returns the inputs of the stack besides the stream; without any, all fields are empty.
   const StackInputs& inputs() const;
   // Returns the second input. Throws Error if the branch was called without one.
   const Memory& memory() const;
 
  private:
-  Tensor normed() const;                       // norm(x), with the hook on the input
-  Tensor hidden(const Tensor& h) const;        // h, with the hook on the input of the last layer
-  BranchResult joined(const Tensor& f) const;  // the residual sum alone
+  Tensor normed() const;                 // norm(x), with the hook on the input
+  Tensor hidden(const Tensor& h) const;  // h, with the hook on the input of the last layer
 
   const Tensor& x_;
   const BranchContext& context_;

@@ -26,6 +26,54 @@ Init he_normal(std::int64_t in, std::int64_t out) {
   return Init::xavier_normal(std::sqrt((static_cast<double>(in) + static_cast<double>(out)) / static_cast<double>(in)));
 }
 
+// f(x) = relu(W x + b).
+class Dense : public Branch {
+ public:
+  Dense(std::int64_t width, const Init& init)
+      : Branch("Dense"),
+        linear_({.in = width, .out = width, .init = init, .bias_init = Init::uniform(default_bound(width))}) {
+    child("", linear_);
+  }
+  BranchShape shape() const override {
+    return {.kind = "dense", .hidden = linear_.weight().dim(0), .weight_layers = 1};
+  }
+  std::vector<WeightLayer*> weight_layers() override { return {&linear_}; }
+  void scale_value_path(double factor) override { linear_.scale_init(factor); }
+
+ protected:
+  BranchResult forward(const BranchCall& call) const override { return call.leave(relu(call.enter(linear_))); }
+
+ private:
+  Linear linear_;
+};
+
+// The gate of methods without a sum: y = f, or y = norm(f).
+class NoSkip : public Gate {
+ public:
+  explicit NoSkip(const Layer* norm) : norm_(norm) {}
+  Tensor combine(const Tensor&, const Tensor& branch) const override { return norm_ ? (*norm_)(branch) : branch; }
+
+ private:
+  const Layer* norm_;
+};
+
+GateChoice gate_of(const std::string& method, const Layer* norm) {
+  if (method == "rezero") return "rezero";
+  const bool adds = method == "residual";
+  return Method{.name = method, .norm = Norm::none, .growth = Growth::unstated, .build = [=](const GateContext& c) {
+                  return adds ? gates_from<ScaleGate>(c) : gates_from<NoSkip>(c, norm);
+                }};
+}
+
+StackOptions stack_of(const DeepMlpOptions& o, const Layer* norm) {
+  const Init init = Init::xavier_normal(o.method == "residual" ? 0.5 : std::sqrt(2.0));
+  return {.dim = o.width,
+          .depth = o.depth,
+          .gate = gate_of(o.method, norm),
+          .junctions = {{"linear", [init](const BranchSite& site) { return std::make_unique<Dense>(site.dim, init); }}},
+          .blocks = "hidden"};
+}
+
 }  // namespace
 
 const std::vector<std::string>& deep_mlp_methods() {
@@ -33,57 +81,30 @@ const std::vector<std::string>& deep_mlp_methods() {
   return names;
 }
 
-class DeepMlp::Hidden : public Layer {
- public:
-  Hidden(const std::string& method, std::int64_t width, const LayerNorm* norm)
-      : Layer("Hidden"),
-        linear_({.in = width, .out = width, .init = Init::xavier_normal(method == "residual" ? 0.5 : std::sqrt(2.0))}),
-        norm_(norm),
-        adds_(method == "residual" || method == "rezero") {
-    child("linear", linear_).own("bias").init = Init::uniform(default_bound(width));
-    if (method == "rezero") alpha_ = parameter("alpha", {1}, Init::constant(0), Role::gate);
-  }
-
- protected:
-  Tensor forward(const Tensor& x) const override {
-    const Tensor f = relu(linear_(x));
-    if (adds_) return gated_residual(x, f, alpha_);
-    return norm_ ? (*norm_)(f) : f;
-  }
-
- private:
-  Linear linear_;
-  const LayerNorm* norm_;  // the network's shared norm, or null
-  Tensor alpha_;
-  bool adds_;
-};
-
 DeepMlp::DeepMlp(const DeepMlpOptions& o)
     : Layer("DeepMlp"),
       options_(checked(o)),
-      first_({.in = o.inputs, .out = o.width, .init = he_normal(o.inputs, o.width)}),
-      last_({.in = o.width, .out = o.classes, .init = Init::fan_in_uniform()}) {
-  child("first", first_).own("bias").init = Init::uniform(default_bound(o.inputs));
-  if (o.method == "layer_norm") child("norm", norm_.emplace(o.width, 1e-5));
-  for (std::int64_t i = 0; i < o.depth; ++i)
-    child(fmt::format("hidden.{}", i),
-          *hidden_.emplace_back(std::make_unique<Hidden>(o.method, o.width, norm_ ? &*norm_ : nullptr)));
-  child("last", last_).own("bias").init = Init::uniform(default_bound(o.width));
+      first_({.in = o.inputs,
+              .out = o.width,
+              .init = he_normal(o.inputs, o.width),
+              .bias_init = Init::uniform(default_bound(o.inputs))}),
+      last_({.in = o.width,
+             .out = o.classes,
+             .init = Init::fan_in_uniform(),
+             .bias_init = Init::uniform(default_bound(o.width))}),
+      norm_(o.method == "layer_norm" ? make_layer_norm(o.width, 1e-5) : nullptr),
+      stack_(stack_of(o, norm_.get())) {
+  child("first", first_);
+  if (norm_) child("norm", *norm_);
+  child("", stack_);
+  child("last", last_);
   initialize(*this, o.seed);
 }
-
-DeepMlp::~DeepMlp() = default;
 
 Tensor DeepMlp::first(const Tensor& x) const {
   check(x.shape().rank() >= 1 && x.numel() == extent_product("deep_mlp", {x.dim(0), options_.inputs}),
         "[deep_mlp] expected samples [B, ..] of {} elements, got {}", options_.inputs, x.shape());
   return relu(first_(reshape(x, {x.dim(0), options_.inputs})));
-}
-
-Tensor DeepMlp::hidden(const Tensor& x) const {
-  Tensor h = x;
-  for (const auto& layer : hidden_) h = (*layer)(h);
-  return h;
 }
 
 Tensor DeepMlp::forward(const Tensor& x) const { return last_(hidden(first(x))); }

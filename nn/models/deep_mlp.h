@@ -2,10 +2,7 @@
 // 3, and the authors' notebook).
 #pragma once
 
-#include <optional>
-
-#include "nn/layers/linear.h"
-#include "nn/layers/norm.h"
+#include "nn/blocks/stack.h"
 
 namespace plumb::nn {
 
@@ -25,29 +22,27 @@ struct DeepMlpOptions {
 const std::vector<std::string>& deep_mlp_methods();
 
 // Maps x [B, ..], with `inputs` elements per sample, to logits [B, classes]: relu(linear), then `depth` hidden layers,
-// then linear. As in the notebook, the init of the first weight is He's normal distribution; the init of the last
-// weight and of all biases is PyTorch's default, U(+-1 / sqrt(fan_in)). Parameters: first.*, hidden.N.linear.*,
-// hidden.N.alpha, norm.*, last.*. Throws Error for an unknown method, and for sizes below 1.
+// then linear. A hidden layer is a block of a Stack, and f is its branch. As in the notebook, the init of the first
+// weight is He's normal distribution; the init of the last weight and of all biases is PyTorch's default,
+// U(+-1 / sqrt(fan_in)). Parameters: first.*, hidden.N.linear.*, hidden.N.gate.alpha, norm.*, last.*. Throws Error for
+// an unknown method, and for sizes below 1.
 class DeepMlp : public Layer {
  public:
   explicit DeepMlp(const DeepMlpOptions& options);
-  ~DeepMlp() override;
 
   // Returns the input of the hidden layers [B, width] for x [B, ..].
   Tensor first(const Tensor& x) const;
   // Returns the output of all hidden layers [B, width] for their input x [B, width].
-  Tensor hidden(const Tensor& x) const;
+  Tensor hidden(const Tensor& x) const { return stack_(x); }
 
  protected:
   Tensor forward(const Tensor& x) const override;
 
  private:
-  class Hidden;
   DeepMlpOptions options_;
-  Linear first_;
-  std::optional<LayerNorm> norm_;
-  std::vector<std::unique_ptr<Hidden>> hidden_;
-  Linear last_;
+  Linear first_, last_;          // in this order: the norm of a gradient is a sum in the order of construction
+  std::unique_ptr<Layer> norm_;  // the norm that all hidden layers share; null unless the method is layer_norm
+  Stack stack_;
 };
 
 }  // namespace plumb::nn
