@@ -31,7 +31,7 @@ Model small_detr(const char* gate) {
                                                      .hidden = 48,
                                                      .queries = 7,
                                                      .gate = gate}),
-          nn::Detr::facebook_names()};
+          nn::facebook_names()};
 }
 
 // One entry per model. tools/check_timm.py and tools/check_detr.py have the same models.

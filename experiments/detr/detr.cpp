@@ -217,7 +217,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
     if (where == "everywhere" || where == "decoder") o.decoder_attention = drops;
     if (where == "everywhere" || where == "cross") o.cross_attention = drops;
     nn::Detr model(o);
-    trial.save_under(nn::Detr::facebook_names());
+    trial.save_under(nn::facebook_names());
     trial.train(model, lab::record_layers(trial, model.decoder()));
     lab::attach_objects(trial, model);
   });

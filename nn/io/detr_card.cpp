@@ -7,6 +7,7 @@
 #include "autograd/autograd.h"
 #include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
+#include "nn/io/weights.h"
 
 namespace plumb::nn {
 namespace {
@@ -68,9 +69,7 @@ DetrCard card_from_json(Json json) {
 }
 
 // The names of the parameters in a file: those of facebookresearch/detr, or Plumb's.
-KeyMap names_in(const NamedTensors& tensors) {
-  return tensors.contains("query_embed") ? KeyMap() : Detr::facebook_names();
-}
+KeyMap names_in(const NamedTensors& tensors) { return tensors.contains("query_embed") ? KeyMap() : facebook_names(); }
 
 // Makes a network of this width with small sizes, except for the depths and the options that decide the function.
 std::unique_ptr<Detr> small_detr(DetrOptions o, std::int64_t dim) {

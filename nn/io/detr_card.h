@@ -1,6 +1,6 @@
 // Files with the weights of a Detr and a description of the network, so that a program can make the network again.
 //
-//   nn::save_weights(model, "shapes.safetensors", nn::Detr::facebook_names(), nn::metadata_of(card));
+//   nn::save_weights(model, "shapes.safetensors", nn::facebook_names(), nn::metadata_of(card));
 //   const nn::LoadedDetr loaded = nn::load_detr("shapes.safetensors");
 //   const nn::Detections found = loaded.model->detect(images);
 #pragma once
@@ -44,7 +44,7 @@ struct LoadedDetr {
   DetrCard card;
   std::unique_ptr<Detr> model;
 };
-// Reads a file that save_weights() wrote with the metadata of a card, under Plumb's names or Detr::facebook_names().
+// Reads a file that save_weights() wrote with the metadata of a card, under Plumb's names or facebook_names().
 // Throws the errors of read_safetensors(), detr_card_of() and assign().
 LoadedDetr load_detr(const std::filesystem::path& path);
 

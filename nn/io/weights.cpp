@@ -87,6 +87,30 @@ KeyMap timm_cait(std::int64_t channels) {
           patch_projection(channels)};
 }
 
+KeyMap facebook_names() {
+  KeyMap map{{"query_embed", "query_embed.weight"}};
+  for (const char* stack : {"encoder", "decoder"}) {
+    const auto rule = [&](const std::string& ours, const std::string& theirs) {
+      map.push_back(
+          {fmt::format("{}.blocks.*.{}", stack, ours), fmt::format("transformer.{}.layers.*.{}", stack, theirs)});
+    };
+    for (const char* part : {"weight", "bias"}) {
+      for (const auto& [ours, theirs] : {std::pair("attn", "self_attn"), {"cross", "multihead_attn"}}) {
+        rule(fmt::format("{}.qkv.{}", ours, part), fmt::format("{}.in_proj_{}", theirs, part));
+        rule(fmt::format("{}.proj.{}", ours, part), fmt::format("{}.out_proj.{}", theirs, part));
+      }
+      for (const auto& [ours, theirs] : {std::pair("mlp.fc1", "linear1"),
+                                         {"mlp.fc2", "linear2"},
+                                         {"norm1", "norm1"},
+                                         {"norm2", "norm2"},
+                                         {"norm3", "norm3"}})
+        rule(fmt::format("{}.{}", ours, part), fmt::format("{}.{}", theirs, part));
+      map.push_back({fmt::format("{}.norm.{}", stack, part), fmt::format("transformer.{}.norm.{}", stack, part)});
+    }
+  }
+  return map;
+}
+
 NamedTensors weights(const Module& module, const KeyMap& map) {
   for (const KeyRule& rule : map) check_rule(rule);
   NamedTensors all;

@@ -31,6 +31,8 @@ std::string name_under(const KeyMap& map, const std::string& ours);
 KeyMap timm_vit(std::int64_t channels = 3);
 // Returns the key map of timm's Cait. The authors' CaiT has the same names.
 KeyMap timm_cait(std::int64_t channels = 3);
+// Returns the key map of facebookresearch/detr. The backbone keeps Plumb's names.
+KeyMap facebook_names();
 
 // Returns the parameters of a module under the names and shapes of the map. The tensors share the buffers of the
 // parameters, so a change of the tensors changes the module. Throws Error if two parameters get the same name, or if

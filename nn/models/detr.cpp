@@ -99,30 +99,6 @@ Detr::Detr(const DetrOptions& o)
   initialize(*this, o.seed);
 }
 
-KeyMap Detr::facebook_names() {
-  KeyMap map{{"query_embed", "query_embed.weight"}};
-  for (const char* stack : {"encoder", "decoder"}) {
-    const auto rule = [&](const std::string& ours, const std::string& theirs) {
-      map.push_back(
-          {fmt::format("{}.blocks.*.{}", stack, ours), fmt::format("transformer.{}.layers.*.{}", stack, theirs)});
-    };
-    for (const char* part : {"weight", "bias"}) {
-      for (const auto& [ours, theirs] : {std::pair("attn", "self_attn"), {"cross", "multihead_attn"}}) {
-        rule(fmt::format("{}.qkv.{}", ours, part), fmt::format("{}.in_proj_{}", theirs, part));
-        rule(fmt::format("{}.proj.{}", ours, part), fmt::format("{}.out_proj.{}", theirs, part));
-      }
-      for (const auto& [ours, theirs] : {std::pair("mlp.fc1", "linear1"),
-                                         {"mlp.fc2", "linear2"},
-                                         {"norm1", "norm1"},
-                                         {"norm2", "norm2"},
-                                         {"norm3", "norm3"}})
-        rule(fmt::format("{}.{}", ours, part), fmt::format("{}.{}", theirs, part));
-      map.push_back({fmt::format("{}.norm.{}", stack, part), fmt::format("transformer.{}.norm.{}", stack, part)});
-    }
-  }
-  return map;
-}
-
 std::pair<std::int64_t, std::int64_t> Detr::grid(std::int64_t height, std::int64_t width) const {
   for (std::size_t i = 0; i < options_.backbone.size(); ++i) height = (height + 1) / 2, width = (width + 1) / 2;
   return {height, width};

@@ -6,7 +6,6 @@
 #include "nn/detection/set_loss.h"
 #include "nn/gates/method.h"
 #include "nn/gates/recipe.h"
-#include "nn/io/weights.h"
 #include "nn/layers/batch_norm.h"
 #include "nn/layers/conv2d.h"
 
@@ -51,11 +50,10 @@ class Detr : public Layer {
   explicit Detr(const DetrOptions& options);
   ~Detr() override;
 
-  // The options, the stacks, and the names of the parameters in facebookresearch/detr; the backbone keeps its names.
+  // Return the options and the stacks.
   const DetrOptions& options() const { return options_; }
   Stack& encoder() { return encoder_; }
   Stack& decoder() { return decoder_; }
-  static KeyMap facebook_names();
 
   // Returns the predictions after each block of the decoder. `keep` [B, H, W], u8, is 1 for the pixels of the images
   // and 0 for padding; undefined if there is no padding. Hooks on the Detr itself act in operator() only. Throws Error

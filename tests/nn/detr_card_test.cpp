@@ -3,6 +3,7 @@
 #include "autograd/autograd.h"
 #include "nn/evaluation_scope.h"
 #include "nn/io/pretrained.h"
+#include "nn/io/weights.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
@@ -37,7 +38,7 @@ TEST_CASE("a file with a card makes the same DETR again") {
   (void)model(images);  // moves the statistics of batch norm
   const EvaluationScope evaluation(model);
   const NoGrad no_grad;
-  const KeyMap names = GENERATE(KeyMap(), Detr::facebook_names());
+  const KeyMap names = GENERATE(KeyMap(), facebook_names());
   save_weights(model, folder / "w", names, metadata_of(small_card));
   const LoadedDetr loaded = load_detr(folder / "w");
   CHECK(json_of(loaded.card) == json_of(small_card));
@@ -48,7 +49,7 @@ TEST_CASE("a file with a card makes the same DETR again") {
 
 TEST_CASE("cards that do not fit their weights are refused") {
   const Detr model(small_card.options);
-  const NamedTensors tensors = weights(model, Detr::facebook_names());
+  const NamedTensors tensors = weights(model, facebook_names());
   const std::string good = json_of(small_card);
   const auto error = [&](const std::string& from, const std::string& to) {
     std::string text = good;

@@ -6,6 +6,7 @@
 #include "nn/evaluation_scope.h"
 #include "nn/gates/method.h"
 #include "nn/io/detr_card.h"
+#include "nn/io/weights.h"
 #include "nn/layers/attention_maps.h"
 #include "nn/layers/heads.h"
 #include "nn/layers/sine_positions.h"
@@ -130,7 +131,7 @@ TEST_CASE("a DETR with padded images has the predictions and gradients of PyTorc
     INFO(gate);
     const nn::NamedTensors all = golden_tensors(fmt::format("detr_{}", gate));
     nn::Detr model(small(gate));
-    const nn::NamedTensors ours = nn::weights(model, nn::Detr::facebook_names());
+    const nn::NamedTensors ours = nn::weights(model, nn::facebook_names());
     nn::assign(ours, part(all, "model."), "golden", {});  // strict: both sides have the same names and shapes
     const nn::Detections found = model.detect(all.at("images"), all.at("keep"));
     CHECK(relative_error(found.logits, all.at("logits")) < 1e-10);
@@ -138,7 +139,7 @@ TEST_CASE("a DETR with padded images has the predictions and gradients of PyTorc
     std::vector<std::string> names;
     Tensors values;
     for (const nn::Parameter& p : model.parameters())
-      if (!p.frozen) names.push_back(nn::name_under(nn::Detr::facebook_names(), p.name)), values.push_back(p.value);
+      if (!p.frozen) names.push_back(nn::name_under(nn::facebook_names(), p.name)), values.push_back(p.value);
     const Tensors gradients =
         grad(sum(found.logits * all.at("cotangent.logits")) + sum(found.boxes * all.at("cotangent.boxes")), values);
     CHECK(names.size() == part(all, "gradient.").size());
@@ -165,10 +166,10 @@ TEST_CASE("weights of a DETR survive a file under the names of facebookresearch/
   const TemporaryFolder folder;
   nn::DetrOptions o = small("post");
   const nn::Detr written(o);
-  nn::save_weights(written, folder / "detr.safetensors", nn::Detr::facebook_names());
+  nn::save_weights(written, folder / "detr.safetensors", nn::facebook_names());
   o.seed = 1;
   nn::Detr read(o);
-  (void)nn::load_weights(read, folder / "detr.safetensors", nn::Detr::facebook_names());
+  (void)nn::load_weights(read, folder / "detr.safetensors", nn::facebook_names());
   const auto a = nn::weights(written), b = nn::weights(read);
   for (const auto& [name, tensor] : a) CHECK(b.at(name).values() == tensor.values());
   const auto names = nn::read_safetensors(folder / "detr.safetensors").tensors;
@@ -182,7 +183,7 @@ TEST_CASE("weights of a DETR survive a file under the names of facebookresearch/
 TEST_CASE("the card of a DETR must not ask for a larger network than its file") {
   const auto saved = [](const nn::GateChoice& gate) {
     const nn::Detr model(small(gate));
-    return nn::TensorFile{.tensors = nn::weights(model, nn::Detr::facebook_names()),
+    return nn::TensorFile{.tensors = nn::weights(model, nn::facebook_names()),
                           .metadata = nn::metadata_of(nn::DetrCard{.options = model.options()})};
   };
   const auto error = [](const nn::TensorFile& file) { return error_of([&] { nn::detr_card_of(file, "w"); }); };
