@@ -118,8 +118,7 @@ void take_sizes(CaitSettings& o, lab::Cli& cli, bool init_is_of_gate) {
   o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
   o.weights.decide(cli, "--patch", o.patch, there->patch);
   o.weights.decide(cli, "--norm-eps", o.norm_eps, there->norm_eps);
-  const bool talks =
-      dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
+  const bool talks = there->head_mix != nn::HeadMix::none;
   if (!talks || o.talking_heads == TalkingHeads::none)
     o.weights.decide(cli, "--talking-heads", o.talking_heads, talks ? TalkingHeads::cait : TalkingHeads::none);
   if (o.weights.evaluates() || there->gate->name != "pre" || !is_layerscale(o))
@@ -295,11 +294,8 @@ nn::CaiTOptions model_options(CaitSettings o, const lab::Trial& run) {
   model.drop_key = o.drop.key();
   model.drop_head = o.drop.head(run.steps());
   model.drop_path = o.drop.path();
-  if (o.talking_heads == TalkingHeads::none) model.attention = nn::make_attention<nn::Attention>;
-  if (o.talking_heads == TalkingHeads::identity)
-    model.attention = [](const nn::AttentionOptions& a) {
-      return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
-    };
+  if (o.talking_heads == TalkingHeads::none) model.head_mix = nn::HeadMix::none;
+  if (o.talking_heads == TalkingHeads::identity) model.head_mix = nn::HeadMix::identity;
   return model;
 }
 

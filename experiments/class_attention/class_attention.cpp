@@ -141,7 +141,7 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
                     .depth_token_only = d.second,
                     .mlp_ratio = o.mlp_ratio,
                     .gate = o.gate,
-                    .attention = nn::make_attention<nn::Attention>,
+                    .head_mix = nn::HeadMix::none,
                     .norm_eps = o.norm_eps,
                     .recipe = o.recipe,
                     .drop_key = o.drop_key,

@@ -10,18 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whether the attention of stage 1 is TalkingHeadsAttention. To find out, the function calls the attention factory with
-// the sizes of the model, because a factory may refuse other sizes. If the factory throws, the attention counts as
-// custom.
-bool has_talking_heads(const CaiTOptions& o) {
-  try {
-    const auto attention = o.attention({.dim = o.dim, .heads = o.heads});
-    return dynamic_cast<const TalkingHeadsAttention*>(attention.get()) != nullptr;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 // Writes a whole number as an integer. Older versions supported only integer MLP ratios, and wrote and read integers.
 Json number_of(double x) {
   return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
@@ -54,7 +42,7 @@ Json fields_of(const ModelCard& card) {
     const auto& cait = std::get<CaiTOptions>(card.options);
     json["model"] = "cait";
     json["depth_token_only"] = cait.depth_token_only;
-    json["talking_heads"] = has_talking_heads(cait);
+    json["talking_heads"] = cait.head_mix != HeadMix::none;
   }
   std::visit(
       [&](const auto& o) {  // DropPathForm::rescaled has no effect in evaluation
@@ -89,12 +77,6 @@ std::int64_t heads_of(const ModelCard& card) {
   return std::visit([](const auto& o) { return o.heads; }, card.options);
 }
 
-const char* or_attention(const ModelCard& card) {
-  return std::holds_alternative<CaiTOptions>(card.options)
-             ? ", or its attention is neither Attention nor TalkingHeadsAttention"
-             : "";
-}
-
 std::optional<ModelCard> card_of(const Module& model) {
   if (const auto* vit = dynamic_cast<const ViT*>(&model)) return ModelCard{.options = vit->options()};
   if (const auto* cait = dynamic_cast<const CaiT*>(&model)) return ModelCard{.options = cait->options()};
@@ -124,8 +106,8 @@ std::map<std::string, std::string> metadata_of(const ModelCard& card) {
   }
   check(gap == 0.0,
         "[metadata_of] expected a model that a card can describe, got one that reads back as another network: its "
-        "method \"{}\" differs from the method of this name in the table{}; {}",
-        gate, or_attention(card), remedy);
+        "method \"{}\" differs from the method of this name in the table; {}",
+        gate, remedy);
   return {{metadata_key, text}};
 }
 

@@ -18,15 +18,12 @@ inline constexpr const char *gelu_form = "erf", *attention_scale = "head_dim^-1/
 // Return the method and the number of heads of the model that a card describes.
 const Method& method_of(const ModelCard& card);
 std::int64_t heads_of(const ModelCard& card);
-// Returns the end of an error about a method that is not in the table. For a CaiT, this text names a custom attention
-// as another possible cause.
-const char* or_attention(const ModelCard& card);
 
 // The limits of every size in a card, and of the elements of a network's parameters for each element in its file.
 inline constexpr std::int64_t largest_in_card = 1 << 20, most_parameters_per_element = 16;
 
-// Returns an integer of a card. Throws Error with `key` for any other value. Json is nlohmann::ordered_json, whose header
-// no header of Plumb includes.
+// Returns an integer of a card. Throws Error with `key` for any other value. Json is nlohmann::ordered_json, whose
+// header no header of Plumb includes.
 template <class Json>
 std::int64_t whole_number(const Json& value, const char* key) {
   check(value.is_number_integer(), "expected a whole number as {}, got {}", key,

@@ -205,7 +205,7 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
     o.depth_token_only = whole_number(take(json, "depth_token_only"), "depth_token_only");
     check(0 < o.depth_token_only && o.depth_token_only <= largest_in_card,
           "expected a depth_token_only from 1 to {} blocks, got {}", largest_in_card, o.depth_token_only);
-    if (!take(json, "talking_heads").get<bool>()) o.attention = make_attention<Attention>;
+    if (!take(json, "talking_heads").get<bool>()) o.head_mix = HeadMix::none;
     card.options = std::move(o);
   } else {
     check(model == "vit", "expected a model vit or cait, got {}", model);

@@ -45,10 +45,9 @@ std::string json_of(const ModelCard& card);
 // function of the network: sizes, the method with each of its constants, norm eps, pooling, the block at which the
 // class token joins, the forms of attention and GELU, and stochastic depth if it acts in evaluation.
 // Throws Error if the network cannot be made again from the card, because the method is not in the table or was changed
-// by hand, or because the attention is custom. To detect this error, the metadata is read back, and the two networks
-// are compared in f64, at the same depth and with a width of 4 per head. With the same weights, both networks must
-// compute the same finite logits, bit for bit. A difference that exists only at other widths or only in training is not
-// detected.
+// by hand. To detect this error, the metadata is read back, and the two networks are compared in f64, at the same depth
+// and with a width of 4 per head. With the same weights, both networks must compute the same finite logits, bit for
+// bit. A difference that exists only at other widths or only in training is not detected.
 std::map<std::string, std::string> metadata_of(const ModelCard& card);
 // Returns whether a file has Plumb's metadata: a card, or a reason for its absence.
 bool has_card(const TensorFile& file);

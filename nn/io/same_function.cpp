@@ -120,7 +120,7 @@ std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, c
   } catch (const DeviceLost&) {
     throw;
   } catch (const std::exception&) {
-    // A custom gate or attention may need the full width. With a small mlp_ratio, a small width has no hidden unit.
+    // A custom gate may need the full width. With a small mlp_ratio, a small width has no hidden unit.
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
   }
 }
@@ -178,8 +178,7 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   for (const auto& [key, value] : theirs.items())
     if (!ours.contains(key)) blame(fmt::format("{} is {} in the file and not set here", key, text_of(value)));
   if (result.reasons.empty())
-    blame(fmt::format("the method {} here differs from the method of this name in the table{}", method_of(here).label(),
-                      or_attention(here)));
+    blame(fmt::format("the method {} here differs from the method of this name in the table", method_of(here).label()));
   if (!unknown.empty()) blame(unknown);
   return result;
 }

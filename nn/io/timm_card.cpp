@@ -62,18 +62,17 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
   const double mlp_ratio = static_cast<double>(hidden) / static_cast<double>(dim);
   if (const std::int64_t last = count_blocks(tensors, "blocks_token_only"); last > 0) {
     const bool talks = tensors.contains("blocks.0.attn.proj_l.weight");
-    CaiTOptions o{
-        .image = patch * side_of(positions[1], path),
-        .patch = patch,
-        .channels = patches[1],
-        .classes = classes,
-        .dim = dim,
-        .depth = depth,
-        .heads = talks ? shape_of(tensors, "blocks.0.attn.proj_l.weight", 2, path)[0] : heads.value_or(dim / 48),
-        .depth_token_only = last,
-        .mlp_ratio = mlp_ratio};
-    if (!talks) o.attention = make_attention<Attention>;
-    return {.options = std::move(o)};
+    return {.options = CaiTOptions{.image = patch * side_of(positions[1], path),
+                                   .patch = patch,
+                                   .channels = patches[1],
+                                   .classes = classes,
+                                   .dim = dim,
+                                   .depth = depth,
+                                   .heads = talks ? shape_of(tensors, "blocks.0.attn.proj_l.weight", 2, path)[0]
+                                                  : heads.value_or(dim / 48),
+                                   .depth_token_only = last,
+                                   .mlp_ratio = mlp_ratio,
+                                   .head_mix = talks ? HeadMix::truncated_normal : HeadMix::none}};
   }
   const bool token = tensors.contains("cls_token");
   const std::int64_t of_patches = positions[1] - (token && !lacks_token_position(positions[1], token));

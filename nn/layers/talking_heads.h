@@ -6,21 +6,13 @@
 
 namespace plumb::nn {
 
-// The initial values of both mixes of heads. With CaiT's truncated normal (std 0.02), the mixed scores are almost 0, so
-// each query attends to all keys almost equally, and the rows of the second mix, instead of 1, scale the outputs of the
-// heads. With the identity, the new layer equals plain attention.
-enum class HeadMixInit { truncated_normal, identity };
-
-// A learned mix over heads. Parameters: weight [heads, heads], whose initial values `init` defines, and bias [heads]
-// with the initial value 0. The constructor throws Error for fewer than one head.
-class HeadMix : public Module {
- public:
-  HeadMix(std::int64_t heads, HeadMixInit init);
-  const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }
-
- private:
-  Tensor weight_, bias_;
+// Whether heads are mixed, and the initial values of both mixes. With CaiT's truncated normal (std 0.02), the mixed
+// scores are almost 0, so each query attends to all keys almost equally, and the rows of the second mix, instead of 1,
+// scale the outputs of the heads. With the identity, the new layer equals plain attention.
+enum class HeadMix {
+  none,  // plain attention: Attention, not TalkingHeadsAttention
+  truncated_normal,
+  identity
 };
 
 // Self-attention x [B, T, D] -> [B, T, D] with two mixes over heads: proj_l mixes the scores before the softmax, proj_w
@@ -33,7 +25,8 @@ class HeadMix : public Module {
 // DropSharing::heads is therefore recommended for this layer.
 class TalkingHeadsAttention : public SelfAttention {
  public:
-  explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMixInit mix = HeadMixInit::truncated_normal);
+  // Throws Error for HeadMix::none.
+  explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMix mix = HeadMix::truncated_normal);
   // Returns the probabilities after both mixes. The rows need not sum to 1.
   Tensor probabilities(const AttentionPass& pass) const override;
 
@@ -41,7 +34,14 @@ class TalkingHeadsAttention : public SelfAttention {
   Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override;
 
  private:
-  HeadMix proj_l_, proj_w_;
+  struct Mix : Module {  // weight [heads, heads] and bias [heads], with the initial value 0
+    Mix(std::int64_t heads, HeadMix init);
+    Tensor weight, bias;
+  };
+  Mix proj_l_, proj_w_;
 };
+
+// Returns the factory of self-attention with this mix: Attention or TalkingHeadsAttention.
+AttentionFactory attention_with(HeadMix mix);
 
 }  // namespace plumb::nn

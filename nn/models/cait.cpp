@@ -11,7 +11,7 @@ CaiT::CaiT(const CaiTOptions& o)
       stack_({.dim = o.dim,
               .depth = o.depth,
               .gate = o.gate->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.gate,
-              .junctions = {self_attention(attention_of(o), o.attention),
+              .junctions = {self_attention(attention_of(o), attention_with(o.head_mix)),
                             mlp({.hidden = mlp_hidden("cait", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
               .recipe = recipe_of(*o.gate, o.recipe),

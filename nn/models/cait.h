@@ -22,8 +22,7 @@ struct CaiTOptions {
   // Initial value of LayerScale's gammas in both stages. If not given, layerscale_init() computes the value from the
   // depth. If `gate` is not "layerscale", `init` affects only stage 2.
   std::optional<double> init = {};
-  // Makes the attention of stage 1. For attention without talking heads, set make_attention<Attention>.
-  AttentionFactory attention = make_attention<TalkingHeadsAttention>;
+  HeadMix head_mix = HeadMix::truncated_normal;  // the talking heads of stage 1
   double norm_eps = 1e-6;
   // The training recipe: weights of both stages, head, and learning-rate factor of scalars. If the recipe is not given,
   // recipe_of() chooses the recipe.

@@ -136,9 +136,7 @@ TEST_CASE(
     nn::StackOptions o{
         .dim = 12, .depth = 2, .gate = gate, .junctions = nn::transformer_block(attention, {.hidden = 24})};
     nn::Stack plain(o);
-    o.junctions[0] = nn::self_attention(attention, [](const nn::AttentionOptions& a) {
-      return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
-    });
+    o.junctions[0] = nn::self_attention(attention, nn::attention_with(nn::HeadMix::identity));
     nn::Stack talking(o);
     initialize(plain, 7);
     initialize(talking, 7);
@@ -154,7 +152,7 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
   const std::int64_t D = 12, H = 3;
   const Tensor x = random_normal({2, 7, D}, 1, "x");
   // Sets scores far from uniform, an identity as the output projection, and no second mix.
-  const auto spread = [&](nn::HeadMixInit mix) {
+  const auto spread = [&](nn::HeadMix mix) {
     nn::TalkingHeadsAttention attention({.dim = D, .heads = H}, mix);
     initialize(attention, 5);
     set(named(attention, "qkv.weight"), random_normal({3 * D, D}, 2, "qkv") * 0.5);
@@ -163,8 +161,8 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
     const Tensor y = attention(x), over_queries = mean(y, {1}, true);
     return largest(y - over_queries) / largest(over_queries);
   };
-  CHECK(spread(nn::HeadMixInit::identity) > 0.5);
-  CHECK(spread(nn::HeadMixInit::truncated_normal) < 0.2);
+  CHECK(spread(nn::HeadMix::identity) > 0.5);
+  CHECK(spread(nn::HeadMix::truncated_normal) < 0.2);
 
   // If all values are 1, each query collects the sum of its row of mixed probabilities.
   nn::TalkingHeadsAttention attention({.dim = D, .heads = H});
@@ -475,8 +473,8 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
              contains("[talking_heads] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }),
              contains("[talking_heads] expected a width that is a multiple of the heads, got dim 8 and 0 heads"));
-  CHECK_THAT(error_of([&] { nn::HeadMix(0, nn::HeadMixInit::identity); }),
-             contains("[talking_heads] expected at least one head, got 0"));
+  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 2}, nn::HeadMix::none); }),
+             contains("[talking_heads] expected initial values of the mixes, got HeadMix::none"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }),
              contains("[class_attention] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .drop_head = 1}); }),

@@ -121,7 +121,7 @@ TEST_CASE("a card read back from metadata equals the original") {
       (o.gate->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 && o.norm_eps == vit.norm_eps));
   CHECK((back.mean == card.mean && back.std == card.std && back.class_names == card.class_names));
   nn::CaiTOptions plain = cait;
-  plain.attention = nn::make_attention<nn::Attention>;
+  plain.head_mix = nn::HeadMix::none;
   plain.depth_token_only = 3;
   for (const nn::CaiTOptions& given : {cait, plain}) {
     const nn::CaiT model(given);
@@ -196,7 +196,7 @@ TEST_CASE(
   CHECK(cait_with([](auto& c) { c.norm_eps = 0.1; }) != common);
   CHECK(cait_with([](auto& c) { c.heads = 4; }) != common);
   CHECK(cait_with([](auto& c) { c.depth_token_only = 3; }) != common);
-  CHECK(cait_with([](auto& c) { c.attention = nn::make_attention<nn::Attention>; }) != common);
+  CHECK(cait_with([](auto& c) { c.head_mix = nn::HeadMix::none; }) != common);
   CHECK(cait_with([](auto& c) { c.gate = "mix_ln:post_share=0.75"; }) != common);
   CHECK(cait_with([&](auto& c) { c.drop_path = original; }) != common);
   nn::CaiTOptions started = cait;
@@ -237,22 +237,6 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
   nn::ViTOptions equal = vit;
   equal.gate = same;
   CHECK(nn::metadata_of({.options = equal}).contains("plumb"));
-
-  struct Uniform : nn::Attention {
-    using Attention::Attention;
-    Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override {
-      return Attention::attend(qkv * 2.0, call);
-    }
-  };
-  nn::CaiTOptions o = cait;
-  o.attention = nn::make_attention<Uniform>;
-  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
-             contains("or its attention is neither Attention nor TalkingHeadsAttention"));
-  o.attention = [](nn::AttentionOptions a) {
-    a.causal = true;
-    return std::make_unique<nn::Attention>(a);
-  };
-  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("reads back as another network"));
 
   // Weights that are saved without a card are not read as the weights of another model.
   const nn::TensorFile file =
@@ -297,39 +281,6 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   CHECK_THAT(adapted.text(),
              contains("network: the two networks cannot be compared: both networks give an output that is not "
                       "finite"));
-}
-
-TEST_CASE("a custom attention is made at the model's sizes and its exceptions do not disturb loading") {
-  nn::CaiTOptions o = cait;
-  const auto sized = [](const nn::AttentionFactory& make) -> nn::AttentionFactory {
-    return [make](const nn::AttentionOptions& a) {
-      check(a.dim == 16 && a.heads == 2, "expected a width of 16 and 2 heads, got {} and {}", a.dim, a.heads);
-      return make(a);
-    };
-  };
-  const auto json = [&] { return nn::json_of(*nn::card_of(nn::CaiT(o))); };
-  o.attention = sized(nn::make_attention<nn::Attention>);
-  CHECK_THAT(json(), contains("\"talking_heads\":false"));
-  o.attention = sized(nn::make_attention<nn::TalkingHeadsAttention>);
-  CHECK_THAT(json(), contains("\"talking_heads\":true"));
-  CHECK(nn::metadata_of({.options = o}).contains("plumb"));
-
-  // A factory that throws an exception of another type after its first call.
-  bool made = false;
-  o.attention = [&](const nn::AttentionOptions& a) {
-    if (made) throw std::runtime_error("made already");
-    return std::make_unique<nn::TalkingHeadsAttention>(a);
-  };
-  nn::CaiT once(o), theirs(cait);
-  made = true;
-  shake(theirs, 0.1, 5);
-  CHECK_THAT(nn::json_of(*nn::card_of(once)), contains("\"talking_heads\":false"));
-  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
-             contains("[metadata_of] ") && contains("made already"));
-  const nn::Adapted adapted = nn::load_pretrained(once, saved(theirs), "w");
-  CHECK_FALSE(adapted.same_function.has_value());
-  CHECK_THAT(adapted.text(), contains("network: the two networks cannot be compared: made already"));
-  CHECK(logits(once, 16) == logits(theirs, 16));
 }
 
 TEST_CASE("a gate that throws while weights are loaded leaves the model unchanged") {
@@ -834,7 +785,7 @@ TEST_CASE("without a card, the function is the file's function only if the calle
   };
   CHECK(of_cait(cait) == unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06");
   nn::CaiTOptions plain = cait;
-  plain.attention = nn::make_attention<nn::Attention>;
+  plain.head_mix = nn::HeadMix::none;
   CHECK(of_cait(plain) == unknown + "heads, GELU, eps are not in the file; taken: heads 2, GELU erf, eps 1e-06");
 }
 
@@ -885,7 +836,7 @@ TEST_CASE("attention maps are the weights that the layers apply to the values an
   const nn::Init wide = nn::Init::truncated_normal(0.5);
   nn::Attention plain({.dim = 16, .heads = 4, .init = wide}),
       causal({.dim = 16, .heads = 4, .init = wide, .causal = true});
-  nn::TalkingHeadsAttention talking({.dim = 16, .heads = 4, .init = wide}, nn::HeadMixInit::identity);
+  nn::TalkingHeadsAttention talking({.dim = 16, .heads = 4, .init = wide}, nn::HeadMix::identity);
   check_layer(plain, 4), check_layer(causal, 4), check_layer(talking, 4);
 
   nn::CaiT model(cait);

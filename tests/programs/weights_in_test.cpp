@@ -449,7 +449,7 @@ TEST_CASE("gates in a file are not set from data again and sizes and talking hea
                     .gate = "pre",
                     .norm_eps = 0.5,
                     .seed = 5};
-  o.attention = nn::make_attention<nn::Attention>;
+  o.head_mix = nn::HeadMix::none;
   const nn::CaiT plain(o);
   nn::save_weights(plain, folder / "c", nn::timm_cait(), nn::metadata_of(*nn::card_of(plain)));
   const Finished config =
