@@ -113,6 +113,9 @@ class Module {
   // Returns the path of the module, such as "ViT.blocks.3.attn": the type name of the root, then the names of the
   // children. Messages and random draws use the path.
   const Path& path() const { return path_; }
+  // Returns a description of the network as a JSON object, for records and reports: the kind of the model and
+  // everything that decides its function. The default is "": no description.
+  virtual std::string card() const { return ""; }
 
  protected:
   // Throws Error if a parameter at or below this module was neither initialised by initialize() nor set by other code.

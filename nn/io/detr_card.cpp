@@ -1,6 +1,5 @@
 #include "nn/io/detr_card.h"
 
-#include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +7,7 @@
 #include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/weights.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::nn {
 namespace {
@@ -16,55 +16,25 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t largest_side = 4096;  // the limit of the side to which images are resized, in pixels
 
-Json fields_of(const DetrOptions& o) {
-  return {{"model", "detr"},    {"channels", o.channels}, {"classes", o.classes},  {"backbone", o.backbone},
-          {"dim", o.dim},       {"heads", o.heads},       {"encoder", o.encoder},  {"decoder", o.decoder},
-          {"hidden", o.hidden}, {"queries", o.queries},   {"gate", o.gate->text()}};
+template <class Card, class Visitor>
+void card_fields(Visitor& visit, Card& card) {
+  fields(visit, card.options);
+  data_fields(visit, card);
+  visit("image_side", card.image_side);
+  visit("largest_image", card.largest_image);
 }
 
-DetrCard card_from_json(Json json) {
-  const auto take = [&](const char* key) {
-    Json value = json.at(key);
-    json.erase(key);
-    return value;
-  };
+DetrCard card_from_json(const Json& json) {
   DetrCard card;
-  DetrOptions& o = card.options;
-  const std::string model = take("model");
-  check(model == "detr", "expected a model detr, got {}", model);
-  const auto take_size = [&](const char* key) { return whole_number(take(key), key); };
-  o.channels = take_size("channels"), o.classes = take_size("classes"), o.dim = take_size("dim");
-  o.heads = take_size("heads"), o.encoder = take_size("encoder"), o.decoder = take_size("decoder");
-  o.hidden = take_size("hidden"), o.queries = take_size("queries");
-  o.backbone.clear();
-  for (const Json& channels : take("backbone").get<std::vector<Json>>())
-    o.backbone.push_back(whole_number(channels, "backbone"));
-  o.gate = GateChoice(take("gate").get<std::string>());
-  card.mean = take("mean").get<std::vector<double>>(), card.std = take("std").get<std::vector<double>>();
-  card.class_names = take("class_names").get<std::vector<std::string>>();
-  card.image_side = take_size("image_side"), card.largest_image = take_size("largest_image");
-  check(json.empty(),
-        "it has keys that this version does not know and that may decide what the network computes, such as \"{}\"; "
-        "read the file with the version that wrote it, or a later one",
-        json.empty() ? "" : json.begin().key());
-
-  std::vector<std::int64_t> sizes{o.channels, o.classes, o.dim, o.heads, o.encoder, o.decoder, o.hidden, o.queries};
-  sizes.insert(sizes.end(), o.backbone.begin(), o.backbone.end());
-  for (const std::int64_t size : sizes)
-    check(0 < size && size <= largest_in_card, "expected sizes from 1 to {}, got {}", largest_in_card, size);
+  CardReader<Json> reader(json, "it", [](const std::string& gate) { return GateChoice(gate); });
+  card_fields(reader, card);
+  reader.finish();
+  const DetrOptions& o = card.options;
   check(!o.backbone.empty() && o.backbone.size() <= 16, "expected 1 to 16 convolutions, got {}", o.backbone.size());
   check(o.dim % o.heads == 0, "expected a width of whole heads, got {}/{}", o.dim, o.heads);
   for (const auto& [side, most] : {std::pair(card.image_side, largest_side), {card.largest_image, largest_in_card}})
     check(0 <= side && side <= most, "expected sides of images from 0 to {}, got {}", most, side);
-  for (const auto* values : {&card.mean, &card.std})
-    check(values->empty() || std::ssize(*values) == o.channels, "expected numbers for each of {} channels, got {}",
-          o.channels, values->size());
-  check(card.mean.empty() == card.std.empty(), "expected both a mean and a standard deviation, or neither");
-  for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
-  for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected standard deviations above 0, got {}", s);
-  check_names(card.class_names);
-  check(card.class_names.empty() || std::ssize(card.class_names) == o.classes, "expected names of {} classes, got {}",
-        o.classes, card.class_names.size());
+  check_data(card.mean, card.std, card.class_names, o.channels, o.classes);
   return card;
 }
 
@@ -119,10 +89,9 @@ void check_fits(const DetrOptions& o, const NamedTensors& tensors) {
 }  // namespace
 
 std::string json_of(const DetrCard& card) {
-  Json json = fields_of(card.options);
-  json["mean"] = card.mean, json["std"] = card.std, json["class_names"] = card.class_names;
-  json["image_side"] = card.image_side, json["largest_image"] = card.largest_image;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  CardWriter<Json> writer;
+  card_fields(writer, card);
+  return writer.text();
 }
 
 std::map<std::string, std::string> metadata_of(const DetrCard& card) {

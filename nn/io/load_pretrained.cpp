@@ -22,13 +22,11 @@ struct Destination {
   KeyMap timm;
 };
 Destination destination_of(const Classifier& model) {
-  if (const auto* vit = dynamic_cast<const ViT*>(&model)) {
-    const ViTOptions& o = vit->options();
-    return {o.image / o.patch, o.pool == Pool::token && o.token_block == 0, timm_vit(o.channels)};
-  }
-  const auto* cait = dynamic_cast<const CaiT*>(&model);
-  check(cait, "[load_pretrained] expected a ViT or a CaiT, got {}", *model.path());
-  return {cait->options().image / cait->options().patch, 0, timm_cait(cait->options().channels)};
+  const std::optional<ModelCard> card = card_of(model);
+  check(card.has_value(), "[load_pretrained] expected a ViT or a CaiT, got {}", *model.path());
+  const auto* const vit = std::get_if<ViTOptions>(&card->options);
+  return {card->image() / card->patch(), vit && vit->pool == Pool::token && vit->token_block == 0,
+          vit ? timm_vit(vit->channels) : timm_cait(card->channels())};
 }
 
 // Sets NewGate::start of each gate: to `factor` for parameters that multiply the branch or the skip (Gate::scales), and

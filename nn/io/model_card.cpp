@@ -1,58 +1,14 @@
 // Makes model cards from models, writes model cards as JSON and as metadata, and makes models from model cards.
-#include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
 
 #include "nn/io/model_card_parts.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::nn {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Writes a whole number as an integer. Older versions supported only integer MLP ratios, and wrote and read integers.
-Json number_of(double x) {
-  return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
-}
-
-// Returns the sizes, and everything else that decides the function of the network.
-Json fields_of(const ModelCard& card) {
-  Json json = std::visit(
-      [](const auto& o) -> Json {
-        return {{"model", ""},
-                {"image", o.image},
-                {"channels", o.channels},
-                {"patch", o.patch},
-                {"classes", o.classes},
-                {"dim", o.dim},
-                {"depth", o.depth},
-                {"heads", o.heads},
-                {"mlp_ratio", number_of(o.mlp_ratio)},
-                {"norm_eps", o.norm_eps},
-                {"gate", o.gate->text()},
-                {"gelu", gelu_form},
-                {"attention_scale", attention_scale}};
-      },
-      card.options);
-  if (const auto* vit = std::get_if<ViTOptions>(&card.options)) {
-    json["model"] = "vit";
-    json["pool"] = vit->pool == Pool::token ? "token" : "mean";
-    json["token_block"] = vit->token_block;
-  } else {
-    const auto& cait = std::get<CaiTOptions>(card.options);
-    json["model"] = "cait";
-    json["depth_token_only"] = cait.depth_token_only;
-    json["talking_heads"] = cait.head_mix != HeadMix::none;
-  }
-  std::visit(
-      [&](const auto& o) {  // DropPathForm::rescaled has no effect in evaluation
-        if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
-          json["drop_path"] = {
-              {"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};
-      },
-      card.options);
-  return json;
-}
 
 }  // namespace
 
@@ -84,10 +40,10 @@ std::optional<ModelCard> card_of(const Module& model) {
 }
 
 std::string json_of(const ModelCard& card) {
-  Json json = fields_of(card);
-  if (const auto* cait = std::get_if<CaiTOptions>(&card.options); cait && cait->init) json["init"] = *cait->init;
-  json["mean"] = card.mean, json["std"] = card.std, json["class_names"] = card.class_names;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  CardWriter<Json> writer;
+  std::visit([&](const auto& o) { fields(writer, o); }, card.options);
+  data_fields(writer, card);
+  return writer.text();
 }
 
 std::map<std::string, std::string> metadata_of(const ModelCard& card) {

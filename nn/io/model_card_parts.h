@@ -1,19 +1,22 @@
 // Functions that the source files of pretrained.h share.
 #pragma once
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "nn/io/pretrained.h"
 
 namespace plumb::nn {
 
 // The key of Plumb's model card in the metadata of a file.
 inline constexpr const char* metadata_key = "plumb";
-// The GELU form and the attention scale of all models with model cards.
-inline constexpr const char *gelu_form = "erf", *attention_scale = "head_dim^-1/2";
 
 // Return the method and the number of heads of the model that a card describes.
 const Method& method_of(const ModelCard& card);
@@ -30,12 +33,103 @@ std::int64_t whole_number(const Json& value, const char* key) {
         value.dump(-1, ' ', false, Json::error_handler_t::replace));
   return value.template get<std::int64_t>();
 }
+
+// The visitor of fields() that reads a card from a JSON object. The functions throw Error and the exceptions of Json.
+template <class Json>
+class CardReader {
+ public:
+  // `gate_from` makes a gate from its text. `object` is "it" or "PATH: its metadata", for the message of finish().
+  CardReader(Json json, std::string object, std::function<GateChoice(const std::string&)> gate_from)
+      : json_(std::move(json)), object_(std::move(object)), gate_from_(std::move(gate_from)) {}
+
+  void kind(const char* model) {
+    const std::string given = take("model");
+    check(given == model, "expected a model {}, got {}", model, given);
+  }
+  void size(const char* key, std::int64_t& value) { value = size_from(take(key), key); }
+  void size(const char* key, std::vector<std::int64_t>& values) {
+    values.clear();
+    for (const Json& value : take(key).template get<std::vector<Json>>()) values.push_back(size_from(value, key));
+  }
+  void ratio(const char* key, double& value) { value = take(key); }
+  // Older versions did not write these texts, and supported only the present ones.
+  void fixed(const char* key, const std::string& ours) {
+    const std::string given = json_.contains(key) ? take(key).template get<std::string>() : ours;
+    check(given == ours, "expected {} {}, got {}", key, ours, given);
+  }
+  template <class T>
+  void operator()(const char* key, T& value) {
+    value = take(key).template get<T>();
+  }
+  template <NamedEnum E>
+  void operator()(const char* key, E& value) {
+    const std::string given = take(key);
+    const std::vector<E> all = enum_values<E>();
+    const auto found = std::ranges::find(all, given, [](E e) { return std::string(enum_name(e)); });
+    check(found != all.end(), "expected a {} {}, got {}", key, fmt::join(names_of(E()), " or "), given);
+    value = *found;
+  }
+  void operator()(const char* key, std::int64_t& value) { value = whole_number(take(key), key); }
+  void operator()(const char* key, GateChoice& value) { value = gate_from_(take(key)); }
+  void operator()(const char* key, HeadMix& value) {
+    value = take(key).template get<bool>() ? HeadMix::truncated_normal : HeadMix::none;
+  }
+  void operator()(const char* key, std::optional<double>& value) {
+    if (json_.contains(key)) value = take(key).template get<double>();
+  }
+  void operator()(const char* key, DropPathOptions& value) {
+    if (!json_.contains(key)) return;
+    CardReader inside(take(key), object_, nullptr);
+    inside("rate", value.rate);
+    value.schedule = schedule_named(inside.take("schedule"));
+    value.form = drop_path_form_named(inside.take("form"));
+    inside.finish();
+  }
+
+  // Throws Error if the object has further keys.
+  void finish() const {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : json_.items())
+      keys.push_back(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace));
+    check(
+        keys.empty(),
+        "{} has keys that this version does not know and that may decide what the network computes: {}; read the file "
+        "with the version that wrote it, or a later one",
+        object_, fmt::join(keys, ", "));
+  }
+
+ private:
+  Json take(const char* key) {
+    Json value = json_.at(key);
+    json_.erase(key);
+    return value;
+  }
+  static std::int64_t size_from(const Json& value, const char* key) {
+    const std::int64_t size = whole_number(value, key);
+    check(0 < size && size <= largest_in_card, "expected sizes from 1 to {}, got {}", largest_in_card, size);
+    return size;
+  }
+
+  Json json_;
+  std::string object_;
+  std::function<GateChoice(const std::string&)> gate_from_;
+};
+
+// The fields of a card about the data, after those of the options.
+template <class Card, class Visitor>
+void data_fields(Visitor& visit, Card& card) {
+  visit("mean", card.mean);
+  visit("std", card.std);
+  visit("class_names", card.class_names);
+}
+// Throws Error for values of these fields that do not fit a model with these numbers of channels and classes.
+void check_data(const std::vector<double>& mean, const std::vector<double>& std,
+                const std::vector<std::string>& class_names, std::int64_t channels, std::int64_t classes);
+
 // Throws Error unless `tensors` has a tensor of this name with as many elements as the product of `extents`, which are
 // above 0. The message begins with `what`.
 void check_holds(const NamedTensors& tensors, const std::string& name, std::initializer_list<std::int64_t> extents,
                  const std::string& what = "");
-// Throws Error if a name has a control character.
-void check_names(const std::vector<std::string>& class_names);
 // Throws Error if a network with this number of parameters is far larger than the file. The message begins with `what`.
 void check_parameters(std::int64_t parameters, const NamedTensors& tensors, const std::string& what = "");
 // Makes a small network for images of 2 x 2 patches, with at most `head` channels per head. The depth, the number of

@@ -10,6 +10,7 @@
 #include "core/one_line.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/name_remedies.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::nn {
 namespace {
@@ -40,55 +41,13 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
   return method.with(values);
 }
 
-// Returns the value of a key and removes it from the object. At the end, refuse_rest() rejects the remaining keys as
-// unknown.
-Json take(Json& object, const char* key) {
-  Json value = object.at(key);
-  object.erase(key);
-  return value;
-}
-
-void refuse_rest(const Json& object, const std::string& path) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : object.items())
-    keys.push_back(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace));
-  check(keys.empty(),
-        "{}: its metadata has keys that this version does not know and that may decide what the network computes: {}; "
-        "read the file with the version that wrote it, or a later one",
-        path, fmt::join(keys, ", "));
-}
-
-template <class Options>
-void read_common(Json& card, Options& o, const std::string& supplied, const std::string& path) {
-  const auto take_size = [&](const char* key) { return whole_number(take(card, key), key); };
-  o.image = take_size("image"), o.channels = take_size("channels"), o.patch = take_size("patch");
-  o.classes = take_size("classes"), o.dim = take_size("dim"), o.depth = take_size("depth");
-  o.heads = take_size("heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
-  o.gate = gate_from(take(card, "gate"), supplied, path);
-  // Older versions of Plumb did not write the keys below. If a file lacks such a key, its model has the only value that
-  // older versions supported.
-  for (const auto& [key, ours] : {std::pair("gelu", gelu_form), std::pair("attention_scale", attention_scale)})
-    if (card.contains(key))
-      if (const std::string given = take(card, key); given != ours)
-        fail(fmt::format("expected {} {}, got {}", key, ours, given));
-  if (card.contains("drop_path")) {
-    Json drop = take(card, "drop_path");
-    o.drop_path.rate = take(drop, "rate");
-    o.drop_path.schedule = schedule_named(take(drop, "schedule"));
-    o.drop_path.form = drop_path_form_named(take(drop, "form"));
-    refuse_rest(drop, path);
-  }
-}
-
 // The limits of images in a card. A file has no weights for pixels, so that its size does not limit images.
 constexpr std::int64_t largest_image = 4096, most_patches = 1 << 16;
 
-// Checks the sizes before a model of these sizes is made, because a file may contain any number.
+// Checks the sizes, which are above 0, before a model of these sizes is made, because a file may contain any number.
 void check_sizes(const ModelCard& card) {
   std::visit(
       [](const auto& o) {
-        for (const std::int64_t size : {o.image, o.channels, o.patch, o.classes, o.dim, o.depth, o.heads})
-          check(0 < size && size <= largest_in_card, "expected sizes from 1 to {}, got {}", largest_in_card, size);
         check(o.mlp_ratio <= largest_in_card, "expected an mlp_ratio of at most {}, got {}", largest_in_card,
               o.mlp_ratio);
         mlp_hidden("card", o.mlp_ratio, o.dim);  // throws Error for an invalid mlp_ratio
@@ -104,6 +63,9 @@ void check_sizes(const ModelCard& card) {
   if (const auto* vit = std::get_if<ViTOptions>(&card.options))
     check(0 <= vit->token_block && vit->token_block < vit->depth, "expected a token_block below the depth {}, got {}",
           vit->depth, vit->token_block);
+  if (const auto* cait = std::get_if<CaiTOptions>(&card.options))
+    check(0 < cait->depth_token_only && cait->depth_token_only <= largest_in_card,
+          "expected a depth_token_only from 1 to {} blocks, got {}", largest_in_card, cait->depth_token_only);
 }
 
 // Returns the end of an error about a tensor that the file lacks, if the file has tensors that were not read.
@@ -176,10 +138,19 @@ void check_holds(const NamedTensors& tensors, const std::string& name, std::init
         found == tensors.end() ? "none" : to_string(found->second.shape()));
 }
 
-void check_names(const std::vector<std::string>& class_names) {
+void check_data(const std::vector<double>& mean, const std::vector<double>& std,
+                const std::vector<std::string>& class_names, std::int64_t channels, std::int64_t classes) {
+  const auto of_channels = [&](const std::vector<double>& v) { return v.empty() || std::ssize(v) == channels; };
+  check(of_channels(mean) && of_channels(std) && mean.empty() == std.empty(),
+        "expected a mean and a standard deviation for each of {} channels, got {} and {}", channels, mean.size(),
+        std.size());
+  for (const double m : mean) check(std::isfinite(m), "expected finite means, got {}", m);
+  for (const double s : std) check(std::isfinite(s) && s > 0, "expected standard deviations above 0, got {}", s);
   for (const std::string& name : class_names)
     check(std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; }),
           "expected names of classes without control characters, got \"{}\"", printable(name));
+  check(class_names.empty() || std::ssize(class_names) == classes, "expected names of {} classes, got {}", classes,
+        class_names.size());
 }
 
 void check_parameters(std::int64_t parameters, const NamedTensors& tensors, const std::string& what) {
@@ -198,40 +169,16 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
         fmt::format("{}: these weights are of a model that a card cannot describe: {}; load them with nn::load_weights "
                     "in the program that makes the model",
                     path, json.at("no_card").get<std::string>()));
-  if (const std::string model = take(json, "model"); model == "cait") {
-    CaiTOptions o;
-    read_common(json, o, supplied, path);
-    if (json.contains("init")) o.init = take(json, "init").get<double>();
-    o.depth_token_only = whole_number(take(json, "depth_token_only"), "depth_token_only");
-    check(0 < o.depth_token_only && o.depth_token_only <= largest_in_card,
-          "expected a depth_token_only from 1 to {} blocks, got {}", largest_in_card, o.depth_token_only);
-    if (!take(json, "talking_heads").get<bool>()) o.head_mix = HeadMix::none;
-    card.options = std::move(o);
-  } else {
-    check(model == "vit", "expected a model vit or cait, got {}", model);
-    ViTOptions o;
-    read_common(json, o, supplied, path);
-    const std::string pool = take(json, "pool");
-    check(pool == "token" || pool == "mean", "expected a pool token or mean, got {}", pool);
-    o.pool = pool == "token" ? Pool::token : Pool::mean;
-    o.token_block = whole_number(take(json, "token_block"), "token_block");
-    card.options = std::move(o);
-  }
-  card.mean = take(json, "mean").get<std::vector<double>>(), card.std = take(json, "std").get<std::vector<double>>();
-  card.class_names = take(json, "class_names").get<std::vector<std::string>>();
-  refuse_rest(json, path);
+  const std::string model = json.at("model");
+  check(model == "vit" || model == "cait", "expected a model vit or cait, got {}", model);
+  if (model == "cait") card.options = CaiTOptions();
+  CardReader<Json> reader(std::move(json), path + ": its metadata",
+                          [&](const std::string& gate) { return gate_from(gate, supplied, path); });
+  std::visit([&](auto& o) { fields(reader, o); }, card.options);
+  data_fields(reader, card);
+  reader.finish();
   check_sizes(card);
-  const auto of_channels = [&](const std::vector<double>& v) {
-    return v.empty() || v.size() == static_cast<std::size_t>(card.channels());
-  };
-  check(of_channels(card.mean) && of_channels(card.std) && card.mean.empty() == card.std.empty(),
-        "expected a mean and a standard deviation for each of {} channels, got {} and {}", card.channels(),
-        card.mean.size(), card.std.size());
-  for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
-  for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected standard deviations above 0, got {}", s);
-  check_names(card.class_names);
-  check(card.class_names.empty() || static_cast<std::int64_t>(card.class_names.size()) == card.classes(),
-        "expected names of {} classes, got {}", card.classes(), card.class_names.size());
+  check_data(card.mean, card.std, card.class_names, card.channels(), card.classes());
   return card;
 }
 
@@ -252,8 +199,7 @@ ModelCard card_of(const TensorFile& file, const std::string& path, std::optional
     throw Error(fmt::format("{}: its metadata \"{}\" describes no model: {}", path, metadata_key, e.what()));
   }
   try {
-    ModelCard card = card_of_timm(file.tensors, path, heads);
-    check_sizes(card);
+    ModelCard card = card_from(json_of(card_of_timm(file.tensors, path, heads)), "", path);  // checks the sizes
     check_fits(card, file.tensors, path);
     return card;
   } catch (const Error& e) {

@@ -10,6 +10,7 @@
 #include "core/precision.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/weights.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::nn {
 namespace {

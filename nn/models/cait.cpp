@@ -1,6 +1,9 @@
 #include "nn/models/cait.h"
 
+#include <nlohmann/json.hpp>
+
 #include "nn/gates/methods.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::nn {
 
@@ -38,6 +41,8 @@ CaiT::CaiT(const CaiTOptions& o)
   if (recipe_of(*o.gate, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
+
+std::string CaiT::card() const { return card_text<nlohmann::ordered_json>(options_); }
 
 Tensor CaiT::patches(const Tensor& images) const { return stack_(patch_embed_(images) + pos_embed_); }
 

@@ -44,7 +44,8 @@ class CaiT : public Classifier {
   explicit CaiT(const CaiTOptions& options);
 
   const CaiTOptions& options() const { return options_; }  // the options that the constructor received
-  Stack& stack() override { return stack_; }               // the blocks of stage 1
+  std::string card() const override;
+  Stack& stack() override { return stack_; }  // the blocks of stage 1
   // Return the blocks of stage 1 and of stage 2.
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
   const std::vector<std::unique_ptr<LayerScaleBlockClassAttn>>& blocks_token_only() const { return blocks_token_only_; }

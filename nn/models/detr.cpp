@@ -1,6 +1,9 @@
 #include "nn/models/detr.h"
 
+#include <nlohmann/json.hpp>
+
 #include "nn/layers/sine_positions.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::nn {
 namespace {
@@ -98,6 +101,8 @@ Detr::Detr(const DetrOptions& o)
   backbone_->each_parameter([&](const std::string&, Parameter& p) { p.lr_factor *= o.backbone_rate; });
   initialize(*this, o.seed);
 }
+
+std::string Detr::card() const { return card_text<nlohmann::ordered_json>(options_); }
 
 std::pair<std::int64_t, std::int64_t> Detr::grid(std::int64_t height, std::int64_t width) const {
   for (std::size_t i = 0; i < options_.backbone.size(); ++i) height = (height + 1) / 2, width = (width + 1) / 2;

@@ -52,6 +52,7 @@ class Detr : public Layer {
 
   // Return the options and the stacks.
   const DetrOptions& options() const { return options_; }
+  std::string card() const override;
   Stack& encoder() { return encoder_; }
   Stack& decoder() { return decoder_; }
 

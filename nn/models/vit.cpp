@@ -1,5 +1,9 @@
 #include "nn/models/vit.h"
 
+#include <nlohmann/json.hpp>
+
+#include "nn/models/card_fields.h"
+
 namespace plumb::nn {
 
 ViT::ViT(const ViTOptions& o)
@@ -29,6 +33,8 @@ ViT::ViT(const ViTOptions& o)
   if (recipe_of(*o.gate, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
+
+std::string ViT::card() const { return card_text<nlohmann::ordered_json>(options_); }
 
 Tensor ViT::forward(const Tensor& images) const {
   const Tensor patches = patch_embed_(images);  // [B, T, D]

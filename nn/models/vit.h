@@ -51,6 +51,7 @@ class ViT : public Classifier {
 
   // Return the options, the stack of blocks, and the blocks.
   const ViTOptions& options() const { return options_; }
+  std::string card() const override;
   Stack& stack() override { return stack_; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
   // If `on` is true, each block is computed again in the backward pass, and the activations inside the block are not

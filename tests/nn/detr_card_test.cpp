@@ -70,7 +70,7 @@ TEST_CASE("cards that do not fit their weights are refused") {
              contains("keys that this version does not know"));
   CHECK_THAT(error("[\"cat\",\"dog\"]", "[\"cat\"]"), contains("expected names of 2 classes, got 1"));
   CHECK_THAT(error("\"std\":[1.0,2.0,3.0]", "\"std\":[1.0,0.0,3.0]"), contains("standard deviations above 0"));
-  CHECK_THAT(error("\"mean\":[0.1,0.2,0.3]", "\"mean\":[]"), contains("both a mean and a standard deviation"));
+  CHECK_THAT(error("\"mean\":[0.1,0.2,0.3]", "\"mean\":[]"), contains("expected a mean and a standard deviation"));
   CHECK_THAT(error("layerscale", "layerscales"), contains("did you mean 'layerscale'"));
   CHECK_THAT(error_of([&] { (void)detr_card_of({.tensors = tensors, .metadata = {}}, "f"); }),
              contains("f: expected weights with Plumb's description of a Detr"));

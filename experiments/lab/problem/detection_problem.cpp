@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t evaluation_batch_size = 50;
 
-const nn::Detr& detr(const nn::Layer& model) {
+const nn::Detr& detr(const nn::Module& model) {
   const auto* const found = dynamic_cast<const nn::Detr*>(&model);
   check(found, "[detection] expected a network of the type nn::Detr, got {}", *model.path());
   return *found;
@@ -318,10 +318,8 @@ void DetectionProblem::calibrate(nn::Layer& model, const TaskSettings& s) const 
 }
 
 std::map<std::string, std::string> DetectionProblem::weights_metadata(const nn::Module& model) const {
-  const auto* const found = dynamic_cast<const nn::Detr*>(&model);
-  check(found, "a card of this problem can describe a Detr, and this model is another one");
   nn::DetrCard card{
-      .options = found->options(), .image_side = data_.train.side, .largest_image = data_.train.longest_side()};
+      .options = detr(model).options(), .image_side = data_.train.side, .largest_image = data_.train.longest_side()};
   card.mean.assign(normalization_.mean.begin(), normalization_.mean.end());
   card.std.assign(normalization_.std.begin(), normalization_.std.end());
   for (const CocoCategory& category : data_.train.truth.categories) card.class_names.push_back(category.name);

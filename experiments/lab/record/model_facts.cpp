@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "nn/io/detr_card.h"
-#include "nn/io/pretrained.h"
-
 namespace plumb::lab {
 namespace {
 
@@ -15,28 +12,13 @@ using Json = nlohmann::ordered_json;
 
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// The facts of a card about the model. Those about the data are left out.
-template <class Card>
-Json facts_of(const Card& card) {
-  Json facts = Json::parse(nn::json_of(card));
-  for (const char* of_images : {"mean", "std", "class_names", "image_side", "largest_image"}) facts.erase(of_images);
-  return facts;
-}
-
 }  // namespace
 
 std::string model_facts(const nn::Module& model) {
-  const std::optional<nn::ModelCard> card = nn::card_of(model);
-  const auto* const detr = dynamic_cast<const nn::Detr*>(&model);
-  Json facts = card   ? facts_of(*card)
-               : detr ? facts_of(nn::DetrCard{.options = detr->options()})
-                      : Json{{"model", *model.path()}};
+  const std::string card = model.card();
+  Json facts = card.empty() ? Json{{"model", *model.path()}} : Json::parse(card);
   facts["parameters"] = model.parameter_count();
   return json_text(facts);
-}
-
-std::string model_facts(const nn::ViTOptions& options) {
-  return json_text(facts_of(nn::ModelCard{.options = options}));
 }
 
 std::string describe_models(const std::vector<Record>& records) {

@@ -8,6 +8,7 @@
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/train/trial_state.h"
 #include "nn/evaluation_scope.h"
+#include "nn/models/card_fields.h"
 
 namespace plumb::lab {
 namespace {
@@ -75,7 +76,7 @@ nn::ViTOptions Trial::vit(const ViTChoice& choice) {
   run_.recipe = network.recipe_of(*o.gate);
   o.recipe = run_.recipe;
   o.seed = seed();
-  if (!run_.model) run_.record.model = model_facts(o);
+  if (!run_.model) run_.record.model = nn::card_text<Json>(o);
   return o;
 }
 
