@@ -17,10 +17,6 @@ namespace plumb::lab {
 // Draws the attention of a trained ViT or CaiT over images (docs/weights.md). An unreadable image file is an error.
 int attention_maps(int argc, const char* const* argv);
 
-// Trains a CaiT as published or at another size. Also evaluates trained weights or continues their training
-// (docs/weights.md).
-int cait(int argc, const char* const* argv);
-
 // Compares positions of the class token: designs x seeds (docs/ablations/class_attention.md).
 int class_attention(int argc, const char* const* argv);
 
@@ -77,7 +73,8 @@ int stability_map(int argc, const char* const* argv);
 // (docs/ablations/stochastic_depth.md).
 int stochastic_depth(int argc, const char* const* argv);
 
-// Trains a ViT with any residual method. Also evaluates trained weights or continues their training (docs/weights.md).
+// Trains a ViT or a CaiT with any residual method. Also evaluates trained weights or continues their training
+// (docs/weights.md).
 int vit(int argc, const char* const* argv);
 
 }  // namespace plumb::lab

@@ -19,8 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr KnownStudy studies[] = {{"cait", cait},
-                                  {"class_attention", class_attention},
+constexpr KnownStudy studies[] = {{"class_attention", class_attention},
                                   {"deep_mlp", deep_mlp},
                                   {"depth_limit", depth_limit},
                                   {"depth_stability", depth_stability},

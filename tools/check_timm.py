@@ -88,7 +88,7 @@ def photos(folder, count=3):
         Image.fromarray(image.clip(0, 255).astype(np.uint8)).save(f"{folder}/{i}.jpg", quality=95)
 
 
-def compare_files(name, program, more):
+def compare_files(name, more):
     """Compares a model of a published size with random weights. The comparison covers the logits for
     tensors, and the five most probable classes for image files. Plumb and timm each read and resize the image files."""
     torch.manual_seed(1)
@@ -109,7 +109,7 @@ def compare_files(name, program, more):
     plumb("logits", "any", weights, f"{work}/inputs", f"{work}/logits")
     ours = load_file(f"{work}/logits")["logits"]
     error = ((ours - theirs).abs().max() / theirs.abs().max()).item()
-    command = [program, "--weights", weights, "--image-folder", f"{work}/photos", "--evaluate", "--json", "--out", f"{work}/{name}-pictures", *more]
+    command = [f"{programs}/vit", "--weights", weights, "--image-folder", f"{work}/photos", "--evaluate", "--json", "--out", f"{work}/{name}-pictures", *more]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     same = all([t["class"] for t in f["top"]] == theirs[i].topk(5).indices.tolist() for i, f in enumerate(found)) and len(found) == len(files)
     apart = max(abs(t["probability"] - theirs[i].softmax(-1)[t["class"]].item()) for i, f in enumerate(found) for t in f["top"])
@@ -120,7 +120,7 @@ def compare_files(name, program, more):
 
 
 photos(f"{work}/photos")
-good &= compare_files("cait_xxs24_224", f"{programs}/cait", [])
-good &= compare_files("vit_tiny_patch16_224", f"{programs}/vit", ["--normalization", "half", "--image-crop", "0.9"])
-good &= compare_files("test_vit", f"{programs}/vit", ["--normalization", "half", "--image-crop", "0.95"])  # 64 channels in 2 heads
+good &= compare_files("cait_xxs24_224", ["--model", "cait"])
+good &= compare_files("vit_tiny_patch16_224", ["--normalization", "half", "--image-crop", "0.9"])
+good &= compare_files("test_vit", ["--normalization", "half", "--image-crop", "0.95"])  # 64 channels in 2 heads
 sys.exit(not good)

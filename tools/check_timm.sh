@@ -11,7 +11,7 @@ if [ $# -eq 0 ] && ! "$python" -c 'import safetensors, timm, torch' 2>/dev/null;
   build/timm/bin/pip install -q --disable-pip-version-check torch timm safetensors numpy
 fi
 cmake --preset release -DPLUMB_BUILD_TESTS=ON >/dev/null
-cmake --build build/release --target weights_tool --target cait --target vit
+cmake --build build/release --target weights_tool --target vit
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" tools/check_timm.py build/release/bin "$work"

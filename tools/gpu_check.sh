@@ -15,7 +15,7 @@
 # a stage failed or did not fit. The script needs no network, and does not change clocks or modes of the GPU.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-files=(bin/{bench_step,depth_stability,cait,passport,parity,replay}
+files=(bin/{bench_step,depth_stability,vit,passport,parity,replay}
   bin/example_{own_gate,highway_gate,watch_signals,gradient_signal} tests/{cuda,ops,backends}_tests)
 build='' out='' stages=default seconds=570 python=python3 dry=0
 while [ $# -gt 0 ]; do

@@ -1,5 +1,5 @@
-// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method. Also evaluates trained
-// weights or continues their training.
+// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) or a CaiT (Touvron et al. 2021) with any residual
+// method. Also evaluates trained weights or continues their training.
 #include "experiments/programs.h"
 
 #include "experiments/lab/options/gate_init.h"
@@ -7,8 +7,8 @@
 #include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/pretrained_weights.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/lab/study/evaluate_images.h"
+#include "experiments/vit/cait.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"
 
@@ -16,13 +16,11 @@ using namespace plumb;
 
 namespace {
 
-struct VitSettings {
-  std::string gate = "pre";
-  std::int64_t depth = 12;
-  double init = 1e-4, mlp_ratio = 4;
-  bool init_is_of_gate = false;
-  lab::PretrainedWeights weights;
-};
+using lab::VitSettings;
+
+// Number of steps between two logs of DropKey's statistics in a CaiT. The statistics are not logged at every step,
+// because each log draws every mask again.
+constexpr std::int64_t drop_logged_every = 10;
 
 struct Size {
   const char* name;
@@ -30,14 +28,36 @@ struct Size {
 };
 constexpr Size sizes[] = {{"tiny", 192, 3}, {"small", 384, 6}, {"base", 768, 12}};
 
+bool is_cait(lab::Study& study) { return study.network().model == lab::NetworkModel::cait; }
+
+// Throws UsageError if the user gives an option or a preset of the other model.
+void check_model(lab::Study& study) {
+  const lab::Cli& cli = study.cli();
+  const bool cait = is_cait(study);
+  const std::string preset = cli.declared("--preset")->text();
+  lab::usage_check(preset.empty() || preset.starts_with("cait-") == cait,
+                   "--preset {} is a {}, and the network is a {}; leave it out", preset, cait ? "ViT" : "CaiT",
+                   title(study.network().model));
+  lab::usage_check(!cait || !cli.typed("--pool"),
+                   "--pool has no effect with --model cait, whose head reads a class token; leave it out");
+  for (const char* option : {"--depth-token-only", "--talking-heads"})
+    lab::usage_check(cait || !cli.typed(option),
+                     "{} has no effect without --model cait; give --model cait, or leave it out", option);
+}
+
 void declare(VitSettings& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   cli.section("Model");
-  cli.option("--gate", &o.gate, "Residual method").one_of_methods("gate", true);
-  cli.option("--depth", &o.depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
+  cli.option("--model", &study.network().model,
+             "Network; with cait, all defaults are those of --preset cait-paper-xxs24")
+      .one_of("model");
+  cli.option("--gate", &o.gate, "Residual method (of stage 1 of a CaiT, whose stage 2 always has LayerScale)")
+      .one_of_methods("gate", true);
+  cli.option("--depth", &o.depth, "Number of blocks (of stage 1 of a CaiT)").at_least(1).at_most(lab::largest_size);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, as a multiple of --dim")
       .at_least(1)
       .at_most(lab::largest_size);
+  cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").at_least(least_eps);
   cli.option("--init", &o.init,
              "Initial value of LayerScale; with --weights without LayerScale it is 1, which keeps the network's output")
       .at_least(0)
@@ -55,6 +75,11 @@ void declare(VitSettings& o, lab::Study& study) {
                  for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"})
                    cli.explain(option, source);
                });
+  lab::declare_cait(o, study);
+  cli.section("Machine");
+  cli.option("--checkpoint", &o.checkpoint, "Save memory: recompute the blocks (of stage 1) in the backward pass")
+      .scope(lab::Scope::speed);
+  cli.rule([&study] { check_model(study); });
   cli.example("--image-folder flowers --preset vit-tiny --augment deit --steps 20000");
   cli.example("--weights vit_tiny_patch16_224.safetensors --image-folder photos --normalization half --evaluate");
   cli.example(
@@ -63,70 +88,101 @@ void declare(VitSettings& o, lab::Study& study) {
 }
 
 // Takes the sizes and the residual method of the network from the file of --weights. If the method in the file is pre
-// and --gate is layerscale, the network gets LayerScale.
+// and --gate is layerscale, a network that is trained further gets LayerScale.
 void take_sizes(VitSettings& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   lab::NetworkOptions& network = study.network();
-  const auto* there = std::get_if<nn::ViTOptions>(&o.weights.card().options);
-  lab::usage_check(there, "{} is a CaiT; use build/release/bin/cait", o.weights.path());
-  o.weights.decide(cli, "--dim", network.dim, there->dim);
-  o.weights.decide(cli, "--heads", network.heads, there->heads);
-  o.weights.decide(cli, "--depth", o.depth, there->depth);
-  o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
-  o.weights.decide(cli, "--patch", network.patch, there->patch);
-  o.weights.decide(cli, "--pool", network.pool, there->pool);
-  if (o.weights.trains_on() && there->gate->name == "pre" && nn::method_text(o.gate).name == "layerscale") {
-    if (!o.init_is_of_gate) o.weights.take_init(cli, o.init);
-    return;
-  }
-  o.weights.decide_gate(cli, o.gate, *there->gate);
+  const auto decide = [&](const std::string& option, auto& variable, const auto& there) {
+    o.weights.decide(cli, option, variable, there);
+  };
+  const auto* cait = std::get_if<nn::CaiTOptions>(&o.weights.card().options);
+  lab::usage_check((cait != nullptr) == is_cait(study), "{} is a {}; give --model {}", o.weights.path(),
+                   cait ? "CaiT" : "ViT", cait ? "cait" : "vit");
+  std::visit(
+      [&](const auto& there) {
+        decide("--dim", network.dim, there.dim);
+        decide("--heads", network.heads, there.heads);
+        decide("--depth", o.depth, there.depth);
+        decide("--mlp-ratio", o.mlp_ratio, there.mlp_ratio);
+        decide("--patch", network.patch, there.patch);
+        decide("--norm-eps", o.norm_eps, there.norm_eps);
+        if (o.weights.evaluates() || there.gate->name != "pre" || !o.has_layerscale())
+          o.weights.decide_gate(cli, o.gate, *there.gate);
+        else if (!o.init_is_of_gate)
+          o.weights.take_init(cli, o.init);
+      },
+      o.weights.card().options);
+  if (!cait) return decide("--pool", network.pool, std::get<nn::ViTOptions>(o.weights.card().options).pool);
+  decide("--depth-token-only", o.depth_token_only, cait->depth_token_only);
+  const bool talks = dynamic_cast<nn::TalkingHeadsAttention*>(cait->attention({.dim = 2, .heads = 1}).get()) != nullptr;
+  if (!talks || o.talking_heads == lab::TalkingHeads::none)
+    decide("--talking-heads", o.talking_heads, talks ? lab::TalkingHeads::cait : lab::TalkingHeads::none);
 }
 
-bool is_layerscale(const VitSettings& o) { return nn::method_text(o.gate).name == "layerscale"; }
+void supply(VitSettings& o, lab::Study& study) {
+  const lab::Cli& cli = study.cli();
+  o.weights.supply({.heads = cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt,
+                    .norm_eps = cli.given("--norm-eps") ? std::optional(o.norm_eps) : std::nullopt,
+                    .pool = cli.given("--pool"),
+                    .method = cli.given("--gate") ? o.gate : ""});
+}
 
-nn::GateChoice gate_of(const VitSettings& o) {
-  return is_layerscale(o) ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate);
+template <class Model>
+void train(const VitSettings& o, lab::Trial& trial, Model& model, nn::KeyMap names) {
+  const auto layerscale = o.has_layerscale() ? std::optional(o.init) : std::nullopt;
+  if (o.weights.given()) o.weights.put_into(model, trial, layerscale);
+  model.checkpoint_blocks(o.checkpoint);
+  trial.save_under(std::move(names));
+  lab::AroundStep around = lab::record_layers(trial, model.stack());
+  if constexpr (std::is_same_v<Model, nn::CaiT>)
+    if (model.options().drop_key.rate > 0)
+      around = [&trial, &model, passports = std::move(around)](std::int64_t step) {
+        if (step % drop_logged_every == 0) trial.log(lab::dropped_keys(model, trial.options().batch));
+        return passports(step);
+      };
+  trial.train(model, around);
+  lab::attach_attention(trial, model);
 }
 
 }  // namespace
 
 int plumb::lab::vit(int argc, const char* const* argv) {
   lab::Study study("vit",
-                   "Trains a ViT with any residual method; or evaluates trained weights (timm's names) on images, or "
-                   "continues their training. With --save-weights it saves the weights of each trial that does not "
-                   "diverge, under timm's names.");
+                   "Trains a ViT or a CaiT with any residual method; or evaluates trained weights (timm's names) on "
+                   "images, or continues their training. With --save-weights it saves the weights of each trial that "
+                   "does not diverge, under timm's names.");
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   VitSettings o;
   declare(o, study);
-  const auto supply = [&] {
-    const lab::Cli& cli = study.cli();
-    o.weights.supply({.heads = cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt,
-                      .pool = cli.given("--pool"),
-                      .method = cli.given("--gate") ? o.gate : ""});
-  };
   study.cli().action([&]() -> std::optional<int> {
     if (!o.weights.evaluates()) return std::nullopt;
-    supply();
+    supply(o, study);
     take_sizes(o, study);
     return lab::evaluate_images(o.weights, study.options(), study.cli());
   });
   study.cli().derive([&] {
-    supply();
+    supply(o, study);
     o.init_is_of_gate = lab::take_init_of_gate(study.cli(), o.gate, o.depth, o.init);
     if (o.weights.trains_on()) take_sizes(o, study), o.weights.take_images(study.cli(), study.options());
+    if (is_cait(study)) lab::derive_cait(o, study);
+  });
+  study.check([&](const lab::DataFacts& data) {
+    if (is_cait(study) && study.network().drop.drop_key > 0) lab::note_drop_key(o, study.network(), data.image_sizes());
   });
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   study.output(lab::attention_section);
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViTOptions options = trial.vit({.depth = o.depth, .gate = gate_of(o)});
-    options.mlp_ratio = o.mlp_ratio;
+    nn::ViTOptions options = trial.vit(
+        {.depth = o.depth, .gate = o.has_layerscale() ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate)});
+    options.mlp_ratio = o.mlp_ratio, options.norm_eps = o.norm_eps;
+    if (is_cait(study)) {
+      nn::CaiT model(lab::cait_options(o, options));
+      return train(o, trial, model, nn::timm_cait(options.channels));
+    }
     nn::ViT model(options);
-    if (o.weights.given()) o.weights.put_into(model, trial, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
-    trial.save_under(nn::timm_vit(options.channels));
-    trial.train(model, lab::record_layers(trial, model.stack()));
-    lab::attach_attention(trial, model);
+    train(o, trial, model, nn::timm_vit(options.channels));
   });
 }

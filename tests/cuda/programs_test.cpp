@@ -48,7 +48,7 @@ TEST_CASE("bin/depth_stability on the device runs two trials at once and writes 
     CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // the same stream serves both trials
 }
 
-TEST_CASE("examples, bin/cait and bin/passport on the device give the same results as on the cpu") {
+TEST_CASE("examples, bin/vit and bin/passport on the device give the same results as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string tiny = " --steps 2 --batch 4 ";
@@ -56,8 +56,8 @@ TEST_CASE("examples, bin/cait and bin/passport on the device give the same resul
     std::string name, words, table = "results.csv";
   };
   for (const auto& [name, words, table] : std::vector<Program>{
-           {"cait", tiny + "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 "
-                           "--attn-drop 0.2"},
+           {"vit", tiny + "--model cait --dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 "
+                          "--drop-key 0.2 --attn-drop 0.2"},
            {"passport", "--batch 4 --gates pre,layerscale --depths 2 --dim 8 --patch 16 --probes 2", "layers.csv"},
            {"example_own_gate", tiny + "--gates tanh_gate --depths 1 --dim 8 --eval-images 20"},
            {"example_watch_signals", tiny},

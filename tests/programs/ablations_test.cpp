@@ -111,7 +111,7 @@ TEST_CASE("reports of class_attention and drop_key show the attention of the cla
                  "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 "
                  "--warmup 0 --patch 8",
                  "Keys dropped by DropKey") == 3);
-  CHECK(pictures("cait", "--depth 2 --steps 2 --patch 8 --heads 2") == 1);
+  CHECK(pictures("vit", "--model cait --depth 2 --steps 2 --patch 8 --heads 2") == 1);
   CHECK(pictures("vit", "--depth 2 --steps 2 --warmup 0 --patch 8") == 1);
 }
 

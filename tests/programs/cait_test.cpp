@@ -1,3 +1,4 @@
+// Tests of bin/vit --model cait.
 #include <nlohmann/json.hpp>
 
 #include "nn/nn.h"
@@ -9,7 +10,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::string cait = program("cait"),
+const std::string cait = program("vit") + " --model cait",
                   small_cait = cait + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 4 --no-progress ";
 
 std::string line_with(const std::string& text, const std::string& part) {
@@ -34,7 +35,8 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
   REQUIRE(first.status == 0);
   CHECK_THAT(first.err, !contains("DropKey"));
   CHECK(slurp(folder.path() / "a/results.csv")
-            .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy,target_entropy\n0,ok,4,"));
+            .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy,images_per_second,"
+                         "target_entropy\n0,ok,4,"));
   CHECK_THAT(first.err, !contains("target_entropy"));
   const auto settings = nlohmann::json::parse(slurp(folder.path() / "a/run.json"))["settings"];
   CHECK(settings["dim"] == 8);
@@ -46,7 +48,8 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == slurp(folder.path() / "b/metrics.jsonl"));
   for (const char* other :
        {"--gate rezero", "--talking-heads identity", "--talking-heads none", "--drop-key 0.5", "--label-smoothing 0",
-        "--attn-drop 0.5", "--drop-head 0.5", "--drop-path 0", "--drop-path-schedule linear --drop-path 0.9"}) {
+        "--attn-drop 0.5", "--drop-head 0.5", "--drop-path 0", "--drop-path-schedule linear --drop-path 0.9",
+        "--optimizer sgd", "--schedule constant --lr 1e-3", "--weight-init xavier"}) {
     INFO(other);
     REQUIRE(run(folder.path(), small_cait + "--steps 4 --preset cait-paper-s24 --overwrite --out c " + other).status ==
             0);
@@ -55,24 +58,22 @@ TEST_CASE("a small CaiT preset trains and evaluates with the same bytes each tim
   }
 }
 
-TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
+TEST_CASE("the schedule warms up from the rate lr_start of the preset and ends at lr_end") {
   const TemporaryFolder folder;
-  REQUIRE(
-      run(folder.path(), small_cait + "--lr 1e-3 --lr-start 1e-4 --lr-end 2e-4 --warmup 2 --steps 6 --out a").status ==
-      0);
+  REQUIRE(run(folder.path(), small_cait + "--lr 1e-3 --warmup 2 --steps 6 --out a").status == 0);
   std::vector<double> rates;
   std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);)
     if (const auto object = nlohmann::json::parse(line); object.contains("lr_now"))
       rates.push_back(object["lr_now"].get<double>());
   REQUIRE(rates.size() == 6);
-  CHECK(rates[0] == Approx(1e-4));
-  CHECK(rates[1] == Approx(5.5e-4));
+  CHECK(rates[0] == Approx(1e-6));
+  CHECK(rates[1] == Approx(5.005e-4));
   CHECK(rates[2] == Approx(1e-3));
-  CHECK(rates[4] == Approx(6e-4));  // half way between the peak and the end
+  CHECK(rates[4] == Approx(5.05e-4));  // half way between the peak and the end
 }
 
-TEST_CASE("cait describes its DropKey and logs its statistics every tenth step") {
+TEST_CASE("a CaiT describes its DropKey and logs its statistics every tenth step") {
   const TemporaryFolder folder;
   for (const std::string talking : {"", "--talking-heads cait "}) {
     const std::string command =
@@ -115,7 +116,8 @@ TEST_CASE("a CaiT that diverges is finished and counted and saves no weights") {
   CHECK_THAT(f.err, !contains("nan  "));
   const std::string results = slurp(folder.path() / "a/results.csv");
   CHECK_THAT(results,
-             contains("seed,status,steps,seconds,diverged_at\n0,diverged,1,") && contains(",1\n1,diverged,1,"));
+             contains("seed,status,steps,seconds,train_loss,val_loss,val_accuracy,diverged_at\n0,diverged,1,") &&
+                 contains(",1\n1,diverged,1,"));
   CHECK_THAT(slurp(folder.path() / "a/metrics.jsonl"), contains("\"diverged_at\":1,\"divergence\":\"["));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "a/weights/seed-0.safetensors"));
   const Finished resumed = run(folder.path(), command + " --resume");
@@ -124,7 +126,7 @@ TEST_CASE("a CaiT that diverges is finished and counted and saves no weights") {
   CHECK(slurp(folder.path() / "a/results.csv") == results);
 }
 
-TEST_CASE("cait saves its weights under timm's names and evaluates their average") {
+TEST_CASE("the weights of a CaiT are saved under timm's names and their average is evaluated") {
   const TemporaryFolder folder;
   const std::string command =
       small_cait + "--steps 4 --lr 1e-2 --warmup 0 --seeds 3 --save-weights --overwrite --out a";
@@ -134,15 +136,15 @@ TEST_CASE("cait saves its weights under timm's names and evaluates their average
     REQUIRE(f.status == 0);
     return nn::read_safetensors(folder.path() / "a/weights/seed-3.safetensors").tensors;
   };
+  const auto val_loss = [&] { return rows_of(slurp(folder.path() / "a/results.csv")).at(0).at("val_loss"); };
   const nn::NamedTensors plain = weights("");
-  const std::string value = line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss");
+  const std::string value = val_loss();
   CHECK(plain.at("patch_embed.proj.weight").shape() == Shape{8, 3, 16, 16});
   CHECK(plain.contains("blocks.1.gamma_2"));
   CHECK(plain.contains("blocks_token_only.0.gamma_1"));
   const nn::NamedTensors averaged = weights(" --ema-decay 0.99");
   CHECK(averaged.at("head.weight").values() != plain.at("head.weight").values());
-  CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss") != value);
-  CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "\"step\":3") != "");
+  CHECK(val_loss() != value);
   // The averaged weights have moved by about a hundredth of the distance that the weights have moved.
   nn::CaiT fresh({.image = 32,
                   .patch = 16,
@@ -181,7 +183,7 @@ TEST_CASE("print-config shows each constant with its source and can be read back
   CHECK_THAT(line_with(f.out, "\"ema_decay\""),
              contains("\"ema_decay\": 0.0,") &&
                  contains("[ours: the decay 0.99996 of cait-paper-xxs36 is too slow for short training]"));
-  CHECK_THAT(line_with(f.out, "schedule "), contains("[ours: updated per step, starts after the warm-up;"));
+  CHECK_THAT(line_with(f.out, "\"schedule\""), contains("[ours: updated per step, starts after the warm-up;"));
   CHECK_THAT(line_with(f.out, "beta2"), contains("0.999") && contains("PyTorch's default"));
   CHECK_THAT(line_with(f.out, "  mixup  "), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
   { std::ofstream(folder.path() / "c.json") << f.out; }
@@ -244,7 +246,32 @@ TEST_CASE("preset-diff shows only the constants that differ") {
   const std::string list = run(folder.path(), cait + " --list-presets").out;
   CHECK(std::count(list.begin(), list.end(), '\n') == 24);
   const std::string help = run(folder.path(), cait + " --help").out;
-  CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B") && contains("[192]") &&
-                       contains("--save-weights"));
-  CHECK_THAT(help, contains("[by rule]") && !contains("[0.0005]") && contains("Warm-up: number of first steps"));
+  CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B"));
+}
+
+TEST_CASE("the model decides the defaults, and options and presets of the other model are refused") {
+  const TemporaryFolder folder;
+  const std::string vit = program("vit");
+  { std::ofstream(folder.path() / "c.json") << R"({"model": "cait"})"; }
+  const std::string as_cait = run(folder.path(), cait + " --print-config").out;
+  CHECK_THAT(as_cait, contains("\"model\": \"cait\"") && contains("\"dim\": 192") && contains("\"steps\": 200,") &&
+                          contains("\"label_smoothing\": 0.1,"));
+  for (const char* same : {" --preset cait-paper-xxs24", " --config c.json"})
+    CHECK(run(folder.path(), vit + same + " --print-config").out == as_cait);
+  CHECK_THAT(run(folder.path(), vit + " --print-config").out,
+             contains("\"model\": \"vit\"") && contains("\"dim\": 64") && contains("\"steps\": 300,") &&
+                 contains("\"label_smoothing\": \"augment\",") && !contains("Further constants"));
+  for (const auto& [arguments, message] :
+       {std::pair{" --model vit --preset cait-timm-s24",
+                  "--preset cait-timm-s24 is a CaiT, and the network is a ViT; leave it out"},
+        {" --model cait --preset vit-tiny", "--preset vit-tiny is a ViT, and the network is a CaiT; leave it out"},
+        {" --talking-heads none",
+         "--talking-heads has no effect without --model cait; give --model cait, or leave it out"},
+        {" --depth-token-only 3", "--depth-token-only has no effect without --model cait"},
+        {" --model cait --pool token",
+         "--pool has no effect with --model cait, whose head reads a class token; leave it out"}}) {
+    const Finished wrong = run(folder.path(), vit + arguments);
+    CHECK(wrong.status == 2);
+    CHECK_THAT(wrong.err, contains(message));
+  }
 }

@@ -28,7 +28,7 @@ std::string check_script() { return test::source_dir() + "/tools/gpu_check.sh"; 
 TEST_CASE("tools/gpu_check.sh records every stage and continues after failures and ends with a table and an archive") {
   const TemporaryFolder here;
   const fs::path build = here.path() / "build";
-  for (const char* const name : {"depth_stability", "cait", "passport", "replay", "example_own_gate",
+  for (const char* const name : {"depth_stability", "vit", "passport", "replay", "example_own_gate",
                                  "example_highway_gate", "example_watch_signals", "example_gradient_signal"})
     executable(build / "bin" / name, "echo started");
   executable(build / "tests/cuda_tests", "[ \"$REQUIRE_GPU\" = 1 ] && echo 'All tests passed'");

@@ -29,7 +29,8 @@ TEST_CASE("profile: the option times steps 3 to 7 of the first trial of every pr
        "ViT.blocks.*.mlp.fc1"},
       {"deep_mlp", "--methods rezero,vanilla --depths 3 --width 8 --seeds 4,5", "rezero depth 3 seed 4",
        "DeepMlp.hidden.*"},
-      {"cait", "--dim 8 --heads 2 --depth 2 --patch 16 --seeds 2..3", "seed 2", "CaiT.blocks_token_only.*.attn.q"},
+      {"vit", "--model cait --dim 8 --heads 2 --depth 2 --patch 16 --seeds 2..3", "seed 2",
+       "CaiT.blocks_token_only.*.attn.q"},  // a study without axes
   }));
   CAPTURE(name);
   const std::string command = program(name) + " " + arguments + " --batch 4 --steps 10 --no-progress --json --out ";

@@ -195,7 +195,8 @@ TEST_CASE("folders are evaluated with labels by name or by order if the weights 
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 3);
   const std::string weights = cait_file(folder / "w", 2);
-  const std::string call = program("cait") + " --weights w --image-folder images --evaluate --json --out ";
+  const std::string call =
+      program("vit") + " --model cait" + " --weights w --image-folder images --evaluate --json --out ";
   const Finished f = run(folder.path(), call + "e");
   INFO(f.err);
   REQUIRE(f.status == 0);
@@ -235,8 +236,8 @@ TEST_CASE("folders are evaluated with labels by name or by order if the weights 
   // If the folders are not classes, the images have no labels and no scores.
   fs::create_directories(folder / "photos");
   fs::copy(folder / "images/val/two", folder / "photos/2024", fs::copy_options::recursive);
-  const Finished photos =
-      run(folder.path(), program("cait") + " --weights w --image-folder photos --evaluate --json --out p");
+  const Finished photos = run(
+      folder.path(), program("vit") + " --model cait" + " --weights w --image-folder photos --evaluate --json --out p");
   REQUIRE(photos.status == 0);
   CHECK_THAT(photos.err, contains("w has 2 classes, but photos has 1 folder: its images have no labels"));
   for (const auto& image : nlohmann::json::parse(photos.out))
@@ -289,8 +290,9 @@ TEST_CASE("cait and vit print the predictions of the library") {
   const std::string image = fs::directory_iterator(folder / "images/train/two")->path().string();
   for (const bool of_cait : {true, false}) {
     const std::string weights = of_cait ? cait_file(folder / "w") : vit_file(folder / "w");
-    const Finished f = run(folder.path(), program(of_cait ? "cait" : "vit") + " --weights w --image-folder " + image +
-                                              " --evaluate --json --out " + (of_cait ? "e" : "f"));
+    const Finished f =
+        run(folder.path(), program("vit") + (of_cait ? " --model cait" : "") + " --weights w --image-folder " + image +
+                               " --evaluate --json --out " + (of_cait ? "e" : "f"));
     INFO(f.err);
     REQUIRE(f.status == 0);
     const auto found = nlohmann::json::parse(f.out);
@@ -325,8 +327,8 @@ TEST_CASE("accuracy is reported if folders have names of classes and a broken im
   write_glyphs(folder / "images", 2);
   cait_file(folder / "w", 2);
   write_bytes(folder / "names.txt", {'f', 'i', 'v', 'e', '\r', '\n', 't', 'w', 'o', '\n', '\n'});
-  const std::string call =
-      program("cait") + " --weights w --image-folder images --class-names names.txt --evaluate --out e";
+  const std::string call = program("vit") + " --model cait" +
+                           " --weights w --image-folder images --class-names names.txt --evaluate --out e";
   const Finished whole = run(folder.path(), call);
   CHECK(whole.status == 0);
   CHECK_THAT(whole.out, contains("4 images in folders named as classes: the likeliest class is right for ") &&
@@ -403,7 +405,7 @@ TEST_CASE("training of weights continues with a new head and resized positions a
   cait_file(folder / "c");
   const Finished cait = run(
       folder.path(),
-      program("cait") +
+      program("vit") + " --model cait" +
           " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
   INFO(cait.err);
   CHECK(cait.status == 0);
@@ -452,8 +454,8 @@ TEST_CASE("gates in a file are not set from data again and sizes and talking hea
   o.head_mix = nn::HeadMix::none;
   const nn::CaiT plain(o);
   nn::save_weights(plain, folder / "c", nn::timm_cait(), nn::metadata_of(*nn::card_of(plain)));
-  const Finished config =
-      run(folder.path(), program("cait") + " --weights c --image-folder images --fine-tune --print-config");
+  const Finished config = run(folder.path(), program("vit") + " --model cait" +
+                                                 " --weights c --image-folder images --fine-tune --print-config");
   CHECK_THAT(config.out, contains("\"norm_eps\": 0.5,") && contains("\"talking_heads\": \"none\"") &&
                              contains("\"init\": 1") && contains("new LayerScales in trained weights start at 1") &&
                              contains("\"image_size\": 16,"));
@@ -559,12 +561,16 @@ TEST_CASE("an evaluation uses the options of the network or refuses them and cla
   says("vit --weights v --evaluate --heads 4", "width 64, 4 heads, pre");
   says("attention_maps --weights v", unknown + "heads, GELU, eps, pooling are not in the file; taken: heads 2, ");
   says("attention_maps --weights v --heads 4", unknown + "GELU, eps, pooling are not in the file; taken: GELU erf, ");
-  says("cait --weights c --evaluate", unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06\n");
-  says("cait --weights c --evaluate --norm-eps 1e-5", unknown + "GELU is not in the file; taken: GELU erf\n");
+  says("vit --model cait --weights c --evaluate",
+       unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06\n");
+  says("vit --model cait --weights c --evaluate --norm-eps 1e-5",
+       unknown + "GELU is not in the file; taken: GELU erf\n");
   says("vit --weights own --evaluate --heads 4 --pool mean --depth 2", "; the model computes the same function");
   // Another eps gives other predictions.
   const auto loss = [&](const std::string& eps) {
-    return nlohmann::json::parse(called("cait --weights c --evaluate --json --norm-eps " + eps).out)[0]["top"].dump();
+    return nlohmann::json::parse(
+               called("vit --model cait --weights c --evaluate --json --norm-eps " + eps).out)[0]["top"]
+        .dump();
   };
   CHECK(loss("1e-6") != loss("0.5"));
   const auto refused = [&](const std::string& command, const std::string& text) {
@@ -579,8 +585,8 @@ TEST_CASE("an evaluation uses the options of the network or refuses them and cla
   refused("vit --weights own --evaluate --heads 2", "--heads 2: own has 4");
   refused("vit --weights v --evaluate --depth 3", "--depth 3: v has 2");
   refused("vit --weights v --evaluate --gate layerscale", "--gate layerscale: v has pre");
-  refused("vit --weights c --evaluate", "c is a CaiT; use build/release/bin/cait");
-  refused("cait --weights c --evaluate --dim 32", "--dim 32: c has 16");
+  refused("vit --weights c --evaluate", "c is a CaiT; give --model cait");
+  refused("vit --model cait --weights c --evaluate --dim 32", "--dim 32: c has 16");
   refused("attention_maps --weights own --heads 2", "--heads 2: own has 4");
   refused("attention_maps --weights own --gate post", "--gate post: own has pre");
 }
@@ -619,32 +625,34 @@ TEST_CASE("weights that do not fit the other options are refused") {
     CHECK(f.status == status);
     CHECK_THAT(f.err, contains(text));
   };
-  refused("cait --weights c", 2, "--weights: give either --evaluate or --fine-tune");
-  refused("cait --evaluate", 2, "--evaluate needs --weights FILE");
-  refused("cait --weights c --evaluate --fine-tune", 2, "--weights: give only one of --evaluate and --fine-tune");
-  refused("cait --class-names names", 2, "--class-names is for --evaluate only");
-  refused("cait --weights c --evaluate --image-folder images --steps 3", 2,
+  refused("vit --model cait --weights c", 2, "--weights: give either --evaluate or --fine-tune");
+  refused("vit --model cait --evaluate", 2, "--evaluate needs --weights FILE");
+  refused("vit --model cait --weights c --evaluate --fine-tune", 2,
+          "--weights: give only one of --evaluate and --fine-tune");
+  refused("vit --model cait --class-names names", 2, "--class-names is for --evaluate only");
+  refused("vit --model cait --weights c --evaluate --image-folder images --steps 3", 2,
           "--steps is for training and does not go with --evaluate");
   refused("vit --image-size 64", 2, "--image-size applies only to an image folder");
-  refused("cait --weights c --evaluate", 2,
+  refused("vit --model cait --weights c --evaluate", 2,
           "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
-  refused("cait --weights c --evaluate --data glyphs", 2, "c has 4 classes, but glyphs has 10");
-  refused("cait --weights c --evaluate --image-folder images", 2, "c has 4 classes, but images/val has 2");
+  refused("vit --model cait --weights c --evaluate --data glyphs", 2, "c has 4 classes, but glyphs has 10");
+  refused("vit --model cait --weights c --evaluate --image-folder images", 2, "c has 4 classes, but images/val has 2");
   cait_file(folder / "ten", 10);
-  refused("cait --weights ten --evaluate --data glyphs", 2,
+  refused("vit --model cait --weights ten --evaluate --data glyphs", 2,
           "ten expects images of 3 channels and 16 x 16, but glyphs has 3 channels and 32 x 32");
   cait_file(folder / "two", 2);
   write_bytes(folder / "other", {'f', 'i', 'v', 'e', '\n', 's', 'i', 'x', '\n'});
-  refused("cait --weights two --evaluate --image-folder images --class-names other", 2,
+  refused("vit --model cait --weights two --evaluate --image-folder images --class-names other", 2,
           "images/val: two has no class named two");
-  refused("cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; use build/release/bin/vit");
-  refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; use build/release/bin/cait");
-  refused("cait --weights c --fine-tune --image-folder images --dim 32", 2, "--dim 32: c has 16");
-  refused("cait --weights c --evaluate --image-folder images --image-size 30", 2,
+  refused("vit --model cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; give --model vit");
+  refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; give --model cait");
+  refused("vit --model cait --weights c --fine-tune --image-folder images --dim 32", 2, "--dim 32: c has 16");
+  refused("vit --model cait --weights c --evaluate --image-folder images --image-size 30", 2,
           "--image-size 30 is not a multiple of the patch size of c, 4");
-  refused("cait --weights c --evaluate --image-folder images --class-names names", 1, "names: expected 4 lines");
-  refused("cait --weights text --evaluate --image-folder images", 1, "text");
-  refused("cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
+  refused("vit --model cait --weights c --evaluate --image-folder images --class-names names", 1,
+          "names: expected 4 lines");
+  refused("vit --model cait --weights text --evaluate --image-folder images", 1, "text");
+  refused("vit --model cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
   refused("vit --image-folder images --data glyphs", 2, "leave out --data glyphs");
   refused(
       "vit --image-folder images/train", 1,
@@ -654,7 +662,7 @@ TEST_CASE("weights that do not fit the other options are refused") {
       fs::copy(folder / "images/train", folder / "half/train", fs::copy_options::recursive);
   refused("vit --image-folder half", 1,
           "half: there are no validation images (it has train/ but no val/); give --validation-split 0.1");
-  refused("cait --weights c --evaluate --image-folder images --image-size native", 2,
+  refused("vit --model cait --weights c --evaluate --image-folder images --image-size native", 2,
           "--image-size native is for training");
   refused("vit --train-images 99999", 1, "expected 1 to 12800 training images of glyphs, got 99999");
 }

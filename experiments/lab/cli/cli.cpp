@@ -119,11 +119,6 @@ CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about
   return listed;
 }
 
-void Cli::default_preset(const std::string& name) {
-  preset_ = name;
-  apply_preset(name, "default_preset");
-}
-
 void Cli::explain(const std::string& name, const std::string& source) {
   CliOption* option = find(name);
   internal_check(option, "option {} is explained but not declared", name);
@@ -231,13 +226,23 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
     if (option.scope() != Scope::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
 }
 
-// Applies the preset that the configuration file names, unless the command line names another preset.
-void Cli::apply_preset_of(const std::string& path) {
+// Applies the preset that the configuration file names or that its values need, unless the command line names another
+// preset.
+void Cli::apply_preset_of(const std::string& path, const TypedValue& typed) {
+  CliOption* option = find("--preset");
+  if (!option || given("--preset")) return;
   const Json config = parse_config(path);
-  if (const auto preset = config.find("preset"); preset != config.end() && !given("--preset") && find("--preset")) {
-    find("--preset")->read_json(fmt::format("{}: \"preset\"", path), preset->dump());
-    if (!preset_.empty()) apply_preset(preset_, fmt::format("{}: \"preset\"", path));
-  }
+  const std::string where = fmt::format("{}: \"preset\"", path);
+  if (const auto preset = config.find("preset"); preset != config.end()) option->read_json(where, preset->dump());
+  if (preset_.empty() && default_preset_)
+    preset_ = default_preset_([&](std::string_view name) {
+      const CliOption* const of_config = find(name);
+      const auto value = of_config ? config.find(of_config->key()) : config.end();
+      const std::string given_value = typed(name);
+      return !given_value.empty() || value == config.end() || !value->is_string() ? given_value
+                                                                                  : value->get<std::string>();
+    });
+  if (!preset_.empty()) apply_preset(preset_, where);
 }
 
 void Cli::apply_config(const std::string& path) {
@@ -296,13 +301,14 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
       read(g);
       given_.push_back(g.option->name);
     }
-  if (usual_config_ && config_.empty() && given_.empty())
-    config_ = usual_config_([&](std::string_view option) {
-      const auto it = std::ranges::find(given, option, [](const Given& g) { return std::string_view(g.option->name); });
-      return it == given.end() ? "" : it->option->is_switch() && it->value.empty() ? "true" : it->value;
-    });
+  const TypedValue typed = [&](std::string_view option) {
+    const auto it = std::ranges::find(given, option, [](const Given& g) { return std::string_view(g.option->name); });
+    return it == given.end() ? "" : it->option->is_switch() && it->value.empty() ? "true" : it->value;
+  };
+  if (usual_config_ && config_.empty() && given_.empty()) config_ = usual_config_(typed);
+  if (preset_.empty() && config_.empty() && default_preset_) preset_ = default_preset_(typed);
   if (!preset_.empty()) apply_preset(preset_, "--preset");
-  if (!config_.empty()) apply_preset_of(config_);
+  if (!config_.empty()) apply_preset_of(config_, typed);
   for (const auto& look : looks_) look();
   if (!config_.empty()) apply_config(config_);
   for (const Given& g : given) {

@@ -65,9 +65,11 @@ class Cli {
   // values and may call explain(). The name of the preset is recorded with the settings, so that a configuration file
   // selects the same preset again. Results depend only on the values, not on the name.
   void preset(const std::string& name, const std::string& help, std::function<void()> set);
-  // Applies a preset at once. The preset stays in force unless the command line names another preset. The preset and
-  // the options of the preset must be declared before this call.
-  void default_preset(const std::string& name);
+  // The value of an option in the present call ("true" for a switch), or "" for an option that is not given.
+  using TypedValue = std::function<std::string(std::string_view option)>;
+  // Registers a function that names the preset of a call without --preset, or returns "". It gets the values of the
+  // command line, or else of --config.
+  void default_preset(std::function<std::string(const TypedValue&)> name) { default_preset_ = std::move(name); }
   // Records the source of a value that a preset or a rule has just set. --print-config shows the source. If the user
   // gives another value, on the command line or in --config, --print-config shows this fact instead.
   void explain(const std::string& option, const std::string& source);
@@ -80,9 +82,6 @@ class Cli {
   const std::vector<std::string>& typed_options() const { return typed_; }  // the options for which typed() is true
   // The options that name a file or a folder and have a value from --config, not from the command line.
   std::vector<const CliOption*> paths_in_config() const;
-  // Shows "by rule" in place of the default in --help, for an option whose value follows from a rule unless the user
-  // gives the option. The option may be declared later.
-  void by_rule(const std::string& option) { by_rule_.push_back(option); }
   // Sets the text that --print-config prints below the settings, as comments.
   void config_note(std::function<std::string()> text) { config_note_ = std::move(text); }
   // Registers a function for rules that need the defaults. parse() calls `look` after the program and its presets have
@@ -102,8 +101,7 @@ class Cli {
   void example(const std::string& arguments);
 
   // Registers a function that names a file of settings for a call without --config and --preset, or returns "". It gets
-  // the typed value of an option ("true" for a switch), or "" for an option that is not typed.
-  using TypedValue = std::function<std::string(std::string_view option)>;
+  // the values of the command line.
   void usual_config(std::function<std::string(const TypedValue&)> file) { usual_config_ = std::move(file); }
 
   // Reads the command line and sets the variables of the options. Values of the command line override values of
@@ -145,7 +143,7 @@ class Cli {
   std::vector<std::string> section_order() const;
   std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
   void apply_preset(const std::string& name, const std::string& where);
-  void apply_preset_of(const std::string& config_file);
+  void apply_preset_of(const std::string& config_file, const TypedValue& typed);
   void apply_config(const std::string& path);
 
   std::string experiment_, program_, summary_, section_, command_line_;
@@ -159,8 +157,8 @@ class Cli {
   std::vector<std::function<std::optional<int>()>> actions_;
   int status_ = 0;
   std::function<std::string()> config_note_;
-  std::function<std::string(const TypedValue&)> usual_config_;
-  std::vector<std::string> given_, typed_, by_rule_;  // given_: options from the command line or --config
+  std::function<std::string(const TypedValue&)> usual_config_, default_preset_;
+  std::vector<std::string> given_, typed_;  // given_: options from the command line or --config
   std::string words_title_;
   std::vector<std::string>* words_ = nullptr;
   bool help_ = false, version_ = false, print_config_ = false;

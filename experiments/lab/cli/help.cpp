@@ -30,9 +30,9 @@ std::string replace_commas(std::string list) {
 }
 
 // The help text of an option with the accepted names and the default: "Data set: glyphs, fashion [glyphs]".
-std::string described(const CliOption& option, bool by_rule) {
+std::string described(const CliOption& option) {
   if (option.is_on()) return fmt::format("{} [on; off with --no-{}]", option.help, option.name.substr(2));
-  const std::string standard = option.is_switch() ? "" : by_rule ? "by rule" : option.text();
+  const std::string standard = option.is_switch() ? "" : option.text();
   constexpr std::size_t few = 6;
   std::string text = option.help;
   const auto& names = option.names();
@@ -56,9 +56,7 @@ std::string Cli::help() const {
     text += fmt::format("\n{}:\n", section);
     for (std::size_t i = 0; i < options_.size(); ++i)
       if (options_[i].section == section)
-        text += fmt::format(
-            "{:<{}}{}", left[i], column,
-            wrapped(described(options_[i], std::ranges::find(by_rule_, options_[i].name) != by_rule_.end()), column));
+        text += fmt::format("{:<{}}{}", left[i], column, wrapped(described(options_[i]), column));
   }
   if (!presets_.empty()) text += "\nPresets:\n";
   for (const Preset& preset : presets_)

@@ -62,9 +62,10 @@ nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) c
 
 std::string NetworkOptions::describe(const ImageSet& images) const {
   const std::int64_t side = patches(*this, images);
-  return fmt::format("ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
-                     pool == nn::Pool::mean ? fmt::format("mean of {} tokens", side * side)
-                                            : fmt::format("{} tokens", side * side + 1));
+  return fmt::format("{}, dim {}, {} heads, patch {}, {}", title(model), dim, heads, patch,
+                     model == NetworkModel::cait ? fmt::format("{} tokens, then a class token", side * side)
+                     : pool == nn::Pool::mean    ? fmt::format("mean of {} tokens", side * side)
+                                                 : fmt::format("{} tokens", side * side + 1));
 }
 
 std::string NetworkOptions::describe_recipe() const {

@@ -6,6 +6,18 @@
 #include "experiments/lab/options/study_options.h"
 
 namespace plumb::lab {
+namespace {
+
+// A linear warm-up from `first` to `peak`, then a cosine decay to `last`.
+nn::LearningRate cosine_between(double first, double peak, double last, std::int64_t warmup, std::int64_t steps) {
+  return nn::LearningRate([=, shape = nn::cosine(1, steps - warmup)](std::int64_t s) {
+    if (s < warmup) return first + (peak - first) * static_cast<double>(s) / static_cast<double>(warmup);
+    return last + (peak - last) * shape.at(s - warmup);
+  });
+}
+
+}  // namespace
+
 void OptimizationOptions::declare(Cli& cli, bool images) {
   cli.section("Training");
   cli.option("--lr", &lr, "Peak learning rate").above(0);
@@ -27,19 +39,25 @@ void OptimizationOptions::declare(Cli& cli, bool images) {
 
 std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup,
                                                          std::int64_t steps) const {
-  return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay,
-                        clip_norm);
+  return make_optimizer(optimizer, std::move(parameters),
+                        ends && schedule == ScheduleKind::cosine
+                            ? cosine_between(std::min(ends->first, lr), lr, std::min(ends->last, lr), warmup, steps)
+                            : make_schedule(schedule, lr, warmup, steps),
+                        weight_decay, clip_norm);
 }
 
 std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates,
                                           const std::string& warmup) const {
-  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}",
-                     run.steps, run.batch, title(optimizer), weight_decay, rates, warmup, title(schedule),
-                     clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
+  return fmt::format(
+      "{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}", run.steps, run.batch,
+      title(optimizer), weight_decay, rates, warmup,
+      ends && schedule == ScheduleKind::cosine ? fmt::format("cosine to {:g}", ends->last) : title(schedule),
+      clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
 }
 
 std::string OptimizationOptions::describe_evaluated() const {
-  return ema_decay > 0 ? fmt::format("moving average of the weights, decay {} after a warm-up", ema_decay)
+  return ema_decay > 0 ? fmt::format("moving average of the weights, decay {}{}", ema_decay,
+                                     ema_warm_up ? " after a warm-up" : "")
                        : "weights of the last step";
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,14 @@ struct OptimizationOptions {
   // The decay of a moving average of the weights (nn::Ema, which warms the decay up). If the decay is above 0, the
   // averaged weights are evaluated instead of the weights.
   double ema_decay = 0;
+  // Settings that no option sets, for the networks of bin/vit whose published training differs. Whether the decay of
+  // the average has a warm-up; the rates of the cosine schedule in its first step and at its end, in place of peak /
+  // warmup and 0. A rate above the peak counts as the peak.
+  bool ema_warm_up = true;
+  struct Ends {
+    double first, last;
+  };
+  std::optional<Ends> ends = {};
 
   // Declares the options in the sections Training and, for a problem with `images`, Augmentation.
   void declare(Cli& cli, bool images = true);

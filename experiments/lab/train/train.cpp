@@ -54,7 +54,7 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());
   std::optional<nn::Ema> ema;
-  if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
+  if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = o.ema_warm_up});
   track(model, *optimizer, ema ? &*ema : nullptr);
   const std::unique_ptr<Task> task = run_.env.problem.task(task_settings(), model);
   if (!lab::train(*this, *task, *optimizer, ema ? &*ema : nullptr, around)) return;

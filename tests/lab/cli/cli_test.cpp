@@ -341,13 +341,12 @@ TEST_CASE("A printed configuration shows the source that a preset gives for a va
     Cli cli("study", "A study.");
     cli.option("--width", &width, "Width");
     cli.option("--twice", &twice, "Twice the width");
-    cli.by_rule("--twice");
     for (const std::int64_t w : {3, 4})
       cli.preset(fmt::format("w{}", w), "a width", [&, w] {
         width = w;
         cli.explain("--width", fmt::format("paper {}", w));
       });
-    cli.default_preset("w3");
+    cli.default_preset([](const Cli::TypedValue& value) { return value("--twice") == "8" ? "w4" : "w3"; });
     cli.listing("--compare", &about, "Compare", [&] { return fmt::format("{}", fmt::join(about, "|")); })
         .one_of("preset", {"w3", "w4"})
         .pair();
@@ -379,7 +378,13 @@ TEST_CASE("A printed configuration shows the source that a preset gives for a va
   CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--width", "3"}), contains("// Width [paper 3]\n"));
   CHECK_THAT(printed({"--print-config", "--twice", "1"}),
              contains("\"twice\": 1 ") && contains("// Twice the width\n"));
-  CHECK_THAT(printed({"--help"}), contains("Width [3]") && contains("Twice the width [by rule]"));
+  // The preset of a call without --preset follows from a value of the command line, or else of the configuration file.
+  std::ofstream(folder / "twice.json") << R"({"twice": "8"})";
+  const std::string twice = (folder / "twice.json").string();
+  for (const std::vector<const char*>& call :
+       {std::vector<const char*>{"--print-config", "--twice", "8"}, {"--print-config", "--config", twice.c_str()}})
+    CHECK_THAT(printed(call), contains("\"width\": 4,") && contains("// Width [paper 4]\n"));
+  CHECK_THAT(printed({"--print-config", "--config", twice.c_str(), "--twice", "6"}), contains("\"width\": 3,"));
   CHECK(printed({"--compare", "w3", "w4"}) == "w3|w4");
   CHECK(printed({"--compare", "w4,w3"}) == "w4|w3");
   CHECK(printed({"--compare", "w4", "--width", "9"}) == "w4");

@@ -78,7 +78,6 @@ TEST_CASE("the body of each experiment trains a small network") {
   const Words images{"--eval-images", "8"}, narrow = with(images, {"--dim", "8"}),
                                             vit = with(narrow, {"--warmup", "0"});
   const std::vector<std::tuple<std::string, Main, Words>> experiments{
-      {"cait", cait, with(vit, {"--depth", "2", "--heads", "2"})},
       {"class_attention", class_attention, with(vit, {"--depth", "2", "--designs", "token,insert-1,2:1,mean"})},
       {"deep_mlp", deep_mlp, with(images, {"--depths", "2", "--width", "8"})},
       {"depth_limit", depth_limit,
@@ -96,7 +95,8 @@ TEST_CASE("the body of each experiment trains a small network") {
       {"residual_ratio", residual_ratio, with(vit, {"--gates", "layerscale", "--depths", "2"})},
       {"stability_map", stability_map, with(narrow, {"--gates", "pre", "--depths", "2", "--no-stop-hopeless"})},
       {"stochastic_depth", stochastic_depth,
-       with(vit, {"--depths", "2", "--drop-paths", "0.1", "--drop-path-schedules", "uniform,linear"})}};
+       with(vit, {"--depths", "2", "--drop-paths", "0.1", "--drop-path-schedules", "uniform,linear"})},
+      {"vit", lab::vit, with(vit, {"--model", "cait", "--depth", "2", "--heads", "2"})}};
   for (const auto& [name, program, words] : experiments) {
     INFO(name);
     const TemporaryFolder folder;

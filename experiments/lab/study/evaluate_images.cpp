@@ -1,0 +1,275 @@
+#include "experiments/lab/study/evaluate_images.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "autograd/autograd.h"
+#include "core/atomic_file.h"
+#include "experiments/lab/data/batch.h"
+#include "experiments/lab/data/image_file.h"
+#include "experiments/lab/data/image_folder.h"
+#include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/data/split.h"
+#include "experiments/lab/options/device.h"
+#include "experiments/lab/report/figure_files.h"
+#include "experiments/lab/report/predictions.h"
+#include "experiments/lab/run/folder.h"
+#include "experiments/lab/run/setup.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "nn/layers/attention_maps.h"
+
+namespace plumb::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t images_at_once = 16, most_pictures = 32;
+
+// The label of an image: the class with the name of a folder on the image's path, at or below `root`. The innermost
+// such folder counts. Empty if no folder has the name of a class, or if two classes have that name.
+std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root,
+                                     const std::vector<std::string>& names) {
+  const fs::path end = root.lexically_normal().parent_path();
+  for (fs::path folder = fs::path(file).lexically_normal().parent_path(); !folder.filename().empty() && folder != end;
+       folder = folder.parent_path()) {
+    const auto found = std::ranges::find(names, folder.filename().string());
+    if (found == names.end()) continue;
+    if (std::find(found + 1, names.end(), *found) != names.end()) return std::nullopt;
+    return found - names.begin();
+  }
+  return std::nullopt;
+}
+
+// The normalization of the weights, or the normalization of --normalization if that option is given. `training` has the
+// images for --normalization data; `training` is null if there are no such images.
+Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& run, const Cli& cli,
+                                const ImageSet* training) {
+  if (!cli.given("--normalization") && !card.mean.empty())
+    return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
+  usage_check(training || run.normalization != NormalizationKind::data,
+              "--normalization data: the model was not trained on these images; choose imagenet or half");
+  return normalization_of(training ? *training : ImageSet{.channels = card.channels()}, run.normalization);
+}
+
+std::string describe(const nn::ModelCard& card) {
+  const auto* cait = std::get_if<nn::CaiTOptions>(&card.options);
+  return std::visit(
+      [&](const auto& o) {
+        return fmt::format("{}, {}{} blocks, width {}, {} head{}, {}, {} classes, images of {} x {}",
+                           cait ? "CaiT" : "ViT", o.depth, cait ? fmt::format(" + {}", cait->depth_token_only) : "",
+                           o.dim, o.heads, o.heads == 1 ? "" : "s", o.gate->label(), o.classes, o.image, o.image);
+      },
+      card.options);
+}
+
+// The images of --evaluate.
+struct Images {
+  ImageSet set = {};  // the labels of this set are not used
+  std::vector<std::optional<std::int64_t>> labels = {};
+  std::vector<std::string> names = {};  // names of the images
+  std::string text = {};                // for example "images/val" or "glyphs: the published test set"
+  std::vector<std::string> class_names = {};
+  Normalization normalization = {};
+};
+
+// The images in files, with labels from the names of their folders. If the weights do not name the classes and no
+// folder has a name from --class-names, the sorted folders are the classes in order. In this case the number of folders
+// must be the number of classes. Otherwise the images have no labels, or, for the folders of a data set (train/, val/),
+// UsageError is thrown.
+Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
+  usage_check(card.channels() == 3, "{} expects images of {} channels, but image files have 3", weights.path(),
+              card.channels());
+  Images images;
+  images.class_names = weights.class_names();
+  const fs::path given = run.data_dir;
+  const bool drawn = run.validation_split > 0;
+  fs::path root = given;
+  if (fs::is_directory(given / "train"))
+    for (const char* name : {"test", "validation", "val"})  // the last existing folder counts, as in open_image_folder
+      if (fs::is_directory(given / name)) root = given / name;
+  if (drawn && fs::is_directory(given / "train")) root = given / "train";
+  images.text = root.string();
+  images.set = {
+      .channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .crop = run.image_crop};
+  if (drawn) {
+    const ImageData data =
+        with_validation_split(open_image_folder(run.data_dir, {card.image(), run.image_crop}), run.validation_split);
+    images.set.files = data.validation.files;
+    images.text += ": " + data.validation_is;
+  } else {
+    images.set.files = image_files(root.string());
+  }
+  const std::vector<std::string> folders = class_folders(root.string());
+  const auto is_class = [&](const std::string& name) {
+    return std::ranges::find(images.class_names, name) != images.class_names.end();
+  };
+  std::vector<std::string> by = images.class_names;
+  const bool known = !card.class_names.empty() || std::ranges::any_of(folders, is_class),
+             as_many = std::ssize(folders) == card.classes();
+  if (!known && as_many) by = folders;
+  if (images.class_names.empty()) images.class_names = by;
+  if (drawn || root != given) {  // in both cases the folders must be classes
+    usage_check(as_many || (known && std::ranges::all_of(folders, is_class)),
+                "{} has {} classes, but {} has {}; evaluate it on images of the same classes", weights.path(),
+                card.classes(), root.string(), folders.size());
+    const auto other = known ? std::ranges::find_if_not(folders, is_class) : folders.end();
+    usage_check(other == folders.end(), "{}: {} has no class named {}", root.string(), weights.path(),
+                other == folders.end() ? "" : *other);
+  } else if (!known && !as_many && !folders.empty()) {
+    note_error(fmt::format(
+        "{} has {} classes, but {} has {} folder{}: its images have no labels; give the names of the classes "
+        "with --class-names FILE\n",
+        weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
+  }
+  images.names = images.set.files;
+  for (const std::string& file : images.names) images.labels.push_back(label_of(file, root, by));
+  images.normalization = normalization_for(card, run, cli, nullptr);
+  return images;
+}
+
+Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run,
+                          const Cli& cli) {
+  ImageData data = open_data(run.data, run.data_dir);
+  if (run.validation_split > 0) data = with_validation_split(std::move(data), run.validation_split);
+  Images images{.set = std::move(data.validation),
+                .text = fmt::format("{}: {}", run.data, data.validation_is),
+                .class_names = weights.class_names()};
+  const ImageSet& set = images.set;
+  usage_check(set.classes == card.classes(),
+              "{} has {} classes, but {} has {}; evaluate it on images of the same classes", weights.path(),
+              card.classes(), run.data, set.classes);
+  usage_check(set.channels == card.channels() && set.height == card.image() && set.width == card.image(),
+              "{} expects images of {} channels and {} x {}, but {} has {} channels and {} x {}", weights.path(),
+              card.channels(), card.image(), card.image(), run.data, set.channels, set.height, set.width);
+  if (images.class_names.empty()) images.class_names = set.class_names;
+  images.labels.assign(set.labels.begin(), set.labels.end());
+  for (std::int64_t i = 0; i < set.size(); ++i) images.names.push_back(fmt::format("{} {}", run.data, i));
+  images.normalization = normalization_for(card, run, cli, &data.train);
+  return images;
+}
+
+// The predictions of the model for all images, computed in batches. A file that cannot be read is left out, and an
+// error is printed on stderr.
+std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images& images) {
+  std::vector<Prediction> predictions;
+  const auto count = std::ssize(images.names);
+  for (std::int64_t next = 0; next < count;) {
+    ImageSet batch{.channels = images.set.channels,
+                   .height = images.set.height,
+                   .width = images.set.width,
+                   .classes = images.set.classes};
+    std::vector<std::int64_t> numbers;
+    for (; next < count && numbers.size() < images_at_once; ++next) try {
+        const Pixels image = fitted(images.set, next);
+        batch.pixels.insert(batch.pixels.end(), image.bytes.begin(), image.bytes.end());
+        batch.labels.push_back(0);
+        numbers.push_back(next);
+      } catch (const Error& e) {
+        const std::string text = e.what(), &name = images.names[static_cast<std::size_t>(next)];
+        note_error(fmt::format("error: {}{}\n", text.starts_with(name) ? "" : name + ": ", text));
+      }
+    if (numbers.empty()) continue;
+    const std::vector<double> logits =
+        model(to_tensors(evaluation_batch(batch, images.normalization, 0, batch.size()), batch).images).values();
+    const std::size_t classes = logits.size() / numbers.size();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto number = static_cast<std::size_t>(numbers[i]);
+      predictions.push_back(prediction_of({logits.data() + i * classes, classes}, images.labels[number],
+                                          images.names[number], numbers[i]));
+    }
+  }
+  return predictions;
+}
+
+// Draws pictures of images of all classes into the folder `out`. Writes the names of the picture files into the
+// predictions.
+std::vector<Picture> draw(nn::Classifier& model, const Images& images, const EvaluationFacts& facts,
+                          const fs::path& out, std::vector<Prediction>& predictions) {
+  std::vector<Picture> pictures;
+  // Images go through the model one by one, because the attention maps of a large model take a lot of memory.
+  for (const std::size_t i : spread_over_classes(predictions, most_pictures)) {
+    Prediction& p = predictions[i];
+    const Pixels image = fitted(images.set, p.number);
+    ImageSet one{.channels = image.channels,
+                 .height = image.height,
+                 .width = image.width,
+                 .classes = images.set.classes,
+                 .pixels = image.bytes};
+    one.labels = {0};
+    const nn::AttentionMaps maps(model);
+    model(to_tensors(evaluation_batch(one, images.normalization, 0, 1), one).images);
+    const Pixels large = for_people(image), picture = beside({large, heat(large, attention_of_class(maps.all(), 0))});
+    std::string name = images.set.in_files() ? fs::path(p.image).stem().string() : p.image;
+    std::ranges::replace(name, ' ', '-');
+    const fs::path file = out / fmt::format("{:02}-{}.png", pictures.size() + 1, name);
+    write_file_atomically(file, png(picture));
+    p.picture = file.string();
+    pictures.push_back(titled(prediction_title(facts, p), picture));
+  }
+  return pictures;
+}
+
+}  // namespace
+
+int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli) {
+  const bool in_files = run.data == "image-folder";
+  usage_check(in_files ? !run.data_dir.empty() : cli.given("--data"),
+              "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
+  usage_check(run.out.empty() || !fs::exists(run.out) || fs::is_empty(run.out),
+              "--out {} is not empty; choose a new folder for the pictures", run.out);
+  const DefaultsScope defaults(defaults_for(run));
+  const PrecisionScope precision(precision_for(run.dtype, plumb::defaults().device));
+  set_num_threads(static_cast<int>(run.threads.value_or(0)));
+  nn::ModelCard card = weights.card();
+  if (cli.given("--image-size")) {
+    usage_check(
+        run.image_size.has_value(),
+        "--image-size native is for training; with --evaluate give a number, or leave it out for the size of {}",
+        weights.path());
+    usage_check(*run.image_size % card.patch() == 0, "--image-size {} is not a multiple of the patch size of {}, {}",
+                *run.image_size, weights.path(), card.patch());
+    std::visit([&](auto& o) { o.image = *run.image_size; }, card.options);
+  }
+  const Images images =
+      in_files ? images_in_files(weights, card, run, cli) : images_of_data_set(weights, card, run, cli);
+  const std::unique_ptr<nn::Classifier> model = nn::make_model(card);
+  const nn::Adapted adapted = weights.load_into(*model);
+  model->eval();
+  note_error(fmt::format("{}; {}\n", describe(card), adapted.text()));
+  const EvaluationFacts facts{.weights = weights.path(),
+                              .network = describe(card),
+                              .data = images.text,
+                              .in_files = in_files,
+                              .classes = card.classes(),
+                              .names = images.class_names};
+
+  const fs::path out = run.out.empty() ? new_run_folder("evaluation") : fs::path(run.out);
+  std::error_code error;
+  fs::create_directories(out, error);
+  check(!error, "cannot create {}: {}", out.string(), error.message());
+  const NoGrad no_grad;
+  std::vector<Prediction> predictions = predictions_of(*model, images);
+  const std::vector<Picture> pictures = draw(*model, images, facts, out, predictions);
+  const bool labelled = std::ranges::any_of(predictions, [](const Prediction& p) { return p.label.has_value(); });
+  for (const auto& [file, text] : predictions_csv(facts, predictions)) write_file_atomically(out / file, text);
+  if (labelled) {
+    const Report report = predictions_report(facts, predictions, pictures);
+    write_file_atomically(out / "evaluation.json", scores_json(facts, predictions));
+    write_file_atomically(out / "report.html", report.html);
+    write_figures(out, report.figures);
+  }
+  const auto json = in_files ? predictions_json : scores_json;
+  write_result(run.json ? json(facts, predictions) : predictions_text(facts, predictions));
+  if (!predictions.empty())
+    note_error(fmt::format(
+        "attention maps{}: {}\n",
+        predictions.size() > pictures.size()
+            ? fmt::format(", {} images{}", pictures.size(), labelled ? " from all classes in turn" : ", the first")
+            : "",
+        out.string()));
+  if (labelled) note_error(fmt::format("report: {}\n", (out / "report.html").string()));
+  return predictions.size() == images.names.size() ? 0 : 1;
+}
+
+}  // namespace plumb::lab

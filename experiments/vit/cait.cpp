@@ -1,0 +1,225 @@
+#include "experiments/vit/cait.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <variant>
+
+#include "nn/gates/layerscale.h"
+#include "nn/models/cait_presets.h"
+
+namespace plumb::lab {
+namespace {
+
+const std::string usual_preset = "cait-paper-xxs24";
+
+// The constants of a preset that are options, too.
+std::map<std::string, std::variant<std::int64_t*, double*, std::optional<double>*>> options_of_constants(VitSettings& o,
+                                                                                                         Study& study) {
+  NetworkOptions& network = study.network();
+  OptimizationOptions& training = study.optimization();
+  return {{"dim", &network.dim},
+          {"heads", &network.heads},
+          {"depth", &o.depth},
+          {"depth_token_only", &o.depth_token_only},
+          {"mlp_ratio", &o.mlp_ratio},
+          {"norm_eps", &o.norm_eps},
+          {"init", &o.init},
+          {"drop_path", &network.drop.drop_path},
+          {"attn_drop", &network.drop.attn_drop},
+          {"weight_decay", &training.weight_decay},
+          {"clip_norm", &training.clip_norm},
+          {"label_smoothing", &training.augment.label_smoothing}};
+}
+
+std::string option_of(std::string constant) {
+  std::ranges::replace(constant, '_', '-');
+  return "--" + constant;
+}
+
+void apply(VitSettings& o, Study& study, const nn::CaitPreset& preset) {
+  Cli& cli = study.cli();
+  NetworkOptions& network = study.network();
+  for (const auto& [name, variable] : options_of_constants(o, study)) {
+    const nn::Constant& constant = preset.at(name);
+    std::visit([&](auto* v) { *v = static_cast<std::remove_pointer_t<decltype(v)>>(constant.value); }, variable);
+    cli.explain(option_of(name), constant.source);
+  }
+  const auto explain = [&cli](const std::string& source, std::initializer_list<const char*> options) {
+    for (const char* option : options) cli.explain(option, source);
+  };
+  network.model = NetworkModel::cait;
+  explain("named by the preset", {"--model"});
+  network.patch = 4;
+  explain(fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value),
+          {"--patch"});
+  o.gate = "layerscale";
+  explain("Touvron et al. 2021", {"--gate", "--drop-path-schedule"});
+  network.recipe = RecipeKind::paper, network.weight_init = WeightInit::truncated_normal;
+  explain("ours: each method has the recipe of its paper, as in nn::CaiT", {"--recipe"});
+  explain(preset.at("weight_std").source, {"--weight-init"});
+  explain(preset.at("talking_heads_std").source, {"--talking-heads"});
+  explain("ours: CaiT has no DropKey", {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window",
+                                        "--drop-key-sharing", "--drop-key-match", "--empty-rows"});
+  explain("ours: CaiT has no DropHead", {"--drop-head"});
+  explain("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});
+  explain(preset.at("adam_eps").source, {"--optimizer"});
+  explain("ours: updated per step, starts after the warm-up; timm's CosineLRScheduler also counts the warm-up",
+          {"--schedule"});
+  explain("ours: no augmentation, for short training; the published recipe is deit (facebookresearch/deit)",
+          {"--augment"});
+  explain(fmt::format("ours: the decay {:g} of {} is too slow for short training", preset.at("ema_decay").value,
+                      preset.name),
+          {"--ema-decay"});
+  study.options().steps = StudyOptions().steps, study.options().warmup = 0;
+  explain("ours: a short training", {"--steps"});
+}
+
+// The preset of the call.
+nn::CaitPreset preset_of(Study& study) {
+  const std::string name = study.cli().declared("--preset")->text();
+  return nn::cait_preset(name.empty() ? usual_preset : name);
+}
+
+std::string further_constants(VitSettings& o, Study& study) {
+  const nn::CaitPreset preset = preset_of(study);
+  std::string text = fmt::format(
+      "Further constants of {}. --lr and --warmup are computed from lr_per_512, warmup_epochs and epochs.\n"
+      "The rates lr_start and lr_end, AdamW's constants, initial values and stage 2 are used as listed. --augment "
+      "deit\n"
+      "uses the constants of augmentation. This program does not use the others.\n",
+      preset.name);
+  const auto options = options_of_constants(o, study);
+  for (const auto& [name, constant] : preset.constants)
+    if (!options.contains(name)) text += fmt::format("  {:<24} {:<8g} [{}]\n", name, constant.value, constant.source);
+  return text;
+}
+
+std::string list_presets() {
+  std::string text;
+  for (const std::string& name : nn::cait_preset_names()) {
+    const nn::CaitPreset p = nn::cait_preset(name);
+    text += fmt::format("{:<18} dim {:>3}, {:>2} heads, {} + {} blocks, init {:<5g}, drop-path {:<4g}  [{}]\n", name,
+                        p.at("dim").value, p.at("heads").value, p.at("depth").value, p.at("depth_token_only").value,
+                        p.at("init").value, p.at("drop_path").value, p.at("init").source);
+  }
+  return text;
+}
+
+std::string preset_difference(const std::vector<std::string>& compared) {
+  usage_check(compared.size() == 2, "--preset-diff: expected two presets, got {}", compared.size());
+  const auto found = nn::differences(nn::cait_preset(compared[0]), nn::cait_preset(compared[1]));
+  std::string text = fmt::format("{:<18} {:<18} {}\n", "", compared[0], compared[1]);
+  for (const auto& [name, a, b] : found)
+    text += fmt::format("{:<18} {:<18g} {:g}\n  {}: {}\n  {}: {}\n", name, a.value, b.value, compared[0], a.source,
+                        compared[1], b.source);
+  return found.empty() ? fmt::format("{} and {} have the same constants\n", compared[0], compared[1]) : text;
+}
+
+}  // namespace
+
+void declare_cait(VitSettings& o, Study& study) {
+  Cli& cli = study.cli();
+  cli.section("CaiT");
+  cli.option("--depth-token-only", &o.depth_token_only, "Number of blocks of stage 2, for the class token")
+      .at_least(1)
+      .at_most(largest_size);
+  cli.option("--talking-heads", &o.talking_heads,
+             "Mixes between heads in stage 1: cait (random start), identity (no mixing at the start) or none")
+      .one_of("start of talking heads");
+  for (const std::string& name : nn::cait_preset_names()) {
+    const nn::CaitPreset preset = nn::cait_preset(name);
+    cli.preset(name,
+               fmt::format("dim {:g}, {:g} heads, {:g} blocks", preset.at("dim").value, preset.at("heads").value,
+                           preset.at("depth").value),
+               [&o, &study, preset] { apply(o, study, preset); });
+  }
+  cli.default_preset([](const Cli::TypedValue& value) { return value("--model") == "cait" ? usual_preset : ""; });
+  cli.listing("--list-presets", "Print the presets of CaiTs and their main differences", list_presets);
+  cli.listing("--preset-diff", &o.compared, "Print the constants that differ between two presets of CaiTs",
+              [&o] { return preset_difference(o.compared); })
+      .one_of("preset", nn::cait_preset_names())
+      .pair()
+      .value_name("A B");
+  cli.config_note(
+      [&o, &study] { return study.network().model == NetworkModel::cait ? further_constants(o, study) : ""; });
+  cli.example("--preset cait-paper-xxs24 --print-config");
+  cli.example("--preset-diff cait-paper-xxs36 cait-timm-xxs36");
+  cli.example(
+      "--model cait --weights cait_xxs24_224.safetensors --image-folder flowers --fine-tune --lr 5e-5 --steps 1000");
+}
+
+void derive_cait(VitSettings& o, Study& study) {
+  Cli& cli = study.cli();
+  StudyOptions& run = study.options();
+  OptimizationOptions& training = study.optimization();
+  const nn::CaitPreset preset = preset_of(study);
+  if (static_cast<double>(o.depth) != preset.at("depth").value && !o.init_is_of_gate && !cli.given("--init") &&
+      !o.weights.given()) {
+    o.init = nn::layerscale_init(o.depth);
+    cli.explain("--init", "computed from --depth; " + nn::layerscale_init_source(o.depth));
+  }
+  const nn::Constant &rate = preset.at("lr_per_512"), &warmup = preset.at("warmup_epochs"),
+                     &epochs = preset.at("epochs");
+  if (!cli.given("--lr")) {
+    training.lr = rate.value * static_cast<double>(run.batch) / 512;
+    cli.explain("--lr", fmt::format("{:g} x batch / 512; {}", rate.value, rate.source));
+  }
+  if (!cli.given("--warmup")) {
+    run.warmup = std::llround(static_cast<double>(run.steps) * warmup.value / epochs.value);
+    cli.explain("--warmup", fmt::format("{:g} of {:g} epochs, as a share of the steps; {}", warmup.value, epochs.value,
+                                        warmup.source));
+  }
+  training.ends = {.first = preset.at("lr_start").value, .last = preset.at("lr_end").value};
+  training.ema_warm_up = false;
+}
+
+void note_drop_key(const VitSettings& o, const NetworkOptions& network, const ImageSet& images) {
+  const bool mixed = o.talking_heads != TalkingHeads::none && network.drop.drop_key_sharing != DropSharing::heads;
+  note_error(fmt::format("DropKey: {}{}\n", network.describe_drop_key(images),
+                         mixed ? "; talking heads mix a key that one head drops in again from other heads, unless "
+                                 "--drop-key-sharing heads is given"
+                               : ""));
+}
+
+nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit) {
+  nn::CaiTOptions model{.image = vit.image,
+                        .patch = vit.patch,
+                        .channels = vit.channels,
+                        .classes = vit.classes,
+                        .dim = vit.dim,
+                        .depth = vit.depth,
+                        .heads = vit.heads,
+                        .depth_token_only = o.depth_token_only,
+                        .mlp_ratio = vit.mlp_ratio,
+                        .gate = o.gate,
+                        .init = o.init,
+                        .norm_eps = vit.norm_eps,
+                        .recipe = vit.recipe,
+                        .drop_key = vit.drop_key,
+                        .attention_dropout = vit.attention_dropout,
+                        .drop_head = vit.drop_head,
+                        .drop_path = vit.drop_path,
+                        .seed = vit.seed};
+  if (o.talking_heads == TalkingHeads::none) model.attention = nn::make_attention<nn::Attention>;
+  if (o.talking_heads == TalkingHeads::identity)
+    model.attention = [](const nn::AttentionOptions& a) {
+      return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
+    };
+  return model;
+}
+
+Values dropped_keys(const nn::CaiT& model, std::int64_t batch) {
+  const std::int64_t side = model.options().image / model.options().patch;
+  double ratio = 0, empty = 0;
+  for (const auto& block : model.blocks()) {
+    const nn::DropKeyStatistics s = dynamic_cast<const nn::SelfAttention&>(block->branch("attn"))
+                                        .drop_key_statistics(batch, side * side, side * side);
+    ratio += s.drop_ratio / static_cast<double>(model.blocks().size());
+    empty += s.empty_rows / static_cast<double>(model.blocks().size());
+  }
+  return {{"drop_ratio", ratio}, {"empty_rows", empty}};
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,35 @@
+// The settings of bin/vit that are not options of every study.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "experiments/lab/study/pretrained_weights.h"
+#include "experiments/lab/study/study.h"
+
+namespace plumb::lab {
+
+// The initial values of the mixes between heads in stage 1 of a CaiT.
+enum class TalkingHeads {
+  cait,      // random initial values, as published
+  identity,  // identity matrices, which do not mix at the start
+  none       // attention without mixes
+};
+constexpr auto names_of(TalkingHeads) { return std::array{"cait", "identity", "none"}; }
+
+// The values of the options. The model of the network is Study::network().model.
+struct VitSettings {
+  std::string gate = "pre";
+  std::int64_t depth = 12, depth_token_only = 2;
+  double init = 1e-4, mlp_ratio = 4, norm_eps = 1e-6;
+  TalkingHeads talking_heads = TalkingHeads::cait;
+  bool init_is_of_gate = false, checkpoint = false;
+  std::vector<std::string> compared;  // the two presets of --preset-diff
+  PretrainedWeights weights;
+
+  // Whether the residual method is LayerScale.
+  bool has_layerscale() const { return nn::method_text(gate).name == "layerscale"; }
+};
+
+}  // namespace plumb::lab
