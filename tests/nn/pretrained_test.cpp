@@ -283,6 +283,28 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
                       "finite"));
 }
 
+TEST_CASE("a method that cannot be built a second time is loaded, but is not compared and has no card") {
+  bool built = false;
+  nn::Method once = nn::methods::pre();
+  once.build = [&built, build = once.build](const nn::GateContext& c) {
+    if (built) throw std::runtime_error("built already");  // not an Error of Plumb
+    return build(c);
+  };
+  nn::ViTOptions o = vit;
+  o.gate = "pre";
+  nn::ViT theirs(o);
+  shake(theirs, 0.1, 5);
+  o.gate = once;
+  nn::ViT model(o);
+  built = true;
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
+             contains("[metadata_of] ") && contains("built already"));
+  const nn::Adapted adapted = nn::load_pretrained(model, saved(theirs), "w");
+  CHECK_FALSE(adapted.same_function.has_value());
+  CHECK_THAT(adapted.text(), contains("network: the two networks cannot be compared: built already"));
+  CHECK(logits(model, 16) == logits(theirs, 16));
+}
+
 TEST_CASE("a gate that throws while weights are loaded leaves the model unchanged") {
   struct Failing : nn::Gate {
     Tensor alpha = parameter("alpha", {1}, nn::Init::constant(0.5), Role::gate);
@@ -619,7 +641,7 @@ TEST_CASE("weights load into models for other images, other classes and with new
   CHECK(nn::weights(tuned).at("head.weight").values() == head);
   CHECK(first.values() == nn::weights(model).at("blocks.0.attn.qkv.weight").values());
 
-  // New LayerScales with the value 1 do not change the function of a pre-norm network.
+  // New gates must be allowed.
   nn::ViTOptions plain = vit;
   plain.gate = "pre";
   const nn::ViT old(plain);
@@ -628,8 +650,6 @@ TEST_CASE("weights load into models for other images, other classes and with new
   CHECK_THAT(error_of([&] { nn::load_pretrained(gated, file_of(old, nn::timm_vit()), "w"); }),
              contains("blocks.0.ls1.gamma"));
   CHECK(nn::load_pretrained(gated, file_of(old, nn::timm_vit()), "w", {.new_gates = true}).as_initialised.size() == 4);
-  const std::vector<double> a = logits(gated, 16), b = logits(old, 16);
-  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 1e-5);
   nn::NamedTensors lacking = file.tensors;
   lacking.erase("norm.bias");
   CHECK_THAT(error_of([&] {

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "experiments/lab/plot/text.h"
-#include "experiments/lab/problem/evaluate.h"
+#include "experiments/lab/record/csv.h"
 #include "experiments/lab/report/page.h"
 
 namespace plumb::lab {
@@ -33,13 +33,6 @@ std::string class_text(const EvaluationFacts& facts, std::int64_t label) {
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
 
 std::string json_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -120,10 +113,12 @@ Json json_of(const Scores::Count& count) {
           {"loss", count.loss}};
 }
 
-std::string csv_of(const Scores::Count& count) {
-  return fmt::format("{},{},{},{},{}", count.images, count.right, count.accuracy(), count.accuracy_5(), count.loss);
+const std::vector<std::string> count_columns{"images", "right", "accuracy", "accuracy_5", "loss"};
+
+void end_row(CsvTable& table, const Scores::Count& count) {
+  table.cell(count.images).cell(count.right).cell(count.accuracy()).cell(count.accuracy_5()).cell(count.loss);
+  table.end_row();
 }
-constexpr const char* count_columns = "images,right,accuracy,accuracy_5,loss";
 
 }  // namespace
 
@@ -266,25 +261,30 @@ std::string scores_json(const EvaluationFacts& facts, const std::vector<Predicti
 
 std::map<std::string, std::string> predictions_csv(const EvaluationFacts& facts,
                                                    const std::vector<Prediction>& predictions) {
-  std::string images = "image,label,predicted,probability,loss,picture\n";
-  for (const Prediction& p : predictions)
-    images += fmt::format("{},{},{},{},{},{}\n", cell(p.image), p.label ? std::to_string(*p.label) : "", p.first(),
-                          p.top.front().second, p.loss ? fmt::format("{}", *p.loss) : "", cell(p.picture));
-  std::map<std::string, std::string> files{{"images.csv", images}};
-  const Scores scores = scores_of(predictions);
-  if (scores.all.images == 0) return files;
-  files["scores.csv"] = fmt::format("{}\n{}\n", count_columns, csv_of(scores.all));
-  std::string& by_class = files["classes.csv"] = fmt::format("class,name,{}\n", count_columns);
-  for (const auto& [label, count] : scores.by_class)
-    by_class += fmt::format("{},{},{}\n", label, cell(name_of(facts, label)), csv_of(count));
-  const std::vector<std::int64_t> classes = scores.classes();
-  std::string& confusion = files["confusion.csv"] = fmt::format("class,name,{}\n", fmt::join(classes, ","));
-  for (const std::int64_t label : classes) {
-    confusion += fmt::format("{},{}", label, cell(name_of(facts, label)));
-    for (const std::int64_t predicted : classes) confusion += fmt::format(",{}", scores.confused(label, predicted));
-    confusion += "\n";
+  CsvTable images({"image", "label", "predicted", "probability", "loss", "picture"});
+  for (const Prediction& p : predictions) {
+    images.cell(p.image).cell(p.label ? std::to_string(*p.label) : "").cell(p.first()).cell(p.top.front().second);
+    images.cell(p.loss ? fmt::format("{}", *p.loss) : "").cell(p.picture).end_row();
   }
-  return files;
+  const Scores scores = scores_of(predictions);
+  if (scores.all.images == 0) return {{"images.csv", images.text()}};
+  const auto with_columns = [](std::vector<std::string> header, const auto& columns) {
+    for (const auto& column : columns) header.push_back(fmt::format("{}", column));
+    return CsvTable(header);
+  };
+  CsvTable all(count_columns), by_class = with_columns({"class", "name"}, count_columns),
+                               confusion = with_columns({"class", "name"}, scores.classes());
+  end_row(all, scores.all);
+  for (const auto& [label, count] : scores.by_class) end_row(by_class.cell(label).cell(name_of(facts, label)), count);
+  for (const std::int64_t label : scores.classes()) {
+    confusion.cell(label).cell(name_of(facts, label));
+    for (const std::int64_t predicted : scores.classes()) confusion.cell(scores.confused(label, predicted));
+    confusion.end_row();
+  }
+  return {{"images.csv", images.text()},
+          {"scores.csv", all.text()},
+          {"classes.csv", by_class.text()},
+          {"confusion.csv", confusion.text()}};
 }
 
 Report predictions_report(const EvaluationFacts& facts, const std::vector<Prediction>& predictions,

@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t images_at_once = 16, most_pictures = 32;
+constexpr std::int64_t images_at_once = 16;
+constexpr std::size_t most_pictures = 32;
 
 // The label of an image: the class with the name of a folder on the image's path, at or below `root`. The innermost
 // such folder counts. Empty if no folder has the name of a class, or if two classes have that name.
@@ -65,7 +66,7 @@ std::string describe(const nn::ModelCard& card) {
 
 // The images of --evaluate.
 struct Images {
-  ImageSet set = {};  // the labels of this set are not used
+  ImageSet set = {};  // images in files have the label 0, and the labels below count
   std::vector<std::optional<std::int64_t>> labels = {};
   std::vector<std::string> names = {};  // names of the images
   std::string text = {};                // for example "images/val" or "glyphs: the published test set"
@@ -86,9 +87,9 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
   const bool drawn = run.validation_split > 0;
   fs::path root = given;
   if (fs::is_directory(given / "train"))
-    for (const char* name : {"test", "validation", "val"})  // the last existing folder counts, as in open_image_folder
+    // The last existing folder counts, as in open_image_folder(). Drawn images are training images.
+    for (const char* name : {"test", "validation", "val", drawn ? "train" : "val"})
       if (fs::is_directory(given / name)) root = given / name;
-  if (drawn && fs::is_directory(given / "train")) root = given / "train";
   images.text = root.string();
   images.set = {
       .channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .crop = run.image_crop};
@@ -122,6 +123,7 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
         "with --class-names FILE\n",
         weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
   }
+  images.set.labels.assign(images.set.files.size(), 0);
   images.names = images.set.files;
   for (const std::string& file : images.names) images.labels.push_back(label_of(file, root, by));
   images.normalization = normalization_for(card, run, cli, nullptr);
@@ -149,37 +151,27 @@ Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card,
   return images;
 }
 
-// The predictions of the model for all images, computed in batches. A file that cannot be read is left out, and an
-// error is printed on stderr.
-std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images& images) {
-  std::vector<Prediction> predictions;
-  const auto count = std::ssize(images.names);
-  for (std::int64_t next = 0; next < count;) {
-    ImageSet batch{.channels = images.set.channels,
-                   .height = images.set.height,
-                   .width = images.set.width,
-                   .classes = images.set.classes};
-    std::vector<std::int64_t> numbers;
-    for (; next < count && numbers.size() < images_at_once; ++next) try {
-        const Pixels image = fitted(images.set, next);
-        batch.pixels.insert(batch.pixels.end(), image.bytes.begin(), image.bytes.end());
-        batch.labels.push_back(0);
-        numbers.push_back(next);
-      } catch (const Error& e) {
-        const std::string text = e.what(), &name = images.names[static_cast<std::size_t>(next)];
-        note_error(fmt::format("error: {}{}\n", text.starts_with(name) ? "" : name + ": ", text));
-      }
-    if (numbers.empty()) continue;
-    const std::vector<double> logits =
-        model(to_tensors(evaluation_batch(batch, images.normalization, 0, batch.size()), batch).images).values();
-    const std::size_t classes = logits.size() / numbers.size();
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const auto number = static_cast<std::size_t>(numbers[i]);
-      predictions.push_back(prediction_of({logits.data() + i * classes, classes}, images.labels[number],
-                                          images.names[number], numbers[i]));
-    }
+// Appends the predictions of the model for `count` images from image `first` on. If an image of the batch cannot be
+// read, the images are read again one by one, so that only this image is left out and named on stderr.
+void predict(const nn::Classifier& model, const Images& images, std::int64_t first, std::int64_t count,
+             std::vector<Prediction>& predictions) {
+  const auto name = [&](std::int64_t i) { return images.names[static_cast<std::size_t>(i)]; };
+  HostBatch batch;
+  try {
+    batch = evaluation_batch(images.set, images.normalization, first, count, loading_threads(images.set));
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    if (count == 1)
+      return note_error(fmt::format("error: {}{}\n", text.starts_with(name(first)) ? "" : name(first) + ": ", text));
+    for (std::int64_t i = first; i < first + count; ++i) predict(model, images, i, 1, predictions);
+    return;
   }
-  return predictions;
+  const std::vector<double> logits = model(to_tensors(batch, images.set).images).values();
+  const std::size_t classes = logits.size() / static_cast<std::size_t>(count);
+  for (std::int64_t i = 0; i < count; ++i)
+    predictions.push_back(prediction_of({logits.data() + static_cast<std::size_t>(i) * classes, classes},
+                                        images.labels[static_cast<std::size_t>(first + i)], name(first + i),
+                                        first + i));
 }
 
 // Draws pictures of images of all classes into the folder `out`. Writes the names of the picture files into the
@@ -190,16 +182,10 @@ std::vector<Picture> draw(nn::Classifier& model, const Images& images, const Eva
   // Images go through the model one by one, because the attention maps of a large model take a lot of memory.
   for (const std::size_t i : spread_over_classes(predictions, most_pictures)) {
     Prediction& p = predictions[i];
-    const Pixels image = fitted(images.set, p.number);
-    ImageSet one{.channels = image.channels,
-                 .height = image.height,
-                 .width = image.width,
-                 .classes = images.set.classes,
-                 .pixels = image.bytes};
-    one.labels = {0};
     const nn::AttentionMaps maps(model);
-    model(to_tensors(evaluation_batch(one, images.normalization, 0, 1), one).images);
-    const Pixels large = for_people(image), picture = beside({large, heat(large, attention_of_class(maps.all(), 0))});
+    model(to_tensors(evaluation_batch(images.set, images.normalization, p.number, 1), images.set).images);
+    const Pixels large = for_people(fitted(images.set, p.number)),
+                 picture = beside({large, heat(large, attention_of_class(maps.all(), 0))});
     std::string name = images.set.in_files() ? fs::path(p.image).stem().string() : p.image;
     std::ranges::replace(name, ' ', '-');
     const fs::path file = out / fmt::format("{:02}-{}.png", pictures.size() + 1, name);
@@ -249,7 +235,9 @@ int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const C
   fs::create_directories(out, error);
   check(!error, "cannot create {}: {}", out.string(), error.message());
   const NoGrad no_grad;
-  std::vector<Prediction> predictions = predictions_of(*model, images);
+  std::vector<Prediction> predictions;
+  for (std::int64_t i = 0; i < images.set.size(); i += images_at_once)
+    predict(*model, images, i, std::min(images_at_once, images.set.size() - i), predictions);
   const std::vector<Picture> pictures = draw(*model, images, facts, out, predictions);
   const bool labelled = std::ranges::any_of(predictions, [](const Prediction& p) { return p.label.has_value(); });
   for (const auto& [file, text] : predictions_csv(facts, predictions)) write_file_atomically(out / file, text);
