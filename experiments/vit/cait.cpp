@@ -121,12 +121,12 @@ std::string preset_difference(const std::vector<std::string>& compared) {
 
 void declare_cait(VitSettings& o, Study& study) {
   Cli& cli = study.cli();
-  cli.section("CaiT");
-  cli.option("--depth-token-only", &o.depth_token_only, "Number of blocks of stage 2, for the class token")
+  cli.section("Model");
+  cli.option("--depth-token-only", &o.depth_token_only, "Number of blocks of stage 2 of a CaiT, for the class token")
       .at_least(1)
       .at_most(largest_size);
   cli.option("--talking-heads", &o.talking_heads,
-             "Mixes between heads in stage 1: cait (random start), identity (no mixing at the start) or none")
+             "Mixes between heads in stage 1 of a CaiT: cait (random start), identity (no mixing at the start) or none")
       .one_of("start of talking heads");
   for (const std::string& name : nn::cait_preset_names()) {
     const nn::CaitPreset preset = nn::cait_preset(name);

@@ -74,7 +74,8 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   if (!varied.empty()) texts.emplace_back("varied by the program", fmt::format("{}", fmt::join(varied, ", ")));
   const Json fixed = Json::parse(study.cli.fixed_settings());
   for (const std::string& key : study.own_settings)
-    texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
+    if (key != "model")  // the text above describes the model
+      texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
   texts.emplace_back("number format", enum_name(study.options.dtype));
   return texts;
 }
