@@ -42,7 +42,7 @@ Tensor fitted(const Node& node, std::size_t i, const Tensor& gradient) {
   const Node::Input& input = node.inputs[i];
   check(gradient.dtype() == input.dtype && gradient.device() == input.device,
         "[{}] expected gradient {} of the backward function to be {} on {} like its input, got {} on {}", node.op, i,
-        name(input.dtype), name(input.device), name(gradient.dtype()), name(gradient.device()));
+        enum_name(input.dtype), enum_name(input.device), enum_name(gradient.dtype()), enum_name(gradient.device()));
   check(broadcasts_to(input.shape, gradient.shape()),
         "[{}] expected gradient {} of the backward function to have the shape {} of its input, or a shape that the "
         "input broadcasts to, got {}",

@@ -80,7 +80,7 @@ namespace {
 void check_inputs(const Tensors& inputs) {
   for (const Tensor& x : inputs)
     check(x.defined() && x.dtype() == DType::f64, "[check_gradients] expected f64 inputs, got {}",
-          x.defined() ? name(x.dtype()) : "an undefined one");
+          x.defined() ? enum_name(x.dtype()) : "an undefined one");
 }
 
 double check_leaves(const Function& f, const Tensors& leaves, const CheckGradientsOptions& o) {

@@ -25,9 +25,9 @@ Gradients::Gradients(const Tensor& loss, std::vector<Entry> entries)
       fail(fmt::format("[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient)));
     if (!e.gradient.defined() || e.gradient.dtype() != e.node->dtype || e.gradient.device() != e.node->device ||
         !(e.gradient.shape() == e.node->shape)) [[unlikely]]
-      fail(fmt::format("[gradients] expected a gradient {} {} on {} like its variable{}, got {}", name(e.node->dtype),
-                       e.node->shape, name(e.node->device), e.node->name.empty() ? "" : " " + e.node->name,
-                       describe(e.gradient)));
+      fail(fmt::format("[gradients] expected a gradient {} {} on {} like its variable{}, got {}",
+                       enum_name(e.node->dtype), e.node->shape, enum_name(e.node->device),
+                       e.node->name.empty() ? "" : " " + e.node->name, describe(e.gradient)));
   }
 }
 

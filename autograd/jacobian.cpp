@@ -26,12 +26,12 @@ JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Ten
         o.probes);
   check(input.defined() && is_float(input.dtype()) && input.numel() > 0,
         "[jacobian] expected a floating input with elements, got {}",
-        input.defined() ? fmt::format("{} {}", name(input.dtype()), input.shape()) : "an undefined one");
+        input.defined() ? fmt::format("{} {}", enum_name(input.dtype()), input.shape()) : "an undefined one");
   const EnableGrad recording;
   const Tensor x = variable(input), y = f(x);
   check(y.defined() && is_float(y.dtype()) && y.numel() > 0,
         "[jacobian] expected a floating result with elements, got {}",
-        y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
+        y.defined() ? fmt::format("{} {}", enum_name(y.dtype()), y.shape()) : "an undefined one");
 
   if (!y.requires_grad()) return {};  // f does not depend on x
 

@@ -157,7 +157,8 @@ Tensor eye(std::int64_t rows, std::int64_t columns, Defaults where) {
 
 Tensor one_hot(const Tensor& index, std::int64_t classes, DType dtype) {
   check(index.defined(), "[one_hot] {}", expected_a_tensor);
-  check(index.dtype() == DType::i64, "[one_hot] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
+  check(index.dtype() == DType::i64, "[one_hot] expected i64 indices, got {} {}", enum_name(index.dtype()),
+        index.shape());
   check(classes >= 0, "[one_hot] expected a number of classes of at least 0, got {}", classes);
   const Numbers numbers(index.shape().appended(classes, "one_hot"));
   std::ranges::fill(numbers.all(), 0.0);

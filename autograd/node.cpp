@@ -83,7 +83,7 @@ std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& i
     if (const Node* const node_of_t = t.node().get();
         node_of_t && (t.dtype() != node_of_t->dtype || !(t.shape() == node_of_t->shape))) [[unlikely]]
       fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with the node of {} {}", op,
-                       describe(t), name(node_of_t->dtype), node_of_t->shape));
+                       describe(t), enum_name(node_of_t->dtype), node_of_t->shape));
     node->inputs.push_back(t.defined()
                                ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
                                : Node::Input{nullptr, Shape{}, y.dtype(), y.device()});
@@ -124,8 +124,8 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
 bool Tensor::requires_grad() const { return node_ && !node_->frozen; }
 
 std::string describe(const Tensor& x) {
-  return x.defined() ? fmt::format("{} {}{}", name(x.dtype()), x.shape(),
-                                   x.device() == Device::cpu ? "" : fmt::format(" on {}", name(x.device())))
+  return x.defined() ? fmt::format("{} {}{}", enum_name(x.dtype()), x.shape(),
+                                   x.device() == Device::cpu ? "" : fmt::format(" on {}", enum_name(x.device())))
                      : "an undefined tensor";
 }
 
@@ -143,7 +143,7 @@ Handle Tensor::on_gradient(std::function<Tensor(const Tensor&)> hook) const {
 
 Tensor variable(const Array& value) {
   check(value.defined(), "[variable] expected a value, got an undefined one");
-  check(is_float(value.dtype()), "[variable] expected f32 or f64, got {}", name(value.dtype()));
+  check(is_float(value.dtype()), "[variable] expected f32 or f64, got {}", enum_name(value.dtype()));
   return Tensor(value, std::make_shared<Node>("variable", value));
 }
 

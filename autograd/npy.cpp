@@ -92,7 +92,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& x) {
   const auto* const kind = std::ranges::find(kinds, x.dtype(), &Kind::dtype);
   check(kind != std::end(kinds),
         "[save_npy] expected f32, f64, i64 or u8, got {}, which NumPy does not have: cast() it to f32",
-        name(x.dtype()));
+        enum_name(x.dtype()));
   std::string shape;
   for (const std::int64_t extent : x.shape()) shape += fmt::format("{}, ", extent);
   if (x.shape().rank() > 1) shape.resize(shape.size() - 2);
@@ -147,7 +147,7 @@ Tensor load_npy(const std::filesystem::path& path, Device device) {
   const Shape shape(dims), stored(fortran ? std::vector<std::int64_t>(dims.rbegin(), dims.rend()) : dims);
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(kind->dtype), data = begin + length;
   check(all.size() - data == bytes, "[load_npy] expected {} bytes of elements for {} {}, got {} in {}", bytes,
-        name(kind->dtype), shape, all.size() - data, path.string());
+        enum_name(kind->dtype), shape, all.size() - data, path.string());
   const Out host(Array(stored, kind->dtype, Device::cpu));
   if (bytes > 0) std::memcpy(host.mutable_bytes(), all.data() + data, bytes);
   Tensor x(host);

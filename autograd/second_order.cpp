@@ -111,7 +111,7 @@ double norm(const Tensors& x) {
   for (const Tensor& t : x) {
     detail::check_float("norm", t);
     check(t.device() == x[0].device(), "[norm] expected tensors on one device, got tensors on {} and {}",
-          name(x[0].device()), name(t.device()));
+          enum_name(x[0].device()), enum_name(t.device()));
     arrays.push_back(t.array());
   }
   return std::sqrt(sum_of_squares(arrays));

@@ -38,10 +38,10 @@ void Array::refuse_read(DType as, const std::source_location& asked) const {
   check(defined(), "[array] expected an array to read with data<{}>(), got an undefined one", type_name(as));
   check(in_host_memory(device()),
         "[array] expected an array in host memory, got one on {} in {} ({}:{}): use values(), item() or on_host()",
-        name(device()), asked.function_name(),
+        enum_name(device()), asked.function_name(),
         std::string_view(asked.file_name()).substr(std::string_view(asked.file_name()).rfind('/') + 1), asked.line());
   fail(fmt::format("[array] expected the elements of an {} array to be read with data<{}>(), got data<{}>()",
-                   name(dtype_), type_name(dtype_), type_name(as)));
+                   enum_name(dtype_), type_name(dtype_), type_name(as)));
 }
 
 Array Array::reshaped(const Shape& shape) const {
@@ -58,7 +58,7 @@ Array full_like(const Array& a, const Shape& shape, double value) {
 }
 
 Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device) {
-  check(is_real(dtype), "[array] expected f32, f64 or bf16 for floating values, got {}", name(dtype));
+  check(is_real(dtype), "[array] expected f32, f64 or bf16 for floating values, got {}", enum_name(dtype));
   if (dtype == DType::f64) return copied<double>(values, shape, device);
   return dtype == DType::f32 ? copied<float>(values, shape, device) : copied<bfloat16>(values, shape, device);
 }
@@ -126,8 +126,8 @@ Array to_device(const Array& a, Device device) {
 
 bool same_bytes(const Array& a, const Array& b) {
   check(a.shape() == b.shape() && a.dtype() == b.dtype(),
-        "[same_bytes] expected arrays of one shape and dtype, got {} {} and {} {}", name(a.dtype()), a.shape(),
-        name(b.dtype()), b.shape());
+        "[same_bytes] expected arrays of one shape and dtype, got {} {} and {} {}", enum_name(a.dtype()), a.shape(),
+        enum_name(b.dtype()), b.shape());
   return std::memcmp(on_host(a).bytes(), on_host(b).bytes(), a.size_in_bytes()) == 0;
 }
 
@@ -140,8 +140,8 @@ double sum_of_squares(std::span<const Array> arrays) {
 
 void copy_into(const Array& from, const Array& to) {
   check(from.defined() && to.defined(), "[copy] {}", expected_a_tensor);
-  check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()),
-        to.shape(), name(from.dtype()), from.shape());
+  check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}",
+        enum_name(to.dtype()), to.shape(), enum_name(from.dtype()), from.shape());
   const std::size_t bytes = to.size_in_bytes();
   void* const target = Out(to).mutable_address();
   const bool from_host = in_host_memory(from.device()), to_host = in_host_memory(to.device());

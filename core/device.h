@@ -4,24 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include "core/enum_names.h"
+
 namespace plumb {
 
 // reference: naive loops that define the meaning of every op. cpu: oneDNN and fused kernels. The devices `reference`
 // and `cpu` use host memory. cuda: a GPU with separate memory.
 enum class Device : std::uint8_t { reference, cpu, cuda };
-
-// The name of a device as options and messages show it: "reference", "cpu" or "cuda".
-constexpr const char* name(Device device) {
-  switch (device) {
-    case Device::reference:
-      return "reference";
-    case Device::cpu:
-      return "cpu";
-    case Device::cuda:
-      break;
-  }
-  return "cuda";
-}
+constexpr auto names_of(Device) { return std::array{"reference", "cpu", "cuda"}; }
 
 // Whether host code can read the arrays of a device directly.
 constexpr bool in_host_memory(Device device) { return device != Device::cuda; }

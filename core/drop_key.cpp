@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/names.h"
 #include "core/random.h"
 
 namespace plumb {
@@ -16,33 +15,6 @@ void check_grid(std::int64_t height, std::int64_t width) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& empty_row_names() {
-  static const std::vector<std::string> names{"keep_all", "zero", "paper"};
-  return names;
-}
-const std::vector<std::string>& drop_shape_names() {
-  static const std::vector<std::string> names{"plain", "block", "cross"};
-  return names;
-}
-const std::vector<std::string>& drop_sharing_names() {
-  static const std::vector<std::string> names{"per_entry", "heads", "column"};
-  return names;
-}
-
-const char* name(EmptyRow empty) { return empty_row_names()[static_cast<std::size_t>(empty)].c_str(); }
-const char* name(DropShape shape) { return drop_shape_names()[static_cast<std::size_t>(shape)].c_str(); }
-const char* name(DropSharing sharing) { return drop_sharing_names()[static_cast<std::size_t>(sharing)].c_str(); }
-
-EmptyRow empty_row_named(const std::string& wanted) {
-  return static_cast<EmptyRow>(index_of_name("empty_row", empty_row_names(), wanted));
-}
-DropShape drop_shape_named(const std::string& wanted) {
-  return static_cast<DropShape>(index_of_name("drop_shape", drop_shape_names(), wanted));
-}
-DropSharing drop_sharing_named(const std::string& wanted) {
-  return static_cast<DropSharing>(index_of_name("drop_sharing", drop_sharing_names(), wanted));
-}
 
 std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height, std::int64_t width,
                                            std::int64_t window, std::span<const std::uint8_t> seeds) {
@@ -89,7 +61,7 @@ KeyMask key_mask(double rate, DropShape shape, std::int64_t window, DropSharing 
   if (window == 0) window = shape == DropShape::block ? 3 : 1;
   check(grid.height > 0 && grid.width > 0,
         "[drop_key] expected the grid of patches that the shape {} drops on, got {} x {}: set height and width",
-        name(shape), grid.height, grid.width);
+        enum_name(shape), grid.height, grid.width);
   check_grid(grid.height, grid.width);
   check(grid.cells() <= keys, "[drop_key] expected a grid of at most {} keys, got {} x {} patches", keys, grid.height,
         grid.width);

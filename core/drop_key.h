@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "core/shape.h"
 
 namespace plumb {
@@ -18,6 +18,7 @@ enum class EmptyRow {
   zero,      // output 0 and gradient 0
   paper      // uniform probabilities over the allowed keys; the scores count as constants
 };
+constexpr auto names_of(EmptyRow) { return std::array{"keep_all", "zero", "paper"}; }
 
 // The keys that one draw drops. The shapes block and cross draw seeds on the grid of patches; each
 // seed drops the cells around it.
@@ -26,6 +27,7 @@ enum class DropShape {
   block,  // the window x window square around a seed, or nothing if this square leaves the grid (paper: window 3)
   cross   // all rows and columns within window / 2 of a seed (paper: window 1)
 };
+constexpr auto names_of(DropShape) { return std::array{"plain", "block", "cross"}; }
 
 // The rows that share a mask.
 enum class DropSharing {
@@ -33,19 +35,7 @@ enum class DropSharing {
   heads,      // one mask for all heads of a (batch, query)
   column      // one mask for all queries of a (batch, head)
 };
-
-// The name of a value, as options take it.
-const char* name(EmptyRow empty);
-const char* name(DropShape shape);
-const char* name(DropSharing sharing);
-// All names of an enum, in the order of its values.
-const std::vector<std::string>& empty_row_names();
-const std::vector<std::string>& drop_shape_names();
-const std::vector<std::string>& drop_sharing_names();
-// The value with this name. If no value has this name, throws Error with the known names.
-EmptyRow empty_row_named(const std::string& name);
-DropShape drop_shape_named(const std::string& name);
-DropSharing drop_sharing_named(const std::string& name);
+constexpr auto names_of(DropSharing) { return std::array{"per_entry", "heads", "column"}; }
 
 // The grid of patches: the last height * width keys, row by row. Keys before the grid, such as that of a class token,
 // are not on the grid, and the shapes block and cross never drop such keys. 0 x 0 means that there is no grid. Each

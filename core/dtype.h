@@ -5,18 +5,14 @@
 #include <cstdint>
 
 #include "core/bfloat16.h"
+#include "core/enum_names.h"
 #include "core/error.h"
 
 namespace plumb {
 
 // The element types: floating point (f32, f64, bf16) and integers (i64, u8).
 enum class DType : std::uint8_t { f32, f64, i64, u8, bf16 };
-
-// The name of an element type, such as "f32".
-inline const char* name(DType dtype) {
-  constexpr const char* names[] = {"f32", "f64", "i64", "u8", "bf16"};
-  return names[static_cast<int>(dtype)];
-}
+constexpr auto names_of(DType) { return std::array{"f32", "f64", "i64", "u8", "bf16"}; }
 
 // The C++ type of an element as messages show it, such as "float".
 inline const char* type_name(DType dtype) {
@@ -54,7 +50,7 @@ inline constexpr DType dtype_of<bfloat16> = DType::bf16;
 // ..." for another dtype.
 template <class F>
 decltype(auto) dispatch_float(DType dtype, const char* op, F&& f) {
-  check(is_float(dtype), "[{}] expected f32 or f64, got {}", op, name(dtype));
+  check(is_float(dtype), "[{}] expected f32 or f64, got {}", op, enum_name(dtype));
   return dtype == DType::f32 ? f.template operator()<float>() : f.template operator()<double>();
 }
 

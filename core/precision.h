@@ -5,15 +5,14 @@
 
 #include <cstdint>
 
+#include "core/enum_names.h"
 #include "core/scoped_value.h"
 
 namespace plumb {
 
 // The precision of matrix products in layers.
 enum class Precision : std::uint8_t { f32, bf16 };
-
-// The name of a precision: "f32" or "bf16".
-inline const char* name(Precision precision) { return precision == Precision::f32 ? "f32" : "bf16"; }
+constexpr auto names_of(Precision) { return std::array{"f32", "bf16"}; }
 
 // The precision of this thread: f32 unless a PrecisionScope is open.
 Precision precision();

@@ -97,7 +97,7 @@ std::string text_of(const Traffic& t, Device device, std::int64_t steps) {
   return fmt::format(
       "{}, per step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {} plain "
       "products, {:.4g} MB read and written (not counting the waits that time each call)\n",
-      name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks),
+      enum_name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks),
       a_step(t.synchronizations), a_step(t.through_host), a_step(t.plain_products),
       static_cast<double>(t.bytes) * 1e-6 / static_cast<double>(steps));
 }

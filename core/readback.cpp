@@ -5,7 +5,7 @@ namespace plumb {
 Readback::Readback(const Array& a) : dtype_(a.dtype()), numel_(a.numel()) {
   check(a.defined(), "[readback] {}", expected_a_tensor);
   check(a.size_in_bytes() <= Memory::most_at_once, "[readback] expected at most {} bytes, got {} {}: use to_vector()",
-        Memory::most_at_once, name(a.dtype()), a.shape());
+        Memory::most_at_once, enum_name(a.dtype()), a.shape());
   download_ = memory_of(a.device()).begin_download(a.address(), a.size_in_bytes());
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 
-#include "core/names.h"
 #include "core/random.h"
 
 namespace plumb::nn {
@@ -210,21 +209,11 @@ std::string Init::description() const {
   return text;
 }
 
-const char* name(Base base) {
+const char* description(Base base) {
   constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v separate",
                                    "Xavier normal; q, k, v separate", "Xavier uniform of the packed qkv",
                                    "truncated normal, std 0.02 x sqrt(384 / dim)"};
   return names[static_cast<int>(base)];
-}
-
-const std::vector<std::string>& base_names() {
-  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed",
-                                              "scaled_normal"};
-  return names;
-}
-
-Base base_named(const std::string& base_name) {
-  return static_cast<Base>(index_of_name("base", base_names(), base_name));
 }
 
 Init weight_init(Base base, std::int64_t dim, int packed_parts) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/tensor.h"
+#include "core/enum_names.h"
 
 namespace plumb::nn {
 
@@ -83,12 +84,11 @@ enum class Base {
   xavier_packed,     // Glorot uniform; q, k and v count as one packed matrix
   scaled_normal      // truncated normal, std 0.02 sqrt(384 / dim); equals truncated_normal at width 384 (DeiT-S)
 };
+constexpr auto names_of(Base) {
+  return std::array{"truncated_normal", "xavier", "xavier_normal", "xavier_packed", "scaled_normal"};
+}
 // Returns a description of the distribution, such as "truncated normal, std 0.02".
-const char* name(Base base);
-// Returns the names of the enumerators of Base, in the order of their declaration.
-const std::vector<std::string>& base_names();
-// Returns the distribution with this name. For an unknown name, throws Error with the list of names.
-Base base_named(const std::string& base_name);
+const char* description(Base base);
 // Returns the Init of a weight with this distribution. `dim` is the width of the stream. `packed_parts` is the number
 // of matrices packed in the weight (3 for qkv).
 Init weight_init(Base base, std::int64_t dim, int packed_parts = 1);

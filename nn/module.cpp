@@ -76,12 +76,6 @@ Parameter& Parameter::operator=(const Parameter& other) {
   return *std::construct_at(this, copy);
 }
 
-const char* name(Role role) {
-  constexpr const char* names[] = {"weight",    "bias",     "norm",      "gate",   "shift",
-                                   "embedding", "position", "statistic", "counter"};
-  return names[static_cast<int>(role)];
-}
-
 Module::Module(std::string type_name)
     : name_(std::move(type_name)), path_(std::make_shared<const std::string>(name_)) {}
 

@@ -26,7 +26,9 @@ namespace plumb::nn {
 // counter is a statistic that has no meaning as an average, such as a number of steps: an Ema copies it. Statistics and
 // counters are always frozen, even after freeze(false).
 enum class Role { weight, bias, norm, gate, shift, embedding, position, statistic, counter };
-const char* name(Role role);
+constexpr auto names_of(Role) {
+  return std::array{"weight", "bias", "norm", "gate", "shift", "embedding", "position", "statistic", "counter"};
+}
 // Returns whether a parameter of this role is measured, not trained: a statistic or a counter.
 constexpr bool is_measured(Role role) { return role == Role::statistic || role == Role::counter; }
 

@@ -12,7 +12,7 @@ namespace detail {
 
 void check_float(const char* op, const Tensor& x) {
   check_defined(op, x);
-  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, name(x.dtype()),
+  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, enum_name(x.dtype()),
         x.shape());
 }
 
@@ -25,9 +25,9 @@ void check_alike(const char* op, const Tensor& a, const Tensor& b) {
   check_defined(op, a);
   check_defined(op, b);
   check(a.dtype() == b.dtype(), "[{}] expected operands of one dtype, got {} {} and {} {}: cast() one of them", op,
-        name(a.dtype()), a.shape(), name(b.dtype()), b.shape());
+        enum_name(a.dtype()), a.shape(), enum_name(b.dtype()), b.shape());
   check(a.device() == b.device(), "[{}] expected operands on one device, got {} on {} and {} on {}", op, a.shape(),
-        name(a.device()), b.shape(), name(b.device()));
+        enum_name(a.device()), b.shape(), enum_name(b.device()));
 }
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
@@ -243,7 +243,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
 
 Tensor cast(const Tensor& x, DType dtype) {
   detail::check_defined("cast", x);
-  check(is_real(dtype), "[cast] expected f32, f64 or bf16 to cast to, got {}", name(dtype));
+  check(is_real(dtype), "[cast] expected f32, f64 or bf16 to cast to, got {}", enum_name(dtype));
   if (x.dtype() == dtype) return x;
   Array y(x.shape(), dtype, x.device());
   kernels(y).cast(x.array(), y);

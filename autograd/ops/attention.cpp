@@ -41,10 +41,10 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
   if (o.keep.defined()) {
     const Shape full{batch, heads, queries, keys};
     check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full),
-          "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op, full, name(o.keep.dtype()),
+          "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op, full, enum_name(o.keep.dtype()),
           o.keep.shape());
-    check(o.keep.device() == like.device(), "[{}] expected the keep mask on {}, got {}", op, name(like.device()),
-          name(o.keep.device()));
+    check(o.keep.device() == like.device(), "[{}] expected the keep mask on {}, got {}", op, enum_name(like.device()),
+          enum_name(o.keep.device()));
     call.keep = broadcast_to(o.keep, full).array();
   }
   return call;

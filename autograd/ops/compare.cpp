@@ -33,8 +33,8 @@ Tensor number(const char* op, const Tensor& x, double c) {
   detail::check_defined(op, x);
   const bool fits = is_real(x.dtype()) ||
                     (c == std::floor(c) && std::abs(c) <= 0x1p53 && (x.dtype() != DType::u8 || (0 <= c && c <= 255)));
-  check(fits, "[{}] expected a number that {} can represent, to compare it with {} {}, got {}", op, name(x.dtype()),
-        name(x.dtype()), x.shape(), c);
+  check(fits, "[{}] expected a number that {} can represent, to compare it with {} {}, got {}", op,
+        enum_name(x.dtype()), enum_name(x.dtype()), x.shape(), c);
   return full({}, c, {x.dtype(), x.device()});
 }
 
@@ -68,7 +68,7 @@ bool allclose(const Tensor& a, const Tensor& b, double relative, double absolute
   detail::check_defined("allclose", a);
   detail::check_defined("allclose", b);
   check(a.dtype() == b.dtype(), "[allclose] expected operands of one dtype, got {} {} and {} {}: cast() one of them",
-        name(a.dtype()), a.shape(), name(b.dtype()), b.shape());
+        enum_name(a.dtype()), a.shape(), enum_name(b.dtype()), b.shape());
   check(relative >= 0 && absolute >= 0, "[allclose] expected tolerances of at least 0, got {} and {}", relative,
         absolute);
   const Shape shape = broadcast(a.shape(), b.shape(), "allclose");

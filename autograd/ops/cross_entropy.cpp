@@ -32,9 +32,9 @@ void detail::check_labels(const char* op, const Tensor& logits, const Tensor& la
   check_defined(op, labels);
   check(labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1),
         "[{}] expected i64 labels {} for logits {}, got {} {}", op, logits.shape().without(-1), logits.shape(),
-        name(labels.dtype()), labels.shape());
+        enum_name(labels.dtype()), labels.shape());
   check(labels.device() == logits.device(), "[{}] expected labels on {} like the logits, got labels on {}", op,
-        name(logits.device()), name(labels.device()));
+        enum_name(logits.device()), enum_name(labels.device()));
   const Array host = numbers_to_check(labels.array());
   for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
     const std::int64_t label = host.data<std::int64_t>()[i];

@@ -16,8 +16,8 @@ void check_linear(const char* op, const Tensor& x, const Tensor& weight, const T
   if (x.defined() && x.dtype() == DType::bf16) {  // x is the bf16 result of an earlier op; weights stay f32
     detail::check_float(op, weight);
     check(weight.dtype() == DType::f32 && weight.device() == x.device(),
-          "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op, name(x.device()),
-          name(weight.dtype()), name(weight.device()));
+          "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op, enum_name(x.device()),
+          enum_name(weight.dtype()), enum_name(weight.device()));
   } else {
     detail::check_operands(op, x, weight);
   }

@@ -41,8 +41,9 @@ Tensor rows_at(const Tensor& x, const Tensor& index) {
 void detail::check_indices(const char* op, const Tensor& x, int axis, const Tensor& index) {
   check_defined(op, index);
   check(index.device() == x.device(), "[{}] expected indices on {} like the elements, got indices on {}", op,
-        name(x.device()), name(index.device()));
-  check(index.dtype() == DType::i64, "[{}] expected i64 indices, got {} {}", op, name(index.dtype()), index.shape());
+        enum_name(x.device()), enum_name(index.device()));
+  check(index.dtype() == DType::i64, "[{}] expected i64 indices, got {} {}", op, enum_name(index.dtype()),
+        index.shape());
   const Array host = numbers_to_check(index.array());
   for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
     const std::int64_t k = host.data<std::int64_t>()[i];

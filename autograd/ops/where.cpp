@@ -8,9 +8,9 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   detail::check_operands("where", a, b);
   detail::check_defined("where", mask);
   check(mask.dtype() == DType::u8, "[where] expected a u8 mask, got {} {}: use a comparison, as in where(x > 0, a, b)",
-        name(mask.dtype()), mask.shape());
-  check(mask.device() == a.device(), "[where] expected a mask on {} like the operands, got one on {}", name(a.device()),
-        name(mask.device()));
+        enum_name(mask.dtype()), mask.shape());
+  check(mask.device() == a.device(), "[where] expected a mask on {} like the operands, got one on {}",
+        enum_name(a.device()), enum_name(mask.device()));
   Array y = empty_like(a.array(), broadcast(mask.shape(), broadcast(a.shape(), b.shape(), "where"), "where"));
   kernels(y).where(mask.array(), a.array(), b.array(), y);
   return record("where", y, {a, b}, [mask = Saved(mask)](const Tensor& dy) {

@@ -24,7 +24,7 @@ struct Elements {
   explicit Elements(const Array& a) {
     if (!a.defined()) return;
     internal_check(a.dtype() == DType::f32 || a.dtype() == DType::bf16,
-                   "expected a kernel argument of f32 or bf16, got {}", name(a.dtype()));
+                   "expected a kernel argument of f32 or bf16, got {}", enum_name(a.dtype()));
     data = const_cast<void*>(a.bytes());
     dtype = a.dtype();
   }

@@ -39,7 +39,8 @@ inline void count_bytes(std::int64_t bytes) { counters.bytes += static_cast<std:
 // Returns the device address of the elements, or null if the array is undefined. T must match the dtype.
 template <class T>
 const T* pointer(const Array& a) {
-  internal_check(!a.defined() || dtype_of<T> == a.dtype(), "kernel argument has the wrong dtype {}", name(a.dtype()));
+  internal_check(!a.defined() || dtype_of<T> == a.dtype(), "kernel argument has the wrong dtype {}",
+                 enum_name(a.dtype()));
   return a.defined() ? static_cast<const T*>(a.address()) : nullptr;
 }
 template <class T>

@@ -144,7 +144,7 @@ class Library {
       return fmt::format(
           "{} products of [{}, {}]{} and [{}, {}]{}, operands {}, results {}{}{}, aligned to {}, {} and {} bytes",
           p.count, p.M, p.K, p.transpose_a ? " (transposed)" : "", p.K, p.N, p.transpose_b ? " (transposed)" : "",
-          name(p.operands()), name(p.dtype), p.bias ? " with a bias" : "", p.add_to_y ? ", added to y" : "",
+          enum_name(p.operands()), enum_name(p.dtype), p.bias ? " with a bias" : "", p.add_to_y ? ", added to y" : "",
           alignment_a, alignment_b, alignment_y);
     }
   };

@@ -11,7 +11,7 @@ namespace plumb::reference {
 class Values {
  public:
   explicit Values(const Array& a) : data_(a.defined() ? a.bytes() : nullptr), dtype_(a.dtype()) {
-    internal_check(is_real(dtype_), "expected a kernel argument of f64, f32 or bf16, got {}", name(dtype_));
+    internal_check(is_real(dtype_), "expected a kernel argument of f64, f32 or bf16, got {}", enum_name(dtype_));
   }
 
   double operator[](std::int64_t i) const {

@@ -156,7 +156,7 @@ int depth_stability(int argc, const char* const* argv) {
         cait_table1({12, 18, 24, 36}, 1, {0});
         set_deit_small(study, [gate] { return gate.values(); });
         study.network().recipe = lab::RecipeKind::paper, study.network().drop.drop_path = 0.05,
-        study.network().drop.drop_path_schedule = nn::Schedule::constant;
+        study.network().drop.drop_path_schedule = lab::DropPathSchedule::uniform;
         lr.set({study.optimization().lr});
         explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
         explain(

@@ -88,7 +88,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   const auto schedule = study
                             .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
                                                "Schedules of DropKey's rate over the blocks of each stack")
-                            .one_of("schedule", nn::drop_key_schedule_names());
+                            .one_of("schedule", enum_names<nn::Schedule>());
   const auto place =
       study
           .axis<std::string>("--places", {"everywhere"},
@@ -209,7 +209,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
     const auto& problem = trial.problem<lab::DetectionProblem>();
     nn::DetrOptions o = network.options(problem.data().train.classes(), trial[gate], trial.seed());
     const std::string form_name = trial[form], where = trial[place];
-    const nn::DropKey drop_key{.rate = trial[rate], .schedule = nn::schedule_named(trial[schedule])};
+    const nn::DropKey drop_key{.rate = trial[rate], .schedule = enum_named<nn::Schedule>("schedule", trial[schedule])};
     const nn::DetrDrops drops = form_name == "dropout"    ? nn::DetrDrops{.dropout = drop_key.rate}
                                 : form_name == "drop_key" ? nn::DetrDrops{.drop_key = drop_key}
                                                           : nn::DetrDrops{};

@@ -72,7 +72,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   const auto schedule = study
                             .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
                                                "Schedules of the rate over depth; only for the form plain")
-                            .one_of("schedule", nn::drop_key_schedule_names());
+                            .one_of("schedule", enum_names<nn::Schedule>());
   const auto tune =
       study
           .axis<double>("--tunes", {0, 0.1},
@@ -106,7 +106,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       lab::NetworkOptions network = study.network();
       if (name != "dropout")
         network.drop.drop_key = std::max(0.01, rate.values().back()),
-        network.drop.drop_key_shape = drop_shape_named(name);
+        network.drop.drop_key_shape = enum_named<DropShape>("drop_shape", name);
       network.check_for(data.image_sizes());
     }
   });
@@ -230,7 +230,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       o.attention_dropout = trial[rate];
     } else {
       o.drop_key.rate = trial[rate];
-      o.drop_key.shape = drop_shape_named(trial[form]);
+      o.drop_key.shape = enum_named<DropShape>("drop_shape", trial[form]);
     }
     nn::ViT model(o);
     const std::int64_t grid = o.image / o.patch;

@@ -24,9 +24,10 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
                         "Probabilities that a sample skips a branch; with a growing schedule, those of the last block")
           .at_least(0)
           .below(1);
-  const auto schedule =
-      study.axis<std::string>("--drop-path-schedules", {"uniform", "linear"}, "Schedules of the rate over depth")
-          .one_of("schedule", nn::drop_path_schedule_names());
+  const auto schedule = study
+                            .axis<std::string>("--drop-path-schedules", enum_names<lab::DropPathSchedule>(),
+                                               "Schedules of the rate over depth")
+                            .one_of("schedule", enum_names<lab::DropPathSchedule>());
   // Without dropping, all schedules are equal, so only the first schedule is trained.
   study.only([&](const lab::Point& p) {
     return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front();

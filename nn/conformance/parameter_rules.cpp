@@ -43,7 +43,7 @@ Outcome roles(const GateChoice& gate) {
     if (is_measured(p.role)) continue;
     ++count;
     if (p.decay_factor != 0)
-      decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
+      decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, enum_name(p.role), p.decay_factor));
   }
   return {decaying.empty(),
           decaying.empty()

@@ -21,7 +21,7 @@ Outcome limited(double error, double limit) {
 
 std::vector<Rule> all_rules(const std::vector<std::uint32_t>& steps) {
   const auto claims = [](InitProperty property) {
-    return Rule{name(property), [=](const GateChoice& gate) { return claim(property, gate); }};
+    return Rule{enum_name(property), [=](const GateChoice& gate) { return claim(property, gate); }};
   };
   return {
       {"builds", builds},

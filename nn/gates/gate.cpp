@@ -26,7 +26,7 @@ void check_joined(const Tensor& skip, const Tensor& combined) {
         skip.shape(), combined.shape());
   check(combined.dtype() == skip.dtype(),
         "[gate] expected combine to return the stream's dtype {}, got {}; convert the result with cast()",
-        name(skip.dtype()), name(combined.dtype()));
+        enum_name(skip.dtype()), enum_name(combined.dtype()));
 }
 
 Tensor Gate::combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const {

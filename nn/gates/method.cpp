@@ -27,26 +27,6 @@ const MethodConstant& declared(const Method& method, const std::string& constant
 
 }  // namespace
 
-const char* name(Norm norm) {
-  constexpr const char* names[] = {"none", "pre", "post"};
-  return names[static_cast<int>(norm)];
-}
-
-const char* name(InitProperty claim) {
-  constexpr const char* names[] = {"identity at init", "zero branch gradient", "loss ln(classes)"};
-  return names[static_cast<int>(claim)];
-}
-
-const char* name(Affects affects) {
-  constexpr const char* names[] = {"function", "parameters", "start"};
-  return names[static_cast<int>(affects)];
-}
-
-const char* name(Growth growth) {
-  constexpr const char* names[] = {"identity", "linear", "harmonic", "geometric", "unstated"};
-  return names[static_cast<int>(growth)];
-}
-
 Recipe recipe_of(const Method& method, const std::optional<Recipe>& given) {
   if (given) return *given;
   Recipe recipe = method.paper;

@@ -2,6 +2,7 @@
 // and claims properties of a network before training.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <map>
@@ -19,7 +20,7 @@ namespace plumb::nn {
 // The place of the norms in a block: no norm (none), a norm before each branch (pre), or a norm after each residual sum
 // (post).
 enum class Norm { none, pre, post };
-const char* name(Norm norm);
+constexpr auto names_of(Norm) { return std::array{"none", "pre", "post"}; }
 
 // A property that a method claims for a freshly initialised network. check_gate() tests the claims of a method.
 enum class InitProperty {
@@ -27,8 +28,9 @@ enum class InitProperty {
   zero_branch_gradient,  // the weights inside the branches get gradient 0 in the first step
   loss_is_log_classes    // all logits are 0, so the cross-entropy is ln(classes)
 };
-// Returns the name for messages and pages, such as "identity at init".
-const char* name(InitProperty property);
+constexpr auto names_of(InitProperty) {
+  return std::array{"identity at init", "zero branch gradient", "loss ln(classes)"};
+}
 
 // How the mean square of the stream grows from branch to branch at initialisation. Blocks whose norm is post need no
 // growth law: each norm resets the mean square to 1.
@@ -39,8 +41,7 @@ enum class Growth {
   geometric,  // every branch adds the same share of its input, because the branch has no norm
   unstated    // the method states no growth law: signal probes predict nothing and give no warning
 };
-// Returns the name for messages and pages, such as "linear".
-const char* name(Growth growth);
+constexpr auto names_of(Growth) { return std::array{"identity", "linear", "harmonic", "geometric", "unstated"}; }
 
 // Values of a method's constants, by name. An empty value means that the method computes the constant from the depth.
 // The text form of an empty value is "by_depth".
@@ -52,8 +53,6 @@ enum class Affects {
   parameters,  // the network has other parameters: weights of a network with another value do not fit
   start        // only the initial values differ: from the same trained weights, the network computes the same logits
 };
-// Returns the word for this effect in lists of methods: function, parameters or start.
-const char* name(Affects affects);
 
 // The declaration of a constant in the formula of a method, such as mix_ln's post_share. The option --gate
 // NAME:CONSTANT=VALUE, the model cards of weight files, the lists of methods and the reports use this declaration.

@@ -81,8 +81,8 @@ class CardReader {
     if (!json_.contains(key)) return;
     CardReader inside(take(key), object_, nullptr);
     inside("rate", value.rate);
-    value.schedule = schedule_named(inside.take("schedule"));
-    value.form = drop_path_form_named(inside.take("form"));
+    value.schedule = enum_named<Schedule>("schedule", inside.take("schedule"));
+    value.form = enum_named<DropPathForm>("drop_path", inside.take("form"));
     inside.finish();
   }
 

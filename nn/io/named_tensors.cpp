@@ -34,9 +34,9 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
     if (given == from.end())
       left.missing.push_back(name);
     else if (!fits(target, given->second))
-      unfit.push_back(fmt::format("{} (expected {} {}, got {})", name, plumb::name(target.dtype()), target.shape(),
+      unfit.push_back(fmt::format("{} (expected {} {}, got {})", name, enum_name(target.dtype()), target.shape(),
                                   given->second.defined()
-                                      ? fmt::format("{} {}", plumb::name(given->second.dtype()), given->second.shape())
+                                      ? fmt::format("{} {}", enum_name(given->second.dtype()), given->second.shape())
                                       : "an undefined tensor"));
   }
   for (const auto& [name, given] : from)

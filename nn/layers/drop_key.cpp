@@ -46,19 +46,6 @@ Estimate empty_by_draws(const KeyMask& drop, std::int64_t keys) {
 
 }  // namespace
 
-const char* name(DropMatch match) { return match == DropMatch::rate ? "rate" : "share"; }
-
-const std::vector<std::string>& drop_match_names() {
-  static const std::vector<std::string> names{name(DropMatch::rate), name(DropMatch::share)};
-  return names;
-}
-
-DropMatch drop_match_named(const std::string& given) {
-  for (const DropMatch match : {DropMatch::rate, DropMatch::share})
-    if (given == name(match)) return match;
-  fail(fmt::format("[drop_key] expected a match \"rate\" or \"share\", got \"{}\"", given));
-}
-
 std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {
   const KeyMask drop = draws_of(drop_key, keys, grid, 0);
   const double rate = drop.threshold / 65536.0;

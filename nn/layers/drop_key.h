@@ -16,11 +16,7 @@ enum class DropMatch {
   // compared.
   share
 };
-// name() returns the name of a match, drop_match_names() the names of all matches (rate, share), and drop_match_named()
-// the match with a name. drop_match_named() throws Error for another name.
-const char* name(DropMatch match);
-const std::vector<std::string>& drop_match_names();
-DropMatch drop_match_named(const std::string& name);
+constexpr auto names_of(DropMatch) { return std::array{"rate", "share"}; }
 
 // Options of DropKey (Li et al., CVPR 2023). In training, each (head, query) loses each key with probability `rate`
 // before the softmax. The other keys are not rescaled, because the softmax normalises them again. According to the

@@ -2,21 +2,9 @@
 
 #include "autograd/ops.h"
 #include "core/backend.h"
-#include "core/names.h"
 #include "core/random.h"
 
 namespace plumb::nn {
-
-const char* name(DropPathForm form) { return drop_path_form_names()[static_cast<std::size_t>(form)].c_str(); }
-
-const std::vector<std::string>& drop_path_form_names() {
-  static const std::vector<std::string> names{"rescaled", "original"};
-  return names;
-}
-
-DropPathForm drop_path_form_named(const std::string& wanted) {
-  return static_cast<DropPathForm>(index_of_name("drop_path", drop_path_form_names(), wanted));
-}
 
 DropPath::DropPath(double rate, std::uint32_t branch, DropPathForm form)
     : Layer("DropPath"), rate_(rate), branch_(branch), form_(form) {

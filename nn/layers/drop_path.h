@@ -1,6 +1,7 @@
 // Stochastic depth (Huang et al. 2016): in training, drops a branch for whole samples.
 #pragma once
 
+#include "core/enum_names.h"
 #include "nn/module.h"
 
 namespace plumb::nn {
@@ -10,11 +11,7 @@ namespace plumb::nn {
 // - original: in evaluation, every branch is multiplied by 1 - rate, as in the paper.
 // DeepMind's NF-ResNets have neither factor, so training and evaluation of these networks do not agree in expectation.
 enum class DropPathForm { rescaled, original };
-const char* name(DropPathForm form);
-// Returns the names of the forms: rescaled, original.
-const std::vector<std::string>& drop_path_form_names();
-// Returns the form with this name. Throws Error for another name.
-DropPathForm drop_path_form_named(const std::string& name);
+constexpr auto names_of(DropPathForm) { return std::array{"rescaled", "original"}; }
 
 // Maps x [B, ..] to the same shape. In training, each sample is set to 0 with probability `rate`, which is in [0, 1);
 // `form` defines the factor of all other samples. Two DropPath layers in one block need different `branch` numbers, so

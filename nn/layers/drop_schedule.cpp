@@ -1,17 +1,8 @@
 #include "nn/layers/drop_schedule.h"
 
-#include "core/names.h"
+#include "core/error.h"
 
 namespace plumb::nn {
-namespace {
-
-// Returns the names in the order of the enum, followed by the names of `constant` and `increasing` in stochastic depth.
-const std::vector<std::string>& all_names() {
-  static const std::vector<std::string> names{"constant", "increasing", "decreasing", "dec_open", "uniform", "linear"};
-  return names;
-}
-
-}  // namespace
 
 double rate_at(Schedule schedule, double rate, std::int64_t layer, std::int64_t layers) {
   check(0 <= layer && layer < layers, "[schedule] expected a layer in 0..{}, got {}", layers - 1, layer);
@@ -28,22 +19,6 @@ double rate_at(Schedule schedule, double rate, std::int64_t layer, std::int64_t 
       break;
   }
   return rate;
-}
-
-const char* name(Schedule schedule) { return all_names()[static_cast<std::size_t>(schedule)].c_str(); }
-
-const std::vector<std::string>& drop_key_schedule_names() {
-  static const std::vector<std::string> names{"constant", "decreasing", "increasing", "dec_open"};
-  return names;
-}
-
-const std::vector<std::string>& drop_path_schedule_names() {
-  static const std::vector<std::string> names{"uniform", "linear"};
-  return names;
-}
-
-Schedule schedule_named(const std::string& wanted) {
-  return static_cast<Schedule>(index_of_name("schedule", all_names(), wanted) % 4);
 }
 
 }  // namespace plumb::nn

@@ -96,7 +96,7 @@ struct CardWriter {
   }
   void operator()(const char* key, const DropPathOptions& drop) {  // DropPathForm::rescaled has no effect in evaluation
     if (drop.form == DropPathForm::original && drop.rate > 0)
-      json[key] = {{"rate", drop.rate}, {"schedule", name(drop.schedule)}, {"form", name(drop.form)}};
+      json[key] = {{"rate", drop.rate}, {"schedule", enum_name(drop.schedule)}, {"form", enum_name(drop.form)}};
   }
   std::string text() const { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 };

@@ -129,8 +129,8 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double 
           "[optimizer] expected parameters of one dtype on one device, got {} in {} on {} and {} in {} on {}: make a "
           "separate "
           "optimizer for each",
-          parameters_[0].name, plumb::name(first.dtype()), plumb::name(first.device()), p.name,
-          plumb::name(p.value.dtype()), plumb::name(p.value.device()));
+          parameters_[0].name, enum_name(first.dtype()), enum_name(first.device()), p.name, enum_name(p.value.dtype()),
+          enum_name(p.value.device()));
     check_factors(p);
   }
   check(at_least_0(weight_decay) && at_least_0(clip_norm),

@@ -23,8 +23,8 @@ struct AttentionCase {
 
 std::string describe(const AttentionCase& c) {
   return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {} {} {}{}", c.batch, c.heads,
-                     c.queries, c.keys, c.head_dim, c.keep, c.drop_key, c.dropout, name(c.empty), name(c.shape),
-                     name(c.sharing), c.causal ? " causal" : "");
+                     c.queries, c.keys, c.head_dim, c.keep, c.drop_key, c.dropout, enum_name(c.empty),
+                     enum_name(c.shape), enum_name(c.sharing), c.causal ? " causal" : "");
 }
 
 AttentionCall call_of(const AttentionCase& c) {
@@ -246,7 +246,7 @@ TEST_CASE("NaN in a sample or in a query of cpu attention reaches no other sampl
   };
   const AttentionCall call = call_of({2, 1, N, M, dim, 1, 0, 0});
   for (const auto& [type, by_amx] : {std::pair{DType::f32, false}, {DType::bf16, false}, {DType::bf16, true}}) {
-    INFO(name(type) << (by_amx ? " by AMX" : ""));
+    INFO(enum_name(type) << (by_amx ? " by AMX" : ""));
     std::optional<EmulatedAmx> emulated;
     if (by_amx) emulated.emplace();
     const Array q = random({2, 1, N, dim}, -1, 1, type), k = random({2, 1, M, dim}, -1, 1, type),

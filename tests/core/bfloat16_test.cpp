@@ -120,7 +120,7 @@ TEST_CASE("arrays of bf16 are made, filled, cast and read") {
     CHECK(to_vector(copy) == std::vector{kept[1], kept[1], kept[2], kept[4], kept[4], kept[5]});
   }
   CHECK(size_of(DType::bf16) == 2);
-  CHECK(std::string(name(DType::bf16)) == "bf16");
+  CHECK(std::string(enum_name(DType::bf16)) == "bf16");
   CHECK_FALSE(is_float(DType::bf16));
   CHECK_THAT(error_of([] { (void)array_from(std::vector<double>{1}, {1}, DType::u8, Device::cpu); }),
              contains("[array] expected f32, f64 or bf16 for floating values, got u8"));

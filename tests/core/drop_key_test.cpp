@@ -107,18 +107,3 @@ TEST_CASE("DropKey refuses invalid rates, grids and windows") {
   CHECK_THAT(make(0.1, cross, -1, {2, 6}, 12), contains("got -1"));
   CHECK(key_mask(0, block, 0, DropSharing::per_entry, {}, 9, 1).threshold == 0);
 }
-
-TEST_CASE("DropKey's enums have names") {
-  for (const std::string& n : empty_row_names()) CHECK(name(empty_row_named(n)) == n);
-  for (const std::string& n : drop_shape_names()) CHECK(name(drop_shape_named(n)) == n);
-  for (const std::string& n : drop_sharing_names()) CHECK(name(drop_sharing_named(n)) == n);
-  CHECK(empty_row_named("paper") == EmptyRow::paper);
-  CHECK(drop_shape_named("cross") == DropShape::cross);
-  CHECK(drop_sharing_named("column") == DropSharing::column);
-  CHECK_THAT(error_of([] { empty_row_named("nan"); }),
-             contains("[empty_row] expected keep_all, zero or paper, got \"nan\""));
-  CHECK_THAT(error_of([] { drop_shape_named("disc"); }),
-             contains("[drop_shape] expected plain, block or cross, got \"disc\""));
-  CHECK_THAT(error_of([] { drop_sharing_named("all"); }),
-             contains("[drop_sharing] expected per_entry, heads or column, got \"all\""));
-}

@@ -119,7 +119,7 @@ TEST_CASE("observers and hooks change no bit of a model's gradients") {
       handles.push_back(block->branch("mlp").first().on_forward(
           [](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
     }
-    INFO(name(precision));
+    INFO(enum_name(precision));
     CHECK(same_gradients(m.step(), alone));
   }
 }

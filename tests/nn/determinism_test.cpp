@@ -70,7 +70,7 @@ TEST_CASE("strict determinism gives the same bits on any number of threads") {
     for (int n : {1, 2, 3, 5, 8}) {
       const Threads threads(n);
       std::vector<Array> now = trained_weights(products);
-      INFO(name(products) << " on " << n << " threads");
+      INFO(enum_name(products) << " on " << n << " threads");
       if (!first.empty()) CHECK(same_arrays(first, now));
       first = std::move(now);
     }

@@ -129,10 +129,6 @@ TEST_CASE("the original form of stochastic depth scales in evaluation instead an
   const std::vector<double> e = original(x).values();
   for (std::size_t i = 0; i < in.size(); ++i) CHECK(e[i] == Approx(0.75 * in[i]));
   CHECK_FALSE(nn::DropPath(0, 0, nn::DropPathForm::original).row_scale(x).defined());
-  for (const std::string& n : nn::drop_path_form_names()) CHECK(nn::name(nn::drop_path_form_named(n)) == n);
-  CHECK(nn::drop_path_form_named("original") == nn::DropPathForm::original);
-  CHECK_THAT(error_of([] { nn::drop_path_form_named("none"); }),
-             contains("[drop_path] expected rescaled or original, got \"none\""));
   CHECK_THAT(error_of([] { nn::DropPath bad(0.999999); }),
              contains("[drop_path] expected a rate of at most 1 - 2^-16, got 0.999999"));
   CHECK_THAT(error_of([] { nn::DropPath bad(1); }), contains("[drop_path] expected a rate in [0, 1), got 1"));

@@ -14,7 +14,7 @@ struct Everything : nn::Module {
   Everything() : Module("Everything") {
     for (const Role role :
          {Role::weight, Role::bias, Role::norm, Role::gate, Role::shift, Role::embedding, Role::position})
-      parameter(nn::name(role), {2, 3}, nn::Init::constant(1), role);
+      parameter(enum_name(role), {2, 3}, nn::Init::constant(1), role);
     parameter("own_rate", {2}, nn::Init::constant(1), Role::weight, 0.1);
     parameter("own_decay", ones({2}), Role::gate, {}, 0.5);
     parameter("own_both", {2}, nn::Init::constant(1), Role::weight, 0.2, 0);

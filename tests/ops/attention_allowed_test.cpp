@@ -38,7 +38,7 @@ void each_case(const std::vector<std::pair<std::int64_t, std::int64_t>>& extents
         for (const auto& [queries, keys] : extents)
           for (const double drop_key : {0.0, 0.6, 1.0})
             for (const double dropout : {0.0, 0.3}) {
-              CAPTURE(name(empty), causal, static_cast<int>(masks), queries, keys, drop_key, dropout);
+              CAPTURE(enum_name(empty), causal, static_cast<int>(masks), queries, keys, drop_key, dropout);
               f(AllowedCase{empty, causal, masks, queries, keys, drop_key, dropout});
             }
 }

@@ -29,7 +29,7 @@ void each_form(F&& f) {
   const PathScope scope(path);
   for (DropShape shape : shapes)
     for (DropSharing sharing : sharings) {
-      INFO(name(shape) << " " << name(sharing));
+      INFO(enum_name(shape) << " " << enum_name(sharing));
       f(AttentionOptions{.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = grid});
     }
 }
@@ -168,7 +168,7 @@ TEST_CASE("rows that lose every key follow the policy for empty rows with every 
       const std::vector<double> plain = probabilities({}, where, keys);
       for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper}) {
         o.empty = empty;
-        INFO(name(empty));
+        INFO(enum_name(empty));
         const std::vector<double> p = probabilities(o, where, keys);
         for (std::size_t i = 0; i < p.size(); ++i) {
           const double expected = empty == EmptyRow::keep_all ? plain[i] : empty == EmptyRow::zero ? 0 : 1.0 / keys;

@@ -55,7 +55,7 @@ void check_offsets(Device device) {
     for (const OffsetCase& c : offset_cases(where))
       for (const double spread : {0.0, 16.0})
         for (const double sign : {1.0, -1.0}) {
-          CAPTURE(name(dtype), c.name, spread, sign);
+          CAPTURE(enum_name(dtype), c.name, spread, sign);
           const Tensor x = tensor({{0, 1, -1}, {1, 0, 1}}, where) * spread;
           const Tensors near = results_of(c.f, x), far = results_of(c.f, x + sign * offset);
           for (std::size_t i = c.moves ? 1 : 0; i < near.size(); ++i) {
@@ -80,7 +80,7 @@ TEST_CASE("results of logits do not depend on a common offset on cuda") {
 TEST_CASE("three equal logits are a uniform prediction at any size") {
   for (const Defaults where : everywhere)
     for (const double logit : {0.0, 1e4, 1e8, -1e8, 1e30}) {
-      CAPTURE(name(where.device), name(where.dtype), logit);
+      CAPTURE(enum_name(where.device), enum_name(where.dtype), logit);
       const Tensor x = variable(full({1, 3}, logit, where)), labels = integers({1}, {1}, where.device);
       const auto near = [](const Tensor& got, const Values& wanted) {
         return relative_error(got.values(), wanted) < 2e-7;

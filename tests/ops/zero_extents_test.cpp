@@ -111,7 +111,7 @@ TEST_CASE("sums over an axis of extent 0 are 0 for any number of rows") {
   for (const Defaults where : everywhere)
     for (const std::int64_t rows : {1, 7, 8, 600})
       for (const std::int64_t columns : {1, 3, 33}) {
-        CAPTURE(name(where.device), rows, columns);
+        CAPTURE(enum_name(where.device), rows, columns);
         CHECK(sum(zeros({rows, 0, columns}, where), 1).values() ==
               std::vector<double>(static_cast<std::size_t>(rows * columns), 0));
       }
@@ -119,7 +119,7 @@ TEST_CASE("sums over an axis of extent 0 are 0 for any number of rows") {
 
 TEST_CASE("rows of width 0 can be chosen and added by index") {
   for (const Defaults where : everywhere) {
-    CAPTURE(name(where.device));
+    CAPTURE(enum_name(where.device));
     const Tensor x = variable(zeros({3, 0}, where)), first = integers({0}, {1}, where.device);
     CHECK(grad(sum(index_select(x, 0, first)), x).shape() == Shape{3, 0});
     CHECK(grad(sum(embedding(first, x)), x).shape() == Shape{3, 0});

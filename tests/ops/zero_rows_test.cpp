@@ -175,7 +175,7 @@ Tensor equal_probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int6
 }
 
 ZeroCase attention_case(EmptyRow empty, Loss loss) {
-  return {fmt::format("attention {} {}", name(loss), name(empty)),
+  return {fmt::format("attention {} {}", name(loss), enum_name(empty)),
           {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}},
           [=](const Tensors& in, double, Input i) {
             return attention(given(in[0], i), given(in[1], i), given(in[2], i), options(empty, loss, in[0]));
@@ -195,7 +195,7 @@ ZeroCase attention_case(EmptyRow empty, Loss loss) {
 
 // q, k and v are packed and all zero; they are bf16 if the input is bf16.
 ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
-  return {fmt::format("attention_qkv {} {}", name(loss), name(empty)),
+  return {fmt::format("attention_qkv {} {}", name(loss), enum_name(empty)),
           {{B, M, 3 * H * E}},
           [=](const Tensors& in, double, Input i) {
             const Tensor y =
@@ -213,7 +213,7 @@ ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
 
 // Heads are mixed. The zeros of q stay zeros, because the bias before the softmax shifts whole rows.
 ZeroCase attention_talking_case(EmptyRow empty, Loss loss) {
-  return {fmt::format("attention_talking {} {}", name(loss), name(empty)),
+  return {fmt::format("attention_talking {} {}", name(loss), enum_name(empty)),
           {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}, {H, H}, {H}, {H, H}, {H}},
           [=](const Tensors& in, double, Input i) {
             return attention_talking(given(in[0], i), given(in[1], i), given(in[2], i), in[3], in[4], in[5], in[6],
@@ -285,7 +285,7 @@ void check_everything(Device device) {
                                                   {DType::f32, Input::bf16, 0.05}})
       for (const bool all_zero : {true, false})
         for (const double eps : {1e-6, least_eps}) {
-          CAPTURE(c.name, name(dtype), static_cast<int>(input), all_zero, eps);
+          CAPTURE(c.name, enum_name(dtype), static_cast<int>(input), all_zero, eps);
           const Defaults where{dtype, device};
           const Results r = results_of(c, where, all_zero, eps, input),
                         exact = results_of(c, reference_f64, all_zero, eps, Input::plain);

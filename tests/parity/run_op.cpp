@@ -68,9 +68,9 @@ void run_op(const Case& c, Judge& judge) {
 
 void run_attention(const Case& c, Judge& judge) {
   const Tensor q = c.variable("in.q"), k = c.variable("in.k"), v = c.variable("in.v");
-  const Tensor y = attention(
-      q, k, v,
-      {.empty = empty_row_named(c.settings.at("empty")), .keep = c.has("in.keep") ? c.tensor("in.keep") : Tensor()});
+  const Tensor y = attention(q, k, v,
+                             {.empty = enum_named<EmptyRow>("empty_row", c.settings.at("empty")),
+                              .keep = c.has("in.keep") ? c.tensor("in.keep") : Tensor()});
   judge.answer("out.y", y);
   judge.gradients(y, {{"in.q", q}, {"in.k", k}, {"in.v", v}});
 }

@@ -52,7 +52,9 @@ class Tables {
     const std::int64_t blocks = table.at("blocks");
     for (const auto& [name, rates] : table.items()) {
       if (name == "rate" || name == "blocks") continue;
-      const nn::Schedule schedule = nn::schedule_named(name);
+      const nn::Schedule schedule = name == "uniform"  ? nn::Schedule::constant
+                                    : name == "linear" ? nn::Schedule::increasing
+                                                       : enum_named<nn::Schedule>("schedule", name);
       for (std::int64_t i = 0; i < blocks; ++i)
         number(fmt::format("{} {} block {}", of, name, i), nn::rate_at(schedule, table.at("rate"), i, blocks),
                rates.at(static_cast<std::size_t>(i)));
@@ -69,8 +71,8 @@ class Tables {
     };
     const std::vector<std::uint8_t> seeds = flat(m.at("seeds"));
     for (const DropShape shape : {DropShape::block, DropShape::cross})
-      if (dropped_by_seeds(shape, height, width, window, seeds) != flat(m.at(name(shape))))
-        differences.push_back(fmt::format("{} mask of {} x {}, window {}", name(shape), height, width, window));
+      if (dropped_by_seeds(shape, height, width, window, seeds) != flat(m.at(enum_name(shape))))
+        differences.push_back(fmt::format("{} mask of {} x {}, window {}", enum_name(shape), height, width, window));
   }
 };
 

@@ -731,7 +731,7 @@ std::vector<OpCase> attention_cases() {
   };
   for (DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross})
     for (DropSharing sharing : {DropSharing::per_entry, DropSharing::heads, DropSharing::column})
-      cases.push_back({fmt::format("attention drop_key {} {}", name(shape), name(sharing)),
+      cases.push_back({fmt::format("attention drop_key {} {}", enum_name(shape), enum_name(sharing)),
                        {{2, 2, 3, 3}, {2, 2, 13, 3}, {2, 2, 13, 3}},
                        run({.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 4}})});
   return cases;

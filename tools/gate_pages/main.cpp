@@ -53,7 +53,7 @@ std::string parameter_rows(const nn::Stack& stack) {
     const std::string name = g.names.starts_with("blocks.*.") ? g.names.substr(9) : g.names;
     const bool bias_of_linear = name.ends_with(".bias") && g.role == nn::Role::bias;
     if (bias_of_linear || !seen.insert(name).second) continue;
-    rows += fmt::format("| `{}` | {} | {} | {} | {} | {:.4g} | {:.4g} |\n", name, g.shape, nn::name(g.role), g.init,
+    rows += fmt::format("| `{}` | {} | {} | {} | {} | {:.4g} | {:.4g} |\n", name, g.shape, enum_name(g.role), g.init,
                         g.decay_factor == 0   ? "no"
                         : g.decay_factor == 1 ? "yes"
                                               : fmt::format("x {:.4g}", g.decay_factor),
@@ -85,7 +85,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
                          .final_norm = true});
   const fs::path source = source_of(root, m.name);
   std::vector<std::string> claims;
-  for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));
+  for (const nn::InitProperty c : m.claims) claims.emplace_back(enum_name(c));
   const auto posts =
       std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
   const std::string placement = m.norm == nn::Norm::none ? "no norms in blocks; the model keeps its final norm"
@@ -109,11 +109,11 @@ std::string page(const fs::path& root, const nn::Method& m) {
                                                    m.paper.zero_head ? " (with a classifier of initial value 0)" : ""));
   text += fmt::format("| growth of the stream's mean square at init | {} |\n",
                       posts == depth ? "reset to 1 by every norm"
-                      : posts > 0    ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
-                                     : nn::name(m.growth));
+                      : posts > 0    ? fmt::format("reset by post-norms, then {}", enum_name(m.growth))
+                                     : enum_name(m.growth));
   const nn::Recipe& r = m.paper;
   text += fmt::format(
-      "| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", nn::name(r.base),
+      "| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", description(r.base),
       r.zero_head ? "classifier with initial value 0" : "ordinary classifier",
       r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the learning rate", r.scalar_rate),
       r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up");
@@ -159,7 +159,7 @@ std::string index() {
   for (const std::string& name : nn::method_names()) {
     const nn::Method& m = nn::method_named(name);
     std::vector<std::string> claims;
-    for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));
+    for (const nn::InitProperty c : m.claims) claims.emplace_back(enum_name(c));
     text += fmt::format("| [{}]({}.md) | `{}` | {} | {} |\n", name, name, m.formula, m.source, fmt::join(claims, ", "));
   }
   return text;

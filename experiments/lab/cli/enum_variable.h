@@ -15,18 +15,16 @@ class EnumVariable {
  public:
   using Names = std::vector<std::pair<std::string, long long>>;  // pairs of a name and its value
 
-  // The variable must outlive this object. names() are the names that the enum declares (core/enum_names.h); the list
-  // is empty if the enum declares no names.
-  template <class E>
-  requires std::is_enum_v<E> EnumVariable(E* variable)
+  // The variable must outlive this object.
+  template <NamedEnum E>
+  EnumVariable(E* variable)
       : variable_(variable),
         type_(&typeid(E)),
         get_([](const void* at) { return static_cast<long long>(*static_cast<const E*>(at)); }),
-        set_([](void* at, long long value) { *static_cast<E*>(at) = static_cast<E>(value); }) {
-    if constexpr (NamedEnum<E>) names_ = names<E>(enum_values<E>());
-  }
+        set_([](void* at, long long value) { *static_cast<E*>(at) = static_cast<E>(value); }),
+        names_(names(enum_values<E>())) {}
 
-  // The names of the given values of an enum that declares names.
+  // The names of the given values.
   template <NamedEnum E>
   static Names names(const std::vector<E>& values) {
     Names named;
@@ -34,9 +32,7 @@ class EnumVariable {
     return named;
   }
 
-  const Names& names() const { return names_; }  // the names of all values of the enum
-  // Replaces the names. An enum that declares no names needs this call.
-  void set_names(Names names) { names_ = std::move(names); }
+  const Names& names() const { return names_; }          // the names of all values of the enum
   const std::type_info& type() const { return *type_; }  // the enum type
 
   const void* address() const { return variable_; }            // the address of the variable
@@ -52,7 +48,7 @@ class EnumVariable {
   const std::type_info* type_;
   long long (*get_)(const void*);
   void (*set_)(void*, long long);
-  Names names_ = {};
+  Names names_;
 };
 
 }  // namespace plumb::lab

@@ -69,7 +69,7 @@ std::string show(const T& value) {
 
 CliOption::CliOption(std::string name_, std::string section_, Field field_, std::string help_)
     : name(std::move(name_)), section(std::move(section_)), field(std::move(field_)), help(std::move(help_)) {
-  if (const auto* variable = std::get_if<EnumVariable>(&field); variable && !variable->names().empty()) one_of("name");
+  if (const auto* variable = std::get_if<EnumVariable>(&field); variable) one_of("name");
 }
 
 CliOption& CliOption::bound(double& limit, double value, bool& open, bool is_open) {
@@ -86,16 +86,14 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
 
 CliOption& CliOption::one_of(std::string noun) {
   const auto* variable = std::get_if<EnumVariable>(&field);
-  internal_check(variable && !variable->names().empty(),
-                 "option {} needs the names of an enum, but its variable has none", name);
+  internal_check(variable, "option {} needs the names of an enum, but its variable is not an enum", name);
   return one_of_values(std::move(noun), variable->names(), variable->type());
 }
 
 CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type) {
-  auto* variable = std::get_if<EnumVariable>(&field);
+  const auto* variable = std::get_if<EnumVariable>(&field);
   internal_check(variable && variable->type() == type, "option {} has names of a different enum than its variable",
                  name);
-  if (variable->names().empty()) variable->set_names(values);
   std::vector<std::string> names;
   for (const auto& [name_, value] : values) names.push_back(name_);
   return one_of(std::move(noun), std::move(names));

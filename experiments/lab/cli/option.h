@@ -55,18 +55,11 @@ struct CliOption {
   // Accepts only the given names; an axis also accepts "all". Messages call a value `noun`, as in "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
   // For an option of enum type. The first function accepts the names of all values. The second function accepts the
-  // names of `values`, in this order. The third function is for an enum that declares no names: it accepts `names`, and
-  // named(name) must return the value of a name.
+  // names of `values`, in this order.
   CliOption& one_of(std::string noun);
   template <NamedEnum E>
   CliOption& one_of(std::string noun, const std::vector<E>& values) {
     return one_of_values(std::move(noun), EnumVariable::names(values), typeid(E));
-  }
-  template <class E>
-  CliOption& one_of(std::string noun, const std::vector<std::string>& names, E (*named)(const std::string&)) {
-    EnumVariable::Names values;
-    for (const std::string& name_ : names) values.emplace_back(name_, static_cast<long long>(named(name_)));
-    return one_of_values(std::move(noun), std::move(values), typeid(E));
   }
   // Accepts residual methods: nn::method_names(), with or without constants, as NAME:CONSTANT=VALUE[:CONSTANT=VALUE..].
   // The option stores nn::Method::label(), so that equal methods have equal texts. If `as_typed` is true, the option

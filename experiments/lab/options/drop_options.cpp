@@ -7,26 +7,25 @@ namespace plumb::lab {
 void DropOptions::declare(Cli& cli) {
   cli.section("Dropping");
   cli.option("--drop-key", &drop_key, "DropKey: probability that a query loses a key").at_least(0).at_most(1);
-  cli.option("--drop-key-schedule", &drop_key_schedule, "Schedule of --drop-key over depth")
-      .one_of("schedule", nn::drop_key_schedule_names(), nn::schedule_named);
+  cli.option("--drop-key-schedule", &drop_key_schedule, "Schedule of --drop-key over depth").one_of("schedule");
   cli.option("--drop-key-shape", &drop_key_shape,
              "Shape of a drop (plain: a single key; block: a square of patches; cross: stripes of patches)")
-      .one_of("shape", drop_shape_names(), drop_shape_named);
+      .one_of("shape");
   cli.option("--drop-key-window", &drop_key_window,
              "Side of a block or width of a cross, in patches; 0: 3 for a block, 1 for a cross")
       .at_least(0);
   cli.option("--drop-key-sharing", &drop_key_sharing,
              "Sharing of drop masks (per_entry: no sharing; heads: all heads share a mask; column: all queries share a "
              "mask)")
-      .one_of("sharing", drop_sharing_names(), drop_sharing_named);
+      .one_of("sharing");
   cli.option("--drop-key-match", &drop_key_match,
              "Meaning of --drop-key (rate: the probability for a key well inside the grid of patches; share: the "
              "expected share of patches that a query loses)")
-      .one_of("match", nn::drop_match_names(), nn::drop_match_named);
+      .one_of("match");
   cli.option("--empty-rows", &empty_rows,
              "Attention of a query that lost every allowed key (keep_all: to all of them; zero: none; paper: uniform, "
              "without gradients of the scores)")
-      .one_of("policy", empty_row_names(), empty_row_named);
+      .one_of("policy");
   cli.option("--attn-drop", &attn_drop, "Dropout rate of the attention probabilities").at_least(0).below(1);
   cli.option("--drop-head", &drop_head,
              "DropHead: probability that a sample loses a head; it falls to 0 at mid-training and rises again")
@@ -35,12 +34,11 @@ void DropOptions::declare(Cli& cli) {
   cli.option("--drop-path", &drop_path, "Stochastic depth: probability that a sample skips a branch")
       .at_least(0)
       .below(1);
-  cli.option("--drop-path-schedule", &drop_path_schedule, "Schedule of --drop-path over depth")
-      .one_of("schedule", nn::drop_path_schedule_names(), nn::schedule_named);
+  cli.option("--drop-path-schedule", &drop_path_schedule, "Schedule of --drop-path over depth").one_of("schedule");
   cli.option("--drop-path-form", &drop_path_form,
              "Branches that --drop-path scales (rescaled: the kept branches, in training; original: all branches, in "
              "evaluation, as in the paper)")
-      .one_of("form", nn::drop_path_form_names(), nn::drop_path_form_named);
+      .one_of("form");
   // A typed option without effect is a mistake: the study would train the control.
   cli.rule([this, &cli] {
     if (cli.has("--drop-key") && drop_key == 0)
@@ -69,7 +67,10 @@ nn::DropKey DropOptions::key() const {
 }
 
 nn::DropPathOptions DropOptions::path() const {
-  return {.rate = drop_path, .schedule = drop_path_schedule, .form = drop_path_form};
+  return {
+      .rate = drop_path,
+      .schedule = drop_path_schedule == DropPathSchedule::uniform ? nn::Schedule::constant : nn::Schedule::increasing,
+      .form = drop_path_form};
 }
 
 std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
@@ -85,16 +86,14 @@ std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
   }
   const std::string error = empty.standard_error > 0 ? fmt::format(" +- {:.1g}", empty.standard_error) : "";
   return fmt::format("{:g}, {}, {}{}, {}; expected share of keys {:.4g}, probability of an empty row {:.3g}{} ({})",
-                     drop_key, nn::name(drop_key_schedule), name(drop_key_shape),
-                     drop_key_window ? fmt::format(" {}", drop_key_window) : "", name(drop_key_sharing), ratio,
-                     empty.probability, error, name(empty_rows));
+                     drop_key, enum_name(drop_key_schedule), enum_name(drop_key_shape),
+                     drop_key_window ? fmt::format(" {}", drop_key_window) : "", enum_name(drop_key_sharing), ratio,
+                     empty.probability, error, enum_name(empty_rows));
 }
 
 std::string DropOptions::describe_path() const {
   if (drop_path == 0) return "none";
-  const bool uniform = drop_path_schedule == nn::Schedule::constant;
-  return fmt::format("{:g}, {}, {}", drop_path, nn::drop_path_schedule_names()[uniform ? 0 : 1],
-                     nn::name(drop_path_form));
+  return fmt::format("{:g}, {}, {}", drop_path, enum_name(drop_path_schedule), enum_name(drop_path_form));
 }
 
 }  // namespace plumb::lab

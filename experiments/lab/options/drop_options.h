@@ -9,6 +9,11 @@ namespace plumb::lab {
 
 class Cli;
 
+// The values of --drop-path-schedule: the names that stochastic depth has for nn::Schedule::constant (CaiT) and
+// nn::Schedule::increasing (DeiT).
+enum class DropPathSchedule { uniform, linear };
+constexpr auto names_of(DropPathSchedule) { return std::array{"uniform", "linear"}; }
+
 // The values of the drop options.
 struct DropOptions {
   double drop_key = 0, attn_drop = 0, drop_head = 0, drop_path = 0;
@@ -18,7 +23,7 @@ struct DropOptions {
   nn::DropMatch drop_key_match = nn::DropMatch::rate;
   EmptyRow empty_rows = EmptyRow::keep_all;
   std::int64_t drop_key_window = 0;                          // in patches; 0: the default of the shape
-  nn::Schedule drop_path_schedule = nn::Schedule::constant;  // option values: uniform (constant), linear (increasing)
+  DropPathSchedule drop_path_schedule = DropPathSchedule::uniform;
   nn::DropPathForm drop_path_form = nn::DropPathForm::rescaled;
 
   // Declares the options in the section Dropping.

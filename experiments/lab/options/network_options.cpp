@@ -9,6 +9,9 @@ namespace {
 // The number of patches along a side of the images.
 std::int64_t patches(const NetworkOptions& o, const ImageSet& images) { return images.height / o.patch; }
 
+// The base with the name of `init`, which must not be `recipe` or `recipe_scaled`.
+nn::Base base_of(WeightInit init) { return enum_named<nn::Base>("base", enum_name(init)); }
+
 }  // namespace
 
 void NetworkOptions::declare(Cli& cli) {
@@ -35,7 +38,7 @@ nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
   if (weight_init == WeightInit::recipe ||
       (weight_init == WeightInit::recipe_scaled && r.base != nn::Base::truncated_normal))
     return r;
-  r.base = weight_init == WeightInit::recipe_scaled ? nn::Base::scaled_normal : nn::base_named(enum_name(weight_init));
+  r.base = weight_init == WeightInit::recipe_scaled ? nn::Base::scaled_normal : base_of(weight_init);
   if (!r.source.empty()) r.source += "; weights as set by --weight-init";
   return r;
 }
@@ -73,13 +76,13 @@ std::string NetworkOptions::describe_recipe() const {
     return fmt::format(
         "shared, everything equal except the gate: weights {} (patch embedding: uniform) from the same random draws, "
         "an ordinary head, one learning rate",
-        nn::name(recipe_of(nn::Method()).base));
+        description(recipe_of(nn::Method()).base));
   const std::string own = "different for each method: ",
                     rest = "head, learning rates of scalars and warm-up of its paper";
   if (weight_init == WeightInit::recipe) return own + "weights, " + rest;
   if (weight_init == WeightInit::recipe_scaled)
-    return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
-  return own + rest + "; weights: " + nn::name(nn::base_named(enum_name(weight_init)));
+    return own + "weights, " + rest + "; in place of a std of 0.02: " + description(nn::Base::scaled_normal);
+  return own + rest + "; weights: " + description(base_of(weight_init));
 }
 
 std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {
@@ -88,7 +91,7 @@ std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) c
 
 std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {
   const nn::Recipe r = recipe_of(method);
-  return fmt::format("{}, {} head{}, {}{}", nn::name(r.base), r.zero_head ? "zero" : "ordinary",
+  return fmt::format("{}, {} head{}, {}{}", description(r.base), r.zero_head ? "zero" : "ordinary",
                      r.scalar_rate == 1 ? "" : fmt::format(", scalars at {:g} times the learning rate", r.scalar_rate),
                      r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up",
                      r.source.empty() ? "" : fmt::format(" ({})", r.source));

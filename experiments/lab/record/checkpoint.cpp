@@ -20,7 +20,7 @@ std::string checksum_of_checkpoint(const nn::TensorFile& file) {
   for (const auto& [name, tensor] : file.tensors) {
     const Array a = on_host(tensor.array());
     hash.add(name);
-    hash.add(fmt::format("{} {}", plumb::name(a.dtype()), a.shape()));
+    hash.add(fmt::format("{} {}", enum_name(a.dtype()), a.shape()));
     hash.add({static_cast<const char*>(a.bytes()), a.size_in_bytes()});
   }
   return hash.text();

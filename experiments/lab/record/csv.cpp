@@ -20,7 +20,7 @@ std::string results_csv(const std::vector<std::string>& axes, const std::vector<
   header.insert(header.end(), names.begin(), names.end());
   CsvTable table(header);
   for (const Record& r : records) {
-    table.cells(r.point, axes).cell(to_string(r.status)).cell(r.steps);
+    table.cells(r.point, axes).cell(std::string_view(enum_name(r.status))).cell(r.steps);
     for (const std::string& name : names) table.cell(r.value(name));
     table.end_row();
   }

@@ -7,15 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
+
 namespace plumb::lab {
 
 // The direction in which a value is better.
 enum class Better { lower, higher };
+constexpr auto names_of(Better) { return std::array{"lower", "higher"}; }
 // The unit of a value, which decides how reports print it.
 enum class Unit {
   plain,    // a number, such as a loss in nats or bits per byte
   fraction  // a number in 0..1 that reports print in percent, such as an accuracy
 };
+constexpr auto names_of(Unit) { return std::array{"plain", "fraction"}; }
 
 // A value that a problem measures.
 struct Measure {

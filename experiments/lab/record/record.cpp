@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr Status statuses[] = {Status::ok, Status::diverged, Status::hopeless, Status::failed};
-
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json point_json(const Point& point) {
@@ -62,20 +60,6 @@ StepValues step_from(const Json& json) {
 
 }  // namespace
 
-std::string_view to_string(Status status) {
-  switch (status) {
-    case Status::ok:
-      return "ok";
-    case Status::diverged:
-      return "diverged";
-    case Status::hopeless:
-      return "hopeless";
-    case Status::failed:
-      break;
-  }
-  return "failed";
-}
-
 double value_of(const Values& values, std::string_view name) {
   const auto entry = std::ranges::find(values, name, &Values::value_type::first);
   return entry == values.end() ? unknown : entry->second;
@@ -102,7 +86,7 @@ double Record::value(std::string_view name) const {
 std::string to_json(const Point& point) { return dumped(point_json(point)); }
 
 std::string to_json(const Record& r) {
-  Json json{{"arm", point_json(r.point)}, {"status", to_string(r.status)}, {"steps", r.steps}, {"seconds", r.seconds}};
+  Json json{{"arm", point_json(r.point)}, {"status", enum_name(r.status)}, {"steps", r.steps}, {"seconds", r.seconds}};
   if (!r.reason.empty()) json["reason"] = r.reason;
   if (r.diverges_from >= 0) json["diverges_from"] = r.diverges_from;
   if (r.weights_saved) json["weights_saved"] = *r.weights_saved;
@@ -125,12 +109,9 @@ Record record_from_json(std::string_view text) {
              .seconds = json.at("seconds"),
              .reason = printable(json.value("reason", "")),
              .diverges_from = json.value("diverges_from", std::int64_t{-1})};
-    const auto name = json.at("status").get<std::string>();
     check(r.steps >= 0 && r.diverges_from >= -1,
           "expected steps of at least 0 and a first bad step of at least -1, got {} and {}", r.steps, r.diverges_from);
-    const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
-    check(status != std::end(statuses), "expected the status ok, diverged, hopeless or failed, got {}", name);
-    r.status = *status;
+    r.status = enum_named<Status>("status", json.at("status"));
     if (json.contains("weights_saved")) r.weights_saved = json["weights_saved"].get<bool>();
     if (json.contains("model")) r.model = dumped(json["model"]);
     for (const auto& [key, value] : json.at("values").items())

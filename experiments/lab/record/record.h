@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "experiments/lab/record/point.h"
 
 namespace plumb::lab {
@@ -26,7 +27,7 @@ enum class Status {
   hopeless,  // not finished, because --stop-hopeless stopped the trial
   failed     // not finished, because of an exception
 };
-std::string_view to_string(Status status);  // one of "ok", "diverged", "hopeless", "failed"
+constexpr auto names_of(Status) { return std::array{"ok", "diverged", "hopeless", "failed"}; }
 // Whether a trial with this status has a result: whether the status is ok or diverged.
 inline bool is_finished(Status status) { return status == Status::ok || status == Status::diverged; }
 

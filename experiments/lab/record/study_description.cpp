@@ -29,13 +29,10 @@ std::optional<ImageFacts> images_from(const Json& data) {
       .validation_images = data.at("validation_images")};
 }
 
-const char* name_of(Better better) { return better == Better::higher ? "higher" : "lower"; }
-Better better_named(const Json& name) { return name == "higher" ? Better::higher : Better::lower; }
-
 // Without the key, the training loss chose.
 RateCriterion rates_by_from(const Json& run) {
   if (!run.contains("rates_by")) return {};
-  return {.value = run["rates_by"].at("value"), .better = better_named(run["rates_by"].at("better"))};
+  return {.value = run["rates_by"].at("value"), .better = enum_named<Better>("better", run["rates_by"].at("better"))};
 }
 
 // Makes each text printable, in place, because a study folder may come from elsewhere.
@@ -48,10 +45,7 @@ void make_printable(Json& json) {
 Json json_of(const std::vector<Measure>& measures) {
   Json all = Json::array();
   for (const Measure& m : measures) {
-    Json measure{{"name", m.name},
-                 {"title", m.title},
-                 {"better", name_of(m.better)},
-                 {"unit", m.unit == Unit::fraction ? "fraction" : "plain"}};
+    Json measure{{"name", m.name}, {"title", m.title}, {"better", enum_name(m.better)}, {"unit", enum_name(m.unit)}};
     if (m.chance) measure["chance"] = *m.chance;
     if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
     if (m.resolution > 0) measure["resolution"] = m.resolution;
@@ -81,8 +75,8 @@ std::vector<Measure> measures_from(const Json& data) {
   for (const Json& m : data.at("measures"))
     measures.push_back({.name = m.at("name"),
                         .title = m.at("title"),
-                        .better = better_named(m.at("better")),
-                        .unit = m.at("unit") == "fraction" ? Unit::fraction : Unit::plain,
+                        .better = enum_named<Better>("better", m.at("better")),
+                        .unit = enum_named<Unit>("unit", m.at("unit")),
                         .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
                         .chance_text = m.value("chance_text", ""),
                         .resolution = m.value("resolution", 0.0)});
@@ -134,7 +128,7 @@ std::string StudyDescription::text() const {
            {"settings", Json::parse(settings)},
            {"fixed", fixed}};
   if (const RateCriterion& by = facts.rates_by; by != RateCriterion())
-    run["rates_by"] = {{"value", by.value}, {"better", name_of(by.better)}};
+    run["rates_by"] = {{"value", by.value}, {"better", enum_name(by.better)}};
   run["claims"] = claims;
   run["looks"] = looks;
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;

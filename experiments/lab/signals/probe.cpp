@@ -211,7 +211,7 @@ std::vector<std::string> warnings(const LayerStats& layers) {
     if (!(off <= law_tolerance))
       return {
           fmt::format("the mean square of the stream is {:.3g} after {}, {:.2g} times the {:.3g} expected of {} growth",
-                      row.mean_square, place(row), times, row.predicted_mean_square, name(layers.growth))};
+                      row.mean_square, place(row), times, row.predicted_mean_square, enum_name(layers.growth))};
   }
   return {};
 }

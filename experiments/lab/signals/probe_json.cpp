@@ -39,13 +39,6 @@ double value_of(const BranchStats& row, const Column& c) {
   return c.required ? row.*c.required : (row.*c.optional).value_or(unknown);
 }
 
-template <class Enum>
-Enum enum_named(const std::string& name, std::initializer_list<Enum> all) {
-  for (Enum e : all)
-    if (name == nn::name(e)) return e;
-  fail(fmt::format("unknown name {}", name));
-}
-
 double number(const Json& json) { return json.is_null() ? unknown : json.get<double>(); }
 Json finite_or_null(double v) { return std::isfinite(v) ? Json(v) : Json(); }
 
@@ -71,13 +64,13 @@ Json to_json(const LayerStats& layers) {
   for (const BranchStats& row : layers.branches) {
     branches["block"].push_back(row.block);
     branches["branch"].push_back(row.branch);
-    branches["norm"].push_back(nn::name(row.norm));
+    branches["norm"].push_back(enum_name(row.norm));
   }
   for (const Column& c : columns) {
     branches[c.name] = Json::array();
     for (const BranchStats& row : layers.branches) branches[c.name].push_back(finite_or_null(value_of(row, c)));
   }
-  return {{"growth", nn::name(layers.growth)},
+  return {{"growth", enum_name(layers.growth)},
           {"sample", std::vector<std::int64_t>(layers.sample.begin(), layers.sample.end())},
           {"input_mean_square", finite_or_null(layers.input_mean_square)},
           {"branches", std::move(branches)}};
@@ -85,9 +78,7 @@ Json to_json(const LayerStats& layers) {
 
 LayerStats layers_from_json(const Json& json) {
   try {
-    LayerStats layers{.growth = enum_named(json.at("growth").get<std::string>(),
-                                           {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
-                                            nn::Growth::geometric, nn::Growth::unstated}),
+    LayerStats layers{.growth = enum_named<nn::Growth>("growth", json.at("growth")),
                       .sample = Shape(json.at("sample").get<std::vector<std::int64_t>>()),
                       .input_mean_square = number(json.at("input_mean_square"))};
     const Json &branches = json.at("branches"), &norms = branches.at("norm");
@@ -97,7 +88,7 @@ LayerStats layers_from_json(const Json& json) {
       row.block = branches.at("block").at(i);
       check(row.block >= 0 && row.block < std::ssize(norms), "block {} of {} branches", row.block, norms.size());
       row.branch = printable(branches.at("branch").at(i).get<std::string>());
-      row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
+      row.norm = enum_named<nn::Norm>("norm", norms[i]);
       for (const Column& c : columns) {
         const Json& cell = branches.at(c.name).at(i);
         if (c.required)

@@ -46,11 +46,6 @@ Comparison below(std::string value, double constant, Point place) {
   return {.value = std::move(value), .higher = false, .where = std::move(place), .constant = constant};
 }
 
-std::string_view to_string(Verdict verdict) {
-  constexpr std::string_view names[] = {"agree", "disagree", "undecided", "depends"};
-  return names[static_cast<int>(verdict)];
-}
-
 namespace {
 
 constexpr double widest_margin = 2.5;  // in standard deviations of the placebo
@@ -253,7 +248,7 @@ std::string ClaimResult::at_rates() const {
 }
 
 std::string JudgedClaim::verdict_words() const {
-  std::string words(to_string(verdict));
+  std::string words(enum_name(verdict));
   if (verdict == Verdict::depends) {
     // The axes on which places with opposite verdicts differ.
     std::vector<std::string> axes;
@@ -276,7 +271,7 @@ std::string JudgedClaim::why() const {
   if (results.size() == 1) return with_rates(results.front());
   std::string reasons;
   for (const ClaimResult& r : results)
-    reasons += fmt::format("{}{}: {}, {}", reasons.empty() ? "" : "; ", r.at.label(), to_string(r.verdict),
+    reasons += fmt::format("{}{}: {}, {}", reasons.empty() ? "" : "; ", r.at.label(), enum_name(r.verdict),
                            r.at.find("lr") ? r.why() : with_rates(r));
   return reasons;
 }
@@ -313,11 +308,13 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
       const Difference& d = result.difference;
       const double sign = result.higher ? -1 : 1;
       const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(result.judged) : d.n;
-      table.cell(std::string_view(claim.text)).cell(std::string_view(claim.source)).cell(to_string(result.verdict));
+      table.cell(std::string_view(claim.text))
+          .cell(std::string_view(claim.source))
+          .cell(std::string_view(enum_name(result.verdict)));
       table.cell(sign * d.mean).cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high);
       table.cell(sign * result.margin.value_or(unknown)).cell(d.n);
       table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
-      table.cell(std::string_view(result.at.label())).cell(to_string(claim.verdict));
+      table.cell(std::string_view(result.at.label())).cell(std::string_view(enum_name(claim.verdict)));
       table.cell(std::string_view(claim.post_hoc ? "yes" : "no")).cell(d.level);
       table.cell(d.trained_first).cell(d.trained_second);
       table.cell(result.rate_first.value_or(unknown)).cell(result.rate_second.value_or(unknown)).end_row();

@@ -62,7 +62,7 @@ struct Claim {
 // The result of a claim, and its name in files: "agree", "disagree", "undecided" or "depends". A claim depends on an
 // axis that it does not name if it agrees at one value and disagrees at another.
 enum class Verdict { agree, disagree, undecided, depends };
-std::string_view to_string(Verdict verdict);
+constexpr auto names_of(Verdict) { return std::array{"agree", "disagree", "undecided", "depends"}; }
 
 // The verdict on a comparison at one place, and the differences that decide the verdict. If a higher value is claimed,
 // both differences are of the negated values.

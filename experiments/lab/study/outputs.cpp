@@ -225,7 +225,7 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
   Json rows = Json::array();
   for (const Record& record : r.records) {
     Json row = Json::parse(to_json(record.point));
-    row["status"] = to_string(record.status);
+    row["status"] = enum_name(record.status);
     row[row.contains("steps") ? "steps_taken" : "steps"] = record.steps;
     for (const std::string& name : study.columns) row[name] = record.value(name);  // written as null if not finite
     row["seconds"] = record.seconds;

@@ -63,7 +63,7 @@ void set_deit_small(Study& study, Methods methods) {
   network.recipe = RecipeKind::shared, network.weight_init = WeightInit::recipe;
   say("facebookresearch/deit, models.py: the same initial weights for all methods", {"--recipe"});
   say("from --recipe", {"--weight-init"});
-  network.drop.drop_path = 0.1, network.drop.drop_path_schedule = nn::Schedule::increasing;
+  network.drop.drop_path = 0.1, network.drop.drop_path_schedule = DropPathSchedule::linear;
   say(recipe + "; CaiT uses a uniform schedule", {"--drop-path", "--drop-path-schedule"});
   say("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});
   say("facebookresearch/deit, models.py: none", {"--attn-drop"});

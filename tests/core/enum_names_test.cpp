@@ -1,0 +1,16 @@
+#include "core/drop_key.h"
+
+#include "tests/support/catch.h"
+
+using namespace plumb;
+
+TEST_CASE("An enum that declares names is found by name, and an unknown name is answered with the known names") {
+  CHECK(enum_names<EmptyRow>() == std::vector<std::string>{"keep_all", "zero", "paper"});
+  for (const DropShape shape : enum_values<DropShape>())
+    CHECK(enum_named<DropShape>("shape", enum_name(shape)) == shape);
+  CHECK(enum_named<DropSharing>("sharing", "column") == DropSharing::column);
+  CHECK(test::error_of([] { enum_named<DropShape>("drop_shape", "disc"); }) ==
+        "[drop_shape] expected plain, block or cross, got \"disc\"");
+  CHECK(test::error_of([] { enum_named<DropShape>("drop_shape", "plane"); }) ==
+        "[drop_shape] expected plain, block or cross, got \"plane\"; did you mean \"plain\"?");
+}
