@@ -69,7 +69,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 // [B, O, H', W'] with H' = floor((H + 2 padding - kh) / stride) + 1, and W' likewise. Throws Error unless
 // 1 <= stride < 2^31, 0 <= padding < 2^31, and the padded image is at least as large as the filter.
 //   conv2d(x, w, b, {.stride = 2, .padding = 1})
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dGeometry& options = {});
 // Pooling over windows of kernel x kernel pixels: x [B, C, H, W] -> [B, C, H', W'], with H' and W' as for conv2d.
 // padding is at most half of the kernel. max_pool2d takes the largest pixel of the image in each window; the first of
 // equal pixels gets the gradient, and a NaN counts as the largest. avg_pool2d divides the sum over the window by
@@ -126,8 +126,8 @@ Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Ten
 
 // ---- attention (ops/attention.cpp, ops/attention_talking.cpp)
 
-// Options of attention, for N queries and M keys.
-struct AttentionOptions {
+// The masks and drops of attention for N queries and M keys, and the factor of its scores.
+struct AttentionMasking {
   double drop_key = 0;  // probability in [0, 1] that DropKey drops a key of a query's row, before the softmax
   double dropout = 0;   // dropout probability of the attention probabilities, after the softmax; as in dropout()
   EmptyRow empty = EmptyRow::keep_all;  // result for a query that lost every allowed key to DropKey
@@ -149,13 +149,13 @@ struct AttentionOptions {
 //   keep_all  the result without DropKey
 //   zero      0, and no gradient flows
 //   paper     the mean of the rows of v of the allowed keys; gradients flow only to v
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMasking& options = {});
 // Attention on a packed projection qkv [B, T, 3 D] (q, k, v side by side, each with `heads` heads side by side) ->
 // [B, T, D]. No head is copied. qkv may be bf16; the result is then bf16, and scores, softmax and sums are f32.
-Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
+Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionMasking& options = {});
 // Attention of queries q [B, N, D] to a packed projection kv [B, M, 2 D] (k, v side by side), with the rules of
 // attention_qkv() -> [B, N, D].
-Tensor attention_q_kv(const Tensor& q, const Tensor& kv, std::int64_t heads, const AttentionOptions& options = {});
+Tensor attention_q_kv(const Tensor& q, const Tensor& kv, std::int64_t heads, const AttentionMasking& options = {});
 
 // Mixes heads, as in talking heads (Shazeer et al. 2020): x [B, H, N, M], weight [H, H], bias [H] ->
 // y_i = sum_j weight_ij x_j + bias_i over the head axis.
@@ -171,7 +171,7 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 // pass, but no masks; derivatives of higher order keep masks too.
 Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight,
                          const Tensor& pre_bias, const Tensor& post_weight, const Tensor& post_bias,
-                         const AttentionOptions& options = {});
+                         const AttentionMasking& options = {});
 
 // ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp)
 
@@ -198,7 +198,7 @@ Tensor log_softmax_composed(const Tensor& x);
 Tensor layer_norm_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps);
 Tensor dyt_composed(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
-Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options);
+Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dGeometry& options);
 // Definition of attention() with its masks given: `keep` is u8 [B, H, N, M], and a row without a kept key gives 0. If
 // `multiplier` [B, H, N, M] is defined, it multiplies the probabilities.
 Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep,

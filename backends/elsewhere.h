@@ -71,7 +71,7 @@ class Mirror {
   std::span<const int> of(std::span<const int> numbers) { return numbers; }
   template <class T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) T of(T value) { return value; }
-  Conv2dOptions of(const Conv2dOptions& options) { return options; }
+  Conv2dGeometry of(const Conv2dGeometry& options) { return options; }
   Pool2dOptions of(const Pool2dOptions& options) { return options; }
 
   // Copies all arrays that the kernel has written back to their original buffers.

@@ -100,9 +100,9 @@ struct AttentionCall {
   }
 };
 
-// Options of a 2-d convolution, the same along both axes: the input gets `padding` zeros on each side, and
+// The geometry of a 2-d convolution, the same along both axes: the input gets `padding` zeros on each side, and
 // the filter moves by `stride`.
-struct Conv2dOptions {
+struct Conv2dGeometry {
   std::int64_t stride = 1, padding = 0;
   // The extent of the output for an input of extent `extent` and a filter of extent `kernel`.
   std::int64_t output(std::int64_t extent, std::int64_t kernel) const {

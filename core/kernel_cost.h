@@ -104,13 +104,13 @@ struct Operations<&Kernels::linear_backward> {
 };
 template <>
 struct Operations<&Kernels::conv2d_forward> {
-  static double of(const Array&, const Array& w, const Array&, const Conv2dOptions&, const Array& y) {
+  static double of(const Array&, const Array& w, const Array&, const Conv2dGeometry&, const Array& y) {
     return 2 * elements(y) * elements(w) / static_cast<double>(w.dim(0));
   }
 };
 template <>
 struct Operations<&Kernels::conv2d_backward> {
-  static double of(const Array& dy, const Array&, const Array& w, const Conv2dOptions&, const Array& dx,
+  static double of(const Array& dy, const Array&, const Array& w, const Conv2dGeometry&, const Array& dx,
                    const Array& dw, const Array&) {
     return 2 * elements(dy) * elements(w) / static_cast<double>(w.dim(0)) * (dx.defined() + dw.defined());
   }

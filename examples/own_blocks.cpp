@@ -20,7 +20,7 @@ struct CrossAttention : nn::Branch {  // from the stream x [B, T, D] to a memory
   std::vector<nn::WeightLayer*> weight_layers() override { return {&q, &k, &v, &proj}; }
   void scale_value_path(double factor) override { v.scale_init(factor), proj.scale_init(factor); }
   nn::BranchResult forward(const nn::BranchCall& call) const override {
-    const nn::Memory& m = call.memory();
+    const nn::MemoryTokens& m = call.memory();
     const auto split = [](const Tensor& t) { return nn::split_heads(t, heads); };
     const Tensor h = attention(split(call.enter(q)), split(k(m.x + m.position)), split(v(m.x)),
                                {.keep = reshape(m.keep, {m.keep.dim(0), 1, 1, -1})});
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   const Tensor target = queries + mean(slice(encoded, 1, 0, 4), 1, true);
   const auto gradients = [&](std::int64_t first) {  // of four samples, half of the batch
     const auto part = [&](const Tensor& t) { return slice(t, 0, first, first + 4); };
-    const nn::Memory memory{.x = part(encoded), .position = positions, .keep = keep};
+    const nn::MemoryTokens memory{.x = part(encoded), .position = positions, .keep = keep};
     return backward(mse_loss(decoder.close(decoder.run(part(queries), {.memory = memory})), part(target))) / 2;
   };
   nn::AdamW optimizer(decoder.parameters(), {.lr = 1e-2});

@@ -15,7 +15,7 @@ namespace plumb {
 namespace detail {
 
 AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys,
-                        std::int64_t head_dim, const Tensor& like, const AttentionOptions& o) {
+                        std::int64_t head_dim, const Tensor& like, const AttentionMasking& o) {
   const std::uint32_t dropout = survivable_threshold(op, "dropout probability", o.dropout);
   check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op,
         queries, keys);
@@ -51,7 +51,7 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
 }
 
 AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const AttentionOptions& options) {
+                        const AttentionMasking& options) {
   check_operands(op, q, k);
   check_operands(op, q, v);
   check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 &&
@@ -144,7 +144,7 @@ Tensor repacked(const Tensors& parts) {
 
 }  // namespace
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMasking& options) {
   constexpr const char* op = "attention";
   const AttentionCall call = make_call(op, q, k, v, options);
   Array y = empty_like(q.array()), sums = empty_like(y, q.shape().with(-1, 2));
@@ -176,7 +176,7 @@ using Parts = std::array<Part, 3>;  // of q, k and v
 
 // attention() for q, k and v [B, T, D] that are parts of the inputs [B, T, parts D]. The result is [B, N, D].
 Tensor attend(const char* op, const Tensors& inputs, const Parts& where, std::int64_t heads,
-              const AttentionOptions& options) {
+              const AttentionMasking& options) {
   const auto& [q, k, v] = where;
   const Tensor& like = inputs[q.input];
   const std::int64_t B = like.dim(0), N = like.dim(1), M = inputs[k.input].dim(1), D = like.dim(2) / q.parts,
@@ -229,7 +229,7 @@ void check_packed(const char* op, const Tensor& x) {
 
 }  // namespace
 
-Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
+Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionMasking& options) {
   constexpr const char* op = "attention_qkv";
   check_packed(op, qkv);
   check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % 3 == 0 && qkv.dim(2) / 3 % heads == 0 && qkv.dim(1) > 0,
@@ -237,7 +237,7 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
   return attend(op, {qkv}, {{{0, 0, 3}, {0, 1, 3}, {0, 2, 3}}}, heads, options);
 }
 
-Tensor attention_q_kv(const Tensor& q, const Tensor& kv, std::int64_t heads, const AttentionOptions& options) {
+Tensor attention_q_kv(const Tensor& q, const Tensor& kv, std::int64_t heads, const AttentionMasking& options) {
   constexpr const char* op = "attention_q_kv";
   check_packed(op, q);
   detail::check_alike(op, q, kv);

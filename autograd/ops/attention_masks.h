@@ -8,10 +8,10 @@ namespace plumb::detail {
 // Checks the options and fills in an AttentionCall. Masks must be on the device of `like`. The random key is that of
 // the current module path. Error messages begin with `op`.
 AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys,
-                        std::int64_t head_dim, const Tensor& like, const AttentionOptions& options);
+                        std::int64_t head_dim, const Tensor& like, const AttentionMasking& options);
 // Makes the call for q [B, H, N, E] and k, v [B, H, M, E] with M > 0. Throws Error if their shapes do not fit.
 AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const AttentionOptions& options);
+                        const AttentionMasking& options);
 
 // The masks that kernels draw, as arrays: the kept keys (after the policy for empty rows), the multipliers of
 // probabilities (undefined without dropout), and the rows that the policy `paper` makes uniform over the allowed keys.

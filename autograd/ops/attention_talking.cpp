@@ -17,7 +17,7 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight,
                          const Tensor& pre_bias, const Tensor& post_weight, const Tensor& post_bias,
-                         const AttentionOptions& options) {
+                         const AttentionMasking& options) {
   const AttentionCall call = detail::make_call("attention_talking", q, k, v, options);
   const Tensor scores = mix_heads(matmul(q, k, false, true) * call.scale, pre_weight, pre_bias);
   const Tensor p = mix_heads(detail::masked_softmax(call, options.keep, scores), post_weight, post_bias);

@@ -5,14 +5,14 @@
 namespace plumb {
 namespace {
 
-Shape output_shape(const Tensor& x, const Tensor& weight, const Conv2dOptions& o) {
+Shape output_shape(const Tensor& x, const Tensor& weight, const Conv2dGeometry& o) {
   return Shape({x.dim(0), weight.dim(0), o.output(x.dim(2), weight.dim(2)), o.output(x.dim(3), weight.dim(3))},
                "conv2d");
 }
 
 }  // namespace
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dGeometry& options) {
   detail::check_operands("conv2d", x, weight);
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
   check(1 <= options.stride && options.stride <= most && 0 <= options.padding && options.padding <= most,
@@ -46,7 +46,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 }
 
 // Gathers the patches of x under the filter into rows, and multiplies them by the weight in one matrix product.
-Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dGeometry& options) {
   const std::int64_t B = x.dim(0), C = x.dim(1), H = x.dim(2), W = x.dim(3), O = weight.dim(0), kh = weight.dim(2),
                      kw = weight.dim(3);
   const Shape shape = output_shape(x, weight, options);

@@ -17,7 +17,7 @@ struct Blocks {
   // operations, there are up to eight blocks. Otherwise there is one block.
   std::int64_t grain, count;
 
-  Blocks(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y)
+  Blocks(const Array& x, const Array& w, const Conv2dGeometry& o, const Array& y)
       : all{.samples = x.dim(0),
             .channels = x.dim(1),
             .height = x.dim(2),
@@ -46,7 +46,7 @@ struct Blocks {
 
 }  // namespace
 
-void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Out& y) {
+void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dGeometry& options, const Out& y) {
   if (x.numel() == 0) return reference_kernels().conv2d_forward(x, w, b, options, y);  // oneDNN would write nothing
   Blocks(x, w, options, y).run([&](const Convolution& c, std::int64_t, std::int64_t at_x, std::int64_t at_y) {
     convolve(c, x.data<float>() + at_x, w.data<float>(), b.defined() ? b.data<float>() : nullptr,
@@ -54,7 +54,7 @@ void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2d
   });
 }
 
-void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx,
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dGeometry& options, const Out& dx,
                      const Out& dw, const Out& db) {
   if (x.numel() == 0) return reference_kernels().conv2d_backward(dy, x, w, options, dx, dw, db);
   const Blocks blocks(x, w, options, dy);

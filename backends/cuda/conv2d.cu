@@ -51,7 +51,7 @@ __global__ void from_columns(const T* cols, Extents e, T* dx, std::int64_t n) {
   dx[index] = sum;
 }
 
-Extents extents_of(const Array& x, const Array& w, const Array& y, const Conv2dOptions& options) {
+Extents extents_of(const Array& x, const Array& w, const Array& y, const Conv2dGeometry& options) {
   return {x.dim(1), x.dim(2), x.dim(3), w.dim(2), w.dim(3), y.dim(2), y.dim(3), options.stride, options.padding};
 }
 
@@ -64,7 +64,7 @@ Out columns_of(const Array& x, const Extents& e) {
 
 }  // namespace
 
-void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Out& y) {
+void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dGeometry& options, const Out& y) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const Extents e = extents_of(x, w, y, options);
     const std::int64_t O = w.dim(0), K = e.filter(), P = e.places();
@@ -84,7 +84,7 @@ void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2d
   });
 }
 
-void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx,
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dGeometry& options, const Out& dx,
                      const Out& dw, const Out& db) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const Extents e = extents_of(x, w, dy, options);

@@ -8,7 +8,7 @@ namespace {
 
 // Calls f(index in x, index in w, index in y) for every product of the convolution, in the order of the elements of y.
 template <class F>
-void each_product(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y, F&& f) {
+void each_product(const Array& x, const Array& w, const Conv2dGeometry& o, const Array& y, F&& f) {
   const std::int64_t C = x.dim(1), H = x.dim(2), W = x.dim(3), kh = w.dim(2), kw = w.dim(3), filters = y.dim(1),
                      rows = y.dim(2), columns = y.dim(3);
   for (std::int64_t at = 0; at < y.numel(); ++at) {
@@ -31,7 +31,7 @@ void store(const std::vector<double>& sums, const Out& to) {
 
 }  // namespace
 
-void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Out& y) {
+void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dGeometry& options, const Out& y) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const std::int64_t plane = y.dim(2) * y.dim(3);
     std::vector<double> sums(static_cast<std::size_t>(y.numel()));
@@ -45,7 +45,7 @@ void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2d
   });
 }
 
-void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx,
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dGeometry& options, const Out& dx,
                      const Out& dw, const Out& db) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const T* g = dy.data<T>();

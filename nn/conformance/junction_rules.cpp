@@ -108,8 +108,8 @@ std::vector<OtherBlocks> other_blocks() {
   const BranchChoice narrow = mlp({.hidden = 2 * dim}), attention = self_attention({.heads = heads}),
                      cross = cross_attention({.heads = heads});
   const StackInputs of_decoder{.position = random_normal({5, dim}, 0, "position"),
-                               .memory = Memory{.x = random_normal({2, 4, dim}, 0, "memory"),
-                                                .position = random_normal({4, dim}, 0, "memory position")}};
+                               .memory = MemoryTokens{.x = random_normal({2, 4, dim}, 0, "memory"),
+                                                      .position = random_normal({4, dim}, 0, "memory position")}};
   return {{3, {narrow}}, {2, {narrow, attention, narrow.named("mlp2")}}, {2, {attention, cross, narrow}, of_decoder}};
 }
 

@@ -22,7 +22,7 @@ AttentionOptions AttentionOptions::resolved(const char* op) const {
   return o;
 }
 
-plumb::AttentionOptions AttentionOptions::call(bool training) const {
+AttentionMasking AttentionOptions::call(bool training) const {
   if (!training) return {.causal = causal};
   return {.drop_key = drop_key.rate,
           .dropout = dropout,
@@ -62,8 +62,8 @@ BranchResult AttentionBranch::leave(const BranchCall& call, const Tensor& heads)
   return call.leave(proj_, options_.drop_heads(heads, drops()), proj_drop_.get());
 }
 
-plumb::AttentionOptions AttentionBranch::call_options(const Tensor& keep) const {
-  plumb::AttentionOptions o = options_.call(drops());
+AttentionMasking AttentionBranch::call_options(const Tensor& keep) const {
+  AttentionMasking o = options_.call(drops());
   if (keep.defined()) {
     check(keep.shape().rank() == 2, "[attention] expected a padding mask [B, keys], got {}", keep.shape());
     o.keep = reshape(keep, {keep.dim(0), 1, 1, keep.dim(1)});
@@ -168,7 +168,7 @@ BranchChoice cross_attention(const AttentionOptions& options) {
 
 Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
 
-Tensor Attention::attend(const Tensor& packed, const plumb::AttentionOptions& call) const {
+Tensor Attention::attend(const Tensor& packed, const AttentionMasking& call) const {
   return attention_qkv(packed, options().heads, call);
 }
 
@@ -178,7 +178,7 @@ CrossAttention::CrossAttention(const AttentionOptions& o)
 }
 
 BranchResult CrossAttention::forward(const BranchCall& call) const {
-  const Memory& memory = call.memory();
+  const MemoryTokens& memory = call.memory();
   const std::int64_t D = options().dim;
   const Tensor& position = call.inputs().position;
   const Tensor q = call.enter([&](const Tensor& u) { return qkv().rows(position.defined() ? u + position : u, 0, D); });

@@ -37,7 +37,7 @@ struct AttentionOptions {
   AttentionOptions resolved(const char* op) const;
   // Returns the options of the attention op for one pass. If `training` is false, these options turn off DropKey and
   // dropout.
-  plumb::AttentionOptions call(bool training) const;
+  AttentionMasking call(bool training) const;
   // Applies DropHead to the output of the heads, [B, T, D], in which the heads are next to each other. If `training` is
   // false, returns `heads` unchanged.
   Tensor drop_heads(const Tensor& heads, bool training) const;
@@ -90,7 +90,7 @@ class AttentionBranch : public Branch {
   BranchResult leave(const BranchCall& call, const Tensor& heads) const;
   // Returns the options of the attention op in this pass. `keep` is the padding mask of the keys, u8 [B, M], or
   // undefined.
-  plumb::AttentionOptions call_options(const Tensor& keep) const;
+  AttentionMasking call_options(const Tensor& keep) const;
   // Whether DropKey, dropout and DropHead act in this pass.
   bool drops() const { return drops_ && training(); }
   // Returns q k^T / sqrt(width of a head), [B, heads, N, M].
@@ -121,7 +121,7 @@ class SelfAttention : public AttentionBranch {
 
   BranchResult forward(const BranchCall& call) const override;
   // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
-  virtual Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& options) const = 0;
+  virtual Tensor attend(const Tensor& qkv, const AttentionMasking& options) const = 0;
   // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
   virtual bool takes_bf16() const { return false; }
 };
@@ -132,7 +132,7 @@ class Attention : public SelfAttention {
   explicit Attention(const AttentionOptions& options);
 
  protected:
-  Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override;
+  Tensor attend(const Tensor& qkv, const AttentionMasking& call) const override;
   bool takes_bf16() const override { return options().drop_head == 0; }
 };
 

@@ -69,7 +69,7 @@ const StackInputs& BranchCall::inputs() const {
   return context_.inputs ? *context_.inputs : none;
 }
 
-const Memory& BranchCall::memory() const {
+const MemoryTokens& BranchCall::memory() const {
   check(inputs().memory.has_value(),
         "[branch] expected a second input (StackInputs::memory) for this branch, got a call without one");
   return *inputs().memory;

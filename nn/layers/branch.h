@@ -23,7 +23,7 @@ class BranchHooks {
 };
 
 // The second input of a branch that reads two inputs, such as cross-attention: the output of an encoder.
-struct Memory {
+struct MemoryTokens {
   Tensor x;              // keys and values, [B, M, D]
   Tensor position = {};  // the positions that are added to the keys, [B, M, D] or [M, D]
   Tensor keep = {};      // the padding mask, u8 [B, M]; 1 means that the key is kept
@@ -35,7 +35,7 @@ struct StackInputs {
   // its keys, but never to values (Carion et al. 2020, DETR).
   Tensor position = {};
   Tensor keep = {};  // the padding mask of the tokens, u8 [B, T]; 1 means that self-attention keeps the token as a key
-  std::optional<Memory> memory = {};
+  std::optional<MemoryTokens> memory = {};
 };
 
 // The surroundings of a branch in one pass: the hooks inside the branch, the operations around the branch that the
@@ -90,7 +90,7 @@ class BranchCall {
   // Returns the inputs of the stack besides the stream; without any, all fields are empty.
   const StackInputs& inputs() const;
   // Returns the second input. Throws Error if the branch was called without one.
-  const Memory& memory() const;
+  const MemoryTokens& memory() const;
 
  private:
   Tensor normed() const;                 // norm(x), with the hook on the input

@@ -31,7 +31,7 @@ Tensor TalkingHeadsAttention::probabilities(const AttentionPass& pass) const {
   return mix_heads(softmax(masked(mixed, pass)), proj_w_.weight, proj_w_.bias);
 }
 
-Tensor TalkingHeadsAttention::attend(const Tensor& qkv, const plumb::AttentionOptions& call) const {
+Tensor TalkingHeadsAttention::attend(const Tensor& qkv, const AttentionMasking& call) const {
   const AttentionOptions& o = options();
   const auto part = [&](std::int64_t i) { return split_heads(slice(qkv, 2, i * o.dim, (i + 1) * o.dim), o.heads); };
   return merge_heads(

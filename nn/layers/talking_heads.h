@@ -31,7 +31,7 @@ class TalkingHeadsAttention : public SelfAttention {
   Tensor probabilities(const AttentionPass& pass) const override;
 
  protected:
-  Tensor attend(const Tensor& qkv, const plumb::AttentionOptions& call) const override;
+  Tensor attend(const Tensor& qkv, const AttentionMasking& call) const override;
 
  private:
   struct Mix : Module {  // weight [heads, heads] and bias [heads], with the initial value 0

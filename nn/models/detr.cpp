@@ -109,10 +109,10 @@ std::pair<std::int64_t, std::int64_t> Detr::grid(std::int64_t height, std::int64
   return {height, width};
 }
 
-Memory Detr::encode(const Tensor& images, const Tensor& keep) const {
+MemoryTokens Detr::encode(const Tensor& images, const Tensor& keep) const {
   const Tensor map = input_proj_((*backbone_)(images));  // [B, D, h, w]
   const std::int64_t B = map.dim(0), D = map.dim(1), h = map.dim(2), w = map.dim(3);
-  Memory memory{.x = {}};
+  MemoryTokens memory{.x = {}};
   {
     const DefaultsScope like({.dtype = map.dtype(), .device = map.device()});
     if (keep.defined()) {
@@ -142,7 +142,7 @@ Memory Detr::encode(const Tensor& images, const Tensor& keep) const {
   return memory;
 }
 
-Detections Detr::decode(const Memory& memory) const {
+Detections Detr::decode(const MemoryTokens& memory) const {
   const Defaults like{.dtype = memory.x.dtype(), .device = memory.x.device()};
   const StackInputs inputs{.position = query_embed_, .memory = memory};
   Stream stream = decoder_.open(zeros({memory.x.dim(0), options_.queries, options_.dim}, like));

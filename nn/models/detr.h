@@ -61,9 +61,9 @@ class Detr : public Layer {
   // if an image is padding only.
   Detections detect(const Tensor& images, const Tensor& keep = {}) const;
   // Returns the output of the encoder, [B, M, D], with its positions and the mask of its padding.
-  Memory encode(const Tensor& images, const Tensor& keep = {}) const;
+  MemoryTokens encode(const Tensor& images, const Tensor& keep = {}) const;
   // Returns the predictions of the decoder for this memory.
-  Detections decode(const Memory& memory) const;
+  Detections decode(const MemoryTokens& memory) const;
   // Returns the sides of the feature map for images with these sides: height, width.
   std::pair<std::int64_t, std::int64_t> grid(std::int64_t height, std::int64_t width) const;
 

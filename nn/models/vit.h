@@ -13,7 +13,6 @@ namespace plumb::nn {
 // The input of the head after the last norm. With `token`, a class token joins the patches, and the head reads the
 // class token. With `mean`, there is no class token, and the head reads the mean of the patches.
 enum class Pool { token, mean };
-// Returns the names of the values of Pool, in the order of their declaration.
 constexpr auto names_of(Pool) { return std::array{"token", "mean"}; }
 
 // Options of a ViT. The first four fields are in timm's order; designated initialisers must keep this order.

@@ -412,7 +412,7 @@ TEST_CASE("cpu dyt") {
 TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
   struct Case {
     Shape x, w;
-    Conv2dOptions options;
+    Conv2dGeometry options;
   };
   for (const Case& c :
        {Case{{1, 1, 1, 1}, {1, 1, 1, 1}, {}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {1, 1}},

@@ -146,7 +146,7 @@ struct Reader : nn::Layer {
   nn::Linear head{{.in = 12, .out = 5}};
   Reader() : Layer("Reader") { child("stack", stack), child("head", head); }
   Tensor forward(const Tensor& x) const override {
-    return head(mean(stack.close(stack.run(x, {.memory = nn::Memory{.x = flip(x, 1)}})), 1));
+    return head(mean(stack.close(stack.run(x, {.memory = nn::MemoryTokens{.x = flip(x, 1)}})), 1));
   }
 };
 

@@ -37,7 +37,7 @@ TEST_CASE("every method trains blocks of three junctions with a memory") {
     const Tensor x = variable(queries()), memory = variable(random_normal({2, 4, stack_dim}, 1, "memory")),
                  position = variable(random_normal({3, stack_dim}, 2, "position")),
                  of_memory = variable(random_normal({4, stack_dim}, 2, "position of the memory"));
-    const nn::StackInputs inputs{.position = position, .memory = nn::Memory{.x = memory, .position = of_memory}};
+    const nn::StackInputs inputs{.position = position, .memory = nn::MemoryTokens{.x = memory, .position = of_memory}};
     const auto output = [&] { return stack.close(stack.run(x, inputs)); };
     CHECK_NOTHROW(check_gradients(output, {x, memory, position, of_memory}, {.elements = 2, .directions = 1}));
     const auto gradients = [&](bool again) {

@@ -68,8 +68,8 @@ std::vector<double> allowed_keys(const AllowedCase& c) {
   return allowed;
 }
 
-AttentionOptions options_of(const AllowedCase& c, Device device) {
-  AttentionOptions o{.drop_key = c.drop_key, .dropout = c.dropout, .empty = c.empty, .causal = c.causal};
+AttentionMasking options_of(const AllowedCase& c, Device device) {
+  AttentionMasking o{.drop_key = c.drop_key, .dropout = c.dropout, .empty = c.empty, .causal = c.causal};
   if (c.masks != KeyMasks::none)
     o.keep = Tensor(array_from(kept_by_mask(c), {samples_of_case, heads_of_case, c.queries, c.keys}, device));
   return o;
@@ -80,7 +80,7 @@ Tensor joined(const Tensor& x) {  // [B, H, T, E] -> [B, T, H E]
 }
 
 // Applies a form of attention to q, k and v [B, H, T, E]. `bf16` rounds them.
-Tensor attend(Form form, bool bf16, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
+Tensor attend(Form form, bool bf16, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMasking& o) {
   if (form == Form::separate) return attention(q, k, v, o);
   if (form == Form::talking) {
     const Defaults like{q.dtype(), q.device()};
@@ -105,7 +105,7 @@ void check_allowed(const AllowedCase& c, Form form, bool bf16, Defaults where) {
                k = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "k", where),
                v = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "v", where),
                other = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "other", where);
-  const AttentionOptions o = options_of(c, where.device);
+  const AttentionMasking o = options_of(c, where.device);
   const Tensor allowed = tensor(allowed_keys(c), {samples_of_case, heads_of_case, c.queries, c.keys}, where);
   for (std::int64_t query = 0; query < c.queries; ++query) {
     CAPTURE(query);
@@ -143,7 +143,7 @@ void check_definition(const AllowedCase& c, Form form, Defaults where) {
   const Tensor q = random_normal({samples_of_case, heads_of_case, c.queries, width_of_case}, 1, "q", where),
                k = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "k", where),
                v = random_normal({samples_of_case, heads_of_case, c.keys, width_of_case}, 1, "v", where);
-  const AttentionOptions o = options_of(c, where.device);
+  const AttentionMasking o = options_of(c, where.device);
   const AttentionCall call = detail::make_call("attention", q, k, v, o);
   const detail::Masks drawn = detail::draw_masks(call, q);
   const Tensor allowed = tensor(allowed_keys(c), {samples_of_case, heads_of_case, c.queries, c.keys}, where);

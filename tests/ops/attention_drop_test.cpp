@@ -30,7 +30,7 @@ void each_form(F&& f) {
   for (DropShape shape : shapes)
     for (DropSharing sharing : sharings) {
       INFO(enum_name(shape) << " " << enum_name(sharing));
-      f(AttentionOptions{.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = grid});
+      f(AttentionMasking{.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = grid});
     }
 }
 
@@ -52,14 +52,14 @@ Tensor identity(std::int64_t keys, Defaults where) {
 
 // Returns P [batch, heads, query_count, keys]. q and k have as many columns as there are keys, so that v can be the
 // identity.
-std::vector<double> probabilities(const AttentionOptions& o, Defaults where, std::int64_t keys) {
+std::vector<double> probabilities(const AttentionMasking& o, Defaults where, std::int64_t keys) {
   return attention(random_normal({batch, heads, query_count, keys}, 1, "q", where),
                    random_normal({batch, heads, keys, keys}, 1, "k", where), identity(keys, where), o)
       .values();
 }
 
 // Returns the keys that the draws drop: [batch, heads, query_count, keys], 1 = dropped.
-std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
+std::vector<std::uint8_t> drawn(const AttentionMasking& o, std::int64_t keys) {
   const KeyMask drop =
       key_mask(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
   std::vector<std::uint8_t> all, row(static_cast<std::size_t>(keys));
@@ -74,7 +74,7 @@ std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
 }  // namespace
 
 TEST_CASE("attention with DropKey at rate 0 is plain attention bit for bit") {
-  each_form([](AttentionOptions o) {
+  each_form([](AttentionMasking o) {
     o.drop_key = 0;
     for (Defaults where : places) {
       const Inputs x = inputs(where);
@@ -84,7 +84,7 @@ TEST_CASE("attention with DropKey at rate 0 is plain attention bit for bit") {
 }
 
 TEST_CASE("attention drops the keys of drop_keys, and its rows sum to 1 over the others") {
-  each_form([](const AttentionOptions& o) {
+  each_form([](const AttentionMasking& o) {
     const std::vector<std::uint8_t> dropped = drawn(o, key_count);
     CHECK(std::ranges::count(dropped, 1) > 0);
     for (Defaults where : places) {
@@ -127,7 +127,7 @@ TEST_CASE("plain DropKey in attention drops the same keys as in earlier versions
 }
 
 TEST_CASE("DropKey is a dropout mask followed by renormalisation of the row: value and gradients") {
-  each_form([](const AttentionOptions& o) {
+  each_form([](const AttentionMasking& o) {
     const std::vector<std::uint8_t> dropped = drawn(o, key_count);
     std::vector<double> kept(dropped.begin(), dropped.end());
     for (std::size_t row = 0; row < kept.size(); row += key_count) {
@@ -151,7 +151,7 @@ TEST_CASE("DropKey is a dropout mask followed by renormalisation of the row: val
 
 TEST_CASE("rows that lose every key follow the policy for empty rows with every shape") {
   constexpr std::int64_t keys = 12;  // the keys are the cells of the grid
-  each_form([](AttentionOptions o) {
+  each_form([](AttentionMasking o) {
     o.grid = {3, 4};
     o.drop_key = o.drop_shape == DropShape::plain   ? 0.97
                  : o.drop_shape == DropShape::block ? 0.9999

@@ -406,7 +406,7 @@ Tensors images(Decoder& d) {
 Tensors attentions(Decoder& d) {
   const std::int64_t B = d.extent(), H = d.extent(), N = d.extent(), M = d.rarely() ? d.shape(1, 1)[0] : d.extent(),
                      E = d.extent();
-  AttentionOptions o{.drop_key = d.below(2) * 0.5,
+  AttentionMasking o{.drop_key = d.below(2) * 0.5,
                      .dropout = d.below(3) ? 0 : 0.25,
                      .empty = static_cast<EmptyRow>(d.below(3)),
                      .causal = d.below(3) == 0};

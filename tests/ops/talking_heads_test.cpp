@@ -39,10 +39,10 @@ TEST_CASE("talking heads with identity mixing equal attention under every policy
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper}) {
       const TalkingInputs in(2, 3, 5, 9, 4, where);
       const Tensor mask = keep_mask(5, 9, where.device);
-      for (const AttentionOptions& o :
-           {AttentionOptions{}, AttentionOptions{.scale = 0.3}, AttentionOptions{.drop_key = 0.8, .empty = empty},
-            AttentionOptions{.dropout = 0.4}, AttentionOptions{.empty = empty, .keep = mask},
-            AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = mask}}) {
+      for (const AttentionMasking& o :
+           {AttentionMasking{}, AttentionMasking{.scale = 0.3}, AttentionMasking{.drop_key = 0.8, .empty = empty},
+            AttentionMasking{.dropout = 0.4}, AttentionMasking{.empty = empty, .keep = mask},
+            AttentionMasking{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = mask}}) {
         const Tensor plain = attention(in.q, in.k, in.v, o),
                      talking = attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, o);
         INFO("drop_key " << o.drop_key << ", dropout " << o.dropout << ", policy " << static_cast<int>(empty));
@@ -84,7 +84,7 @@ TEST_CASE("talking heads drop keys after the first mixing and probabilities afte
   const TalkingInputs in(2, 3, 5, 9, 4, reference_f64);
   const Tensor nothing = zeros({3, 3}, reference_f64), one = ones({3}, reference_f64);
   // Scores that are mixed to 0 are like scores of 0 in attention(): only the mask decides the probabilities.
-  const AttentionOptions drop_key{.drop_key = 0.5};
+  const AttentionMasking drop_key{.drop_key = 0.5};
   CHECK(relative_error(attention_talking(in.q, in.k, in.v, nothing, one, in.weight, in.bias, drop_key),
                        attention(in.q * 0, in.k, in.v, drop_key)) < 1e-13);
   // Mixed probabilities that are all 1 are dropped afterwards: the output counts the survivors of
@@ -103,9 +103,9 @@ TEST_CASE("talking heads of no samples give no samples and gradients of zero, li
   const RandomScope random({.seed = 0, .step = 0});
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
-      for (const AttentionOptions& o :
-           {AttentionOptions{}, AttentionOptions{.drop_key = 0.5, .empty = empty},
-            AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
+      for (const AttentionMasking& o :
+           {AttentionMasking{}, AttentionMasking{.drop_key = 0.5, .empty = empty},
+            AttentionMasking{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
         const TalkingInputs in(0, 3, 5, 9, 4, where);
         const Tensor weight = variable(in.weight);
         CHECK(attention(in.q, in.k, in.v, o).shape() == Shape{0, 3, 5, 4});
@@ -120,7 +120,7 @@ TEST_CASE("talking heads of no samples give no samples and gradients of zero, li
 TEST_CASE("talking heads keep no masks for the backward pass") {
   const RandomScope random({.seed = 5, .step = 9});
   const TalkingInputs in(4, 2, 32, 32, 4, cpu_f32);
-  const auto held = [&](const AttentionOptions& o) {
+  const auto held = [&](const AttentionMasking& o) {
     const std::size_t before = memory_stats().in_use;
     const Tensor y = attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, o);
     return memory_stats().in_use - before;

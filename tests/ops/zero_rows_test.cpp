@@ -150,8 +150,8 @@ bool is_empty(Loss loss, std::int64_t query, std::int64_t queries = N) {
   return loss == Loss::drop_key || (loss == Loss::causal ? query < queries - M : query == 1);
 }
 
-AttentionOptions options(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t queries = N) {
-  AttentionOptions o{.drop_key = loss == Loss::drop_key ? 1.0 : 0.0, .empty = empty, .causal = loss == Loss::causal};
+AttentionMasking options(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t queries = N) {
+  AttentionMasking o{.drop_key = loss == Loss::drop_key ? 1.0 : 0.0, .empty = empty, .causal = loss == Loss::causal};
   if (loss != Loss::keep_mask) return o;
   std::vector<std::uint8_t> keep(static_cast<std::size_t>(queries * M), 1);
   for (std::int64_t j = 0; j < M; ++j) keep[static_cast<std::size_t>(M + j)] = 0;

@@ -596,7 +596,7 @@ std::vector<OpCase> fused() {
 }
 
 std::vector<OpCase> images() {
-  const auto convolution = [](const char* name, const Shape& x, const Shape& w, bool bias, Conv2dOptions o) {
+  const auto convolution = [](const char* name, const Shape& x, const Shape& w, bool bias, Conv2dGeometry o) {
     return OpCase{
         .name = name,
         .shapes = bias ? std::vector<Shape>{x, w, {w[0]}} : std::vector<Shape>{x, w},
@@ -642,7 +642,7 @@ std::vector<OpCase> images() {
 
 std::vector<OpCase> talking_heads() {
   const Shape s{2, 3, 5, 4}, mix{3, 3}, bias{3};
-  const auto run = [](AttentionOptions o) {
+  const auto run = [](AttentionMasking o) {
     return [o](const Tensors& in) { return attention_talking(in[0], in[1], in[2], in[3], in[4], in[5], in[6], o); };
   };
   const std::vector<Shape> shapes{s, s, s, mix, bias, mix, bias};
@@ -663,7 +663,7 @@ std::vector<OpCase> talking_heads() {
 
 std::vector<OpCase> attention_cases() {
   const Shape s{2, 2, 5, 4};
-  const auto run = [](AttentionOptions o) {
+  const auto run = [](AttentionMasking o) {
     return [o](const Tensors& in) { return attention(in[0], in[1], in[2], o); };
   };
   const auto masked = [](EmptyRow empty) {

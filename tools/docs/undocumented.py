@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Reads Doxygen's warnings. Fails if a public type, free function or member function has no comment. Any other warning
-also fails. Fields, enumerators, constructors, destructors, operators, friends and specializations are documented by the
-comment of their type. An accessor, which only returns a member in one line, needs no comment."""
+also fails. Fields, enumerators, constructors, destructors, operators, friends, specializations and names_of() are
+documented by the comment of their type. An accessor, which only returns a member in one line, needs no comment."""
 import re
 import sys
 
@@ -26,9 +26,9 @@ with open(sys.argv[1], encoding='utf-8') as log:
         if member:
             name = member['name'].split('(')[0].strip()
             own = member['scope'].split('::')[-1].split('<')[0].strip()
-            documented_by_its_type = (member['kind'] in ('variable', 'enumvalue', 'friend') or name in (own, '~' + own) or
-                                      name.startswith('operator') or name in inherited_constructors or
-                                      is_accessor(line))
+            documented_by_its_type = (member['kind'] in ('variable', 'enumvalue', 'friend') or
+                                      name in (own, '~' + own, 'names_of') or name.startswith('operator') or
+                                      name in inherited_constructors or is_accessor(line))
             if documented_by_its_type:
                 continue
         if line.strip() and 'Internal inconsistency' not in line and line.strip() not in missing:

@@ -63,7 +63,7 @@ Pixels placed(const Pixels& image, const Placement& placement) {
   return result;
 }
 
-Box draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream) {
+PixelBox draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream) {
   const auto area = static_cast<double>(height * width);
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double target = stream.uniform(least_share, 1) * area,
@@ -79,7 +79,7 @@ Box draw_crop(std::int64_t height, std::int64_t width, double least_share, Rando
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
-Box draw_erasure(std::int64_t height, std::int64_t width, double probability, RandomStream& stream) {
+PixelBox draw_erasure(std::int64_t height, std::int64_t width, double probability, RandomStream& stream) {
   if (!stream.happens(probability)) return {};
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double target = stream.uniform(0.02, 1.0 / 3) * static_cast<double>(height * width);
@@ -96,7 +96,7 @@ Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation
   Pixels image = a.crop_scale < 1 ? original(set, what.sample) : fitted(set, what.sample);
   if (a.crop_scale < 1) {
     RandomStream stream = stream_of("data.crop", what);
-    const Box part = draw_crop(image.height, image.width, a.crop_scale, stream);
+    const PixelBox part = draw_crop(image.height, image.width, a.crop_scale, stream);
     image = resize(image, part, set.height, set.width, Interpolation::bicubic);
     if (a.flip && stream.happens(0.5)) mirror(image);
   } else if (a.places()) {
@@ -114,7 +114,7 @@ Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation
 void erase_image(float* image, std::int64_t channels, std::int64_t height, std::int64_t width, const Occurrence& what,
                  double probability) {
   RandomStream stream = stream_of("data.erase", what);
-  const Box part = draw_erasure(height, width, probability, stream);
+  const PixelBox part = draw_erasure(height, width, probability, stream);
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t y = part.top; y < part.top + part.height; ++y)
       for (std::int64_t x = part.left; x < part.left + part.width; ++x)
@@ -126,7 +126,7 @@ double mix_batch(std::vector<float>& images, std::int64_t count, std::int64_t ch
   const bool cuts = a.cutmix > 0 && (a.mixup == 0 || stream.happens(0.5));
   const double alpha = cuts ? a.cutmix : a.mixup;
   double share = stream.beta(alpha, alpha);
-  Box part{0, 0, height, width};
+  PixelBox part{0, 0, height, width};
   if (cuts) {  // a rectangle with the ratio of the image's sides, clipped at the border
     const double side = std::sqrt(1 - share);
     const auto h = static_cast<std::int64_t>(static_cast<double>(height) * side),

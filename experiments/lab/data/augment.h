@@ -66,9 +66,9 @@ Pixels placed(const Pixels& image, const Placement& placement);
 // Draws the part of an image for a random resized crop. The part has at least `least_share` of the area. The function
 // draws the area and the ratio of the sides up to ten times, until the part fits into the image. If no draw fits, the
 // result is the largest centred part with a ratio of the sides between 3:4 and 4:3.
-Box draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream);
+PixelBox draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream);
 // Draws the rectangle that is erased. If the height of the result is 0, nothing is erased.
-Box draw_erasure(std::int64_t height, std::int64_t width, double probability, RandomStream& stream);
+PixelBox draw_erasure(std::int64_t height, std::int64_t width, double probability, RandomStream& stream);
 
 // One occurrence of an image in training: copy number `copy` (counted from 0) of the image `sample` in an epoch.
 struct Occurrence {

@@ -243,7 +243,7 @@ Pixels rotate(const Pixels& image, double degrees, Interpolation interpolation, 
                 interpolation, fill);
 }
 
-Pixels resize(const Pixels& image, const Box& part, std::int64_t height, std::int64_t width,
+Pixels resize(const Pixels& image, const PixelBox& part, std::int64_t height, std::int64_t width,
               Interpolation interpolation) {
   check(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
             part.top + part.height <= image.height && part.left + part.width <= image.width && height > 0 && width > 0,

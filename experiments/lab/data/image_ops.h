@@ -47,13 +47,13 @@ Pixels affine(const Pixels& image, const std::array<double, 6>& matrix, Interpol
 Pixels rotate(const Pixels& image, double degrees, Interpolation interpolation, const std::vector<std::uint8_t>& fill);
 
 // The rectangle of rows [top, top + height) and columns [left, left + width).
-struct Box {
+struct PixelBox {
   std::int64_t top, left, height, width;
 };
 // Resizes the rectangle `part` of the image to height x width. If the result is smaller than the part, the filter is as
 // wide as the area that one pixel of the result covers. Throws Error if the part is not inside the image or if a size
 // is 0.
-Pixels resize(const Pixels& image, const Box& part, std::int64_t height, std::int64_t width,
+Pixels resize(const Pixels& image, const PixelBox& part, std::int64_t height, std::int64_t width,
               Interpolation interpolation);
 
 }  // namespace plumb::lab

@@ -65,7 +65,6 @@ enum class NormalizationKind {
   imagenet,  // the mean and deviation of ImageNet, as for CaiT and DeiT in timm
   half       // mean 0.5 and deviation 0.5, as for the other ViTs of timm
 };
-// The names of the values on the command line.
 constexpr auto names_of(NormalizationKind) { return std::array{"data", "imagenet", "half"}; }
 // The normalization of the given kind. Throws Error if the set is empty or if the kind needs another number of
 // channels.

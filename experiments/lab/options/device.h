@@ -14,7 +14,6 @@ enum class NumberFormat {
   bf16,  // only the operands of matrix products are bf16; all other values are f32
   fp64
 };
-// The names of the values on the command line.
 constexpr auto names_of(NumberFormat) { return std::array{"fp32", "bf16", "fp64"}; }
 
 // The values of --device.
@@ -24,7 +23,6 @@ enum class DeviceChoice {
   automatic,  // the value "auto": cuda if it can be used, otherwise cpu
   reference
 };
-// The names of the values on the command line.
 constexpr auto names_of(DeviceChoice) { return std::array{"cpu", "cuda", "auto", "reference"}; }
 
 // The values of --deterministic. threads: calls with the same number of threads have bit-identical results. strict: all

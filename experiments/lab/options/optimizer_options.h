@@ -28,7 +28,6 @@ enum class ScheduleKind {
   inverse_sqrt,  // peak sqrt(w / (s + 1)) in step s, where w = max(warmup, 1) (Vaswani et al. 2017)
   step           // peak for the first half of the remaining steps, peak / 10 for the third quarter, then peak / 100
 };
-// The names of the values on the command line.
 constexpr auto names_of(ScheduleKind) { return std::array{"constant", "cosine", "inverse_sqrt", "step"}; }
 
 // The values of the options for the training of a network.

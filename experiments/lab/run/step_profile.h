@@ -12,7 +12,7 @@ namespace plumb::lab {
 class StudyFolder;
 
 // Records the kernel calls of steps 3 to 7 of the first trial that takes all of these steps, in the thread that created
-// the profile. While a StepProfile exists, each TrainingStep reports its steps to the profile, and Progress reports the
+// the profile. While a StepProfile exists, each StepScope reports its steps to the profile, and Progress reports the
 // names of the trials.
 class StepProfile {
  public:

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "experiments/lab/data/batch.h"
-#include "experiments/lab/train/training_step.h"
+#include "experiments/lab/train/step_scope.h"
 
 namespace plumb::lab {
 
@@ -49,7 +49,7 @@ class Steps {
 
   TrialState& run_;
   std::int64_t first_, step_;
-  std::optional<TrainingStep> scope_;
+  std::optional<StepScope> scope_;
 };
 
 // The training batches of a trial, one batch for each step. Apart from the batches, the loop is the same as with Steps.

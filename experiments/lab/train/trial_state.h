@@ -14,7 +14,7 @@
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/loss_levels.h"
-#include "experiments/lab/train/training_step.h"
+#include "experiments/lab/train/step_scope.h"
 #include "nn/gates/recipe.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"

@@ -274,7 +274,7 @@ TEST_CASE("An image folder has classes by name and files at any depth and of any
     }
   }
   RandomStream stream(4, "data.crop", 0, 1);  // draws a crop of the file's 37 x 23 pixels, not of the fitted 16 x 16
-  const Box part = draw_crop(23, 37, 0.08, stream);
+  const PixelBox part = draw_crop(23, 37, 0.08, stream);
   CHECK(augmented(data.train, {4, 0, 0, 0}, {.crop_scale = 1}, {0, 0, 0}).bytes == fitted(data.train, 0).bytes);
   const Pixels cut = augmented(data.train, {4, 0, 1, 0}, {.crop_scale = 0.08}, {0, 0, 0});
   CHECK(original(data.train, 1).width == 37);

@@ -146,7 +146,7 @@ TEST_CASE("Resized crops have the same range of areas and of ratios of sides as 
   double smallest = 1, largest = 0;
   for (std::int64_t item = 0; item < 2000; ++item) {
     RandomStream stream(0, "test", 0, item);
-    const Box part = draw_crop(224, 224, 0.08, stream);
+    const PixelBox part = draw_crop(224, 224, 0.08, stream);
     REQUIRE((part.top >= 0 && part.left >= 0 && part.top + part.height <= 224 && part.left + part.width <= 224));
     const double share = static_cast<double>(part.height * part.width) / (224 * 224),
                  ratio = static_cast<double>(part.width) / static_cast<double>(part.height);
@@ -157,7 +157,7 @@ TEST_CASE("Resized crops have the same range of areas and of ratios of sides as 
   CHECK((largest > 0.97 && largest <= 1));
   // No drawn crop fits into this image, so the crop is the largest centred part.
   RandomStream stream(0, "test", 0, 0);
-  const Box middle = draw_crop(4, 400, 0.9, stream);
+  const PixelBox middle = draw_crop(4, 400, 0.9, stream);
   CHECK((middle.height == 4 && middle.width == 5 && middle.left == 197));
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("The boxes of crops and of erasing have the same distribution as in to
   struct Form {
     double least, most, ratio;  // least and most: shares of the area; ratio: largest ratio of the sides
     bool whole;                 // true: a box may be as large as the image
-    Box (*draw)(RandomStream&);
+    PixelBox (*draw)(RandomStream&);
   };
   for (const Form& form :
        {Form{0.08, 1, 4.0 / 3, true, [](RandomStream& s) { return draw_crop(side, side, 0.08, s); }},
@@ -198,7 +198,7 @@ TEST_CASE("The boxes of crops and of erasing have the same distribution as in to
     std::vector<double> areas, ratios, tops, theirs[3];
     for (int i = 0; i < draws; ++i) {
       RandomStream stream(0, "test", 0, i);
-      const Box box = form.draw(stream);
+      const PixelBox box = form.draw(stream);
       areas.push_back(static_cast<double>(box.height * box.width));
       ratios.push_back(std::log(static_cast<double>(box.height) / static_cast<double>(box.width)));
       tops.push_back(static_cast<double>(box.top) / static_cast<double>(side - box.height + 1));

@@ -475,7 +475,7 @@ TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
     set(readers, name + "bias", {0, 0, 0, 0});
   }
   const lab::LayerStats three{.sample = {3, 4}, .input_mean_square = 1};
-  const nn::StackInputs inputs{.memory = nn::Memory{.x = full({1, 2, 4}, 0.5)}};  // x + (0.5 + 0.5) x = 2 x
+  const nn::StackInputs inputs{.memory = nn::MemoryTokens{.x = full({1, 2, 4}, 0.5)}};  // x + (0.5 + 0.5) x = 2 x
   CHECK(lab::jacobian(readers, three, {}, inputs).value == Approx(4));
   CHECK_THAT(error_of([&] { (void)lab::jacobian(readers, three); }),
              contains("expected a second input (StackInputs::memory)"));
@@ -517,6 +517,6 @@ TEST_CASE("layers: the decoder of a DETR has three branches a block, and padding
   CHECK(*seen.branches[0].entropy == Approx(std::log(3)).epsilon(0.1));
   CHECK(*seen.branches[1].entropy == Approx((std::log(8) + std::log(16)) / 2).epsilon(0.1));
   CHECK(*seen.branches[1].relative_entropy <= 1 + 1e-6);
-  const nn::StackInputs inputs{.memory = nn::Memory{.x = random_normal({1, 4, 8}, 0, "memory")}};
+  const nn::StackInputs inputs{.memory = nn::MemoryTokens{.x = random_normal({1, 4, 8}, 0, "memory")}};
   CHECK(lab::jacobian(model.decoder(), seen, {}, inputs).value > 0);
 }

@@ -11,17 +11,17 @@
 
 namespace plumb::lab {
 
-// The scope of one training step. While a TrainingStep exists, random draws belong to its step. TrainingStep also tells
+// The scope of one training step. While a StepScope exists, random draws belong to its step. StepScope also tells
 // --profile when the step begins and ends.
-class TrainingStep {
+class StepScope {
  public:
-  TrainingStep(std::uint64_t seed, std::int64_t step)  // `step` is counted from 0
+  StepScope(std::uint64_t seed, std::int64_t step)  // `step` is counted from 0
       : random_({.seed = seed, .step = static_cast<std::uint32_t>(step)}), step_(step) {
     StepProfile::step_begins(step);
   }
-  ~TrainingStep() { StepProfile::step_ends(step_); }
-  TrainingStep(const TrainingStep&) = delete;
-  TrainingStep& operator=(const TrainingStep&) = delete;
+  ~StepScope() { StepProfile::step_ends(step_); }
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
 
  private:
   RandomScope random_;
