@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));
     set_strict_determinism(false);
-    Json result = Json::parse(cli.settings());
+    Json result = cli.settings().json;
     result["threads"] = num_threads();
     result.update(measure(o));
     result.update(Json{{"machine", cpu_description()}, {"commit", lab::commit()}, {"build", lab::build()}});

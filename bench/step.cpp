@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));
     set_strict_determinism(o.deterministic == lab::Determinism::strict);
-    Json result = Json::parse(cli.settings());
+    Json result = cli.settings().json;
     if (o.device == lab::DeviceChoice::cuda)
       result.erase("threads");
     else

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/report.h"

@@ -33,7 +33,7 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
   if (a.experiment != b.experiment) differ("the experiment", a.experiment, b.experiment);
   if (a.facts.data.hash != b.facts.data.hash)
     differ("the data", a.facts.data.text, b.facts.data.text + " (with other contents)");
-  const Json ours = Json::parse(a.settings), theirs = Json::parse(b.settings);
+  const Json &ours = a.settings.json, &theirs = b.settings.json;
   if (a.fixed != b.fixed)
     differ("the list of settings", fmt::format("{}", fmt::join(a.fixed, ", ")),
            fmt::format("{}", fmt::join(b.fixed, ", ")));
@@ -44,15 +44,15 @@ void check_same(const fs::path& first, const StudyDescription& a, const fs::path
 }
 
 // The settings of `a`, with the further axis values that only `b` has.
-std::string united(const StudyDescription& a, const StudyDescription& b) {
-  Json settings = Json::parse(a.settings);
-  const Json other = Json::parse(b.settings);
-  for (auto& [key, value] : settings.items())
+JsonValue united(const StudyDescription& a, const StudyDescription& b) {
+  JsonValue settings = a.settings;
+  const Json& other = b.settings.json;
+  for (auto& [key, value] : settings.json.items())
     if (value.is_array() && std::ranges::find(a.fixed, key) == a.fixed.end())
       for (const Json& item : other.value(key, Json::array()))
         if (std::ranges::find(value, item) == value.end()) value.push_back(item);
-  settings["shard"] = "";
-  return settings.dump();
+  settings.json["shard"] = "";
+  return settings;
 }
 
 // Unites the claims and the looks of two folders. A claim that one folder does not have was not stated before all

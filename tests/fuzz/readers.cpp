@@ -330,7 +330,7 @@ lab::StudyDescription small_study() {
                     .outputs = {"layers.csv"}},
           .command_line = "fuzz --out a",
           .started = "2026-01-01 00:00:00",
-          .settings = R"({"steps": 3, "lr": 0.001, "data": "glyphs"})",
+          .settings = {{{"steps", 3}, {"lr", 0.001}, {"data", "glyphs"}}},
           .fixed = {"lr"},
           .claims = {"a claim"},
           .looks = {{0, 1}}};

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/atomic_file.h"
 #include "core/json_text.h"
 #include "core/nearest.h"
 #include "experiments/lab/build_info.h"
+#include "experiments/lab/record/json_value.h"
 
 namespace plumb::lab {
 namespace {
@@ -18,10 +18,9 @@ using Json = nlohmann::ordered_json;
 
 const std::string general = "General";
 
-// Turns "[6,24]" into "[6, 24]".
-std::string spaced(const std::string& json) {
-  const Json value = Json::parse(json);
-  if (!value.is_array()) return json;
+// Writes a list as "[6, 24]".
+std::string spaced(const Json& value) {
+  if (!value.is_array()) return value.dump();
   std::string text;
   for (const Json& item : value) text += (text.empty() ? "" : ", ") + item.dump();
   return "[" + text + "]";
@@ -233,7 +232,7 @@ void Cli::apply_preset_of(const std::string& path, const TypedValue& typed) {
   if (!option || given("--preset")) return;
   const Json config = parse_config(path);
   const std::string where = fmt::format("{}: \"preset\"", path);
-  if (const auto preset = config.find("preset"); preset != config.end()) option->read_json(where, preset->dump());
+  if (const auto preset = config.find("preset"); preset != config.end()) option->read_json(where, {*preset});
   if (preset_.empty() && default_preset_)
     preset_ = default_preset_([&](std::string_view name) {
       const CliOption* const of_config = find(name);
@@ -262,7 +261,7 @@ void Cli::apply_config(const std::string& path) {
     }
     usage_check(option->scope() != Scope::call, "{}: \"{}\" can only be given on the command line, as {}", path, key,
                 option->name);
-    option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
+    option->read_json(fmt::format("{}: \"{}\"", path, key), {value});
     given_.push_back(option->name);
   }
 }
@@ -327,18 +326,18 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   return Action::run;
 }
 
-std::string Cli::settings() const {
-  Json settings = Json::object();
+JsonValue Cli::settings() const {
+  JsonValue settings{Json::object()};
   for (const CliOption& option : options_)
-    if (option.scope() != Scope::call) settings[option.key()] = Json::parse(option.json());
-  return settings.dump();
+    if (option.scope() != Scope::call) settings.json[option.key()] = option.json().json;
+  return settings;
 }
 
-std::string Cli::fixed_settings() const {
-  Json settings = Json::object();
+JsonValue Cli::fixed_settings() const {
+  JsonValue settings{Json::object()};
   for (const CliOption& option : options_)
-    if (option.decides_results()) settings[option.key()] = Json::parse(option.json());
-  return settings.dump();
+    if (option.decides_results()) settings.json[option.key()] = option.json().json;
+  return settings;
 }
 
 std::string Cli::config() const {
@@ -354,7 +353,7 @@ std::string Cli::config() const {
   for (const std::string& section : section_order())
     for (const CliOption& option : options_) {
       if (option.section != section || option.scope() == Scope::call) continue;
-      lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), comment(option)});
+      lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json().json)), comment(option)});
     }
   std::string text = fmt::format("// Settings of {} {}; use them with --config FILE\n{{\n", program_, version());
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -369,8 +368,9 @@ std::string Cli::config() const {
   return text;
 }
 
-std::string Cli::difference(const std::string& recorded_settings) const {
-  const Json ours = Json::parse(settings()), recorded = Json::parse(recorded_settings);
+std::string Cli::difference(const JsonValue& recorded_settings) const {
+  const Json ours = settings().json;
+  const Json& recorded = recorded_settings.json;
   for (const CliOption& option : options_) {
     const std::string key = option.key();
     if (!option.decides_results()) continue;

@@ -113,16 +113,16 @@ class Cli {
   // The name of the running program without its folder. Before parse(), the result is the name of the experiment.
   const std::string& program() const { return program_; }
   const std::string& command_line() const { return command_line_; }  // the call, quoted for a shell
-  // The values of all options except options of Scope::call, as a JSON object in the order of declaration.
-  std::string settings() const;
+  // The values of all options except options of Scope::call, as an object in the order of declaration.
+  JsonValue settings() const;
   // The part of settings() that decides the results of trials (CliOption::decides_results). Trials with different fixed
   // settings must not be mixed in one study.
-  std::string fixed_settings() const;
+  JsonValue fixed_settings() const;
   std::string config() const;  // settings() as a file for --config, with comments
   std::string help() const;    // the text of --help; the defaults are the present values
   // Compares `recorded` settings with the present settings. Returns "" if both settings give the same results.
   // Otherwise returns the first difference, such as "steps is 200 there and 100 here".
-  std::string difference(const std::string& recorded) const;
+  std::string difference(const JsonValue& recorded) const;
 
  private:
   struct Preset {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "core/error.h"
 #include "core/names.h"
 #include "core/nearest.h"
 #include "core/one_line.h"
+#include "experiments/lab/record/json_value.h"
 #include "nn/gates/method.h"
 
 namespace plumb::lab {
@@ -351,8 +351,8 @@ void CliOption::read(const std::string& where, const std::string& typed) {
   read_items(where, is_axis() ? split(typed) : std::vector<std::string>{typed});
 }
 
-void CliOption::read_json(const std::string& where, const std::string& json) {
-  const Json value = Json::parse(json);
+void CliOption::read_json(const std::string& where, const JsonValue& given) {
+  const Json& value = given.json;
   if (const auto* variable = std::get_if<bool*>(&field)) {
     if (!value.is_boolean()) throw UsageError(fmt::format("{} expects true or false, got {}", where, value.dump()));
     **variable = value.get<bool>();
@@ -402,7 +402,7 @@ std::string CliOption::text() const {
       field);
 }
 
-std::string CliOption::json() const {
+JsonValue CliOption::json() const {
   const Json value = std::visit(
       [&](auto variable) -> Json {
         using T = std::remove_pointer_t<decltype(variable)>;
@@ -414,7 +414,8 @@ std::string CliOption::json() const {
           return Json(*variable);
       },
       field);
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);  // a path may contain bytes that are not UTF-8
+  // A path may contain bytes that are not UTF-8, which dump() replaces.
+  return {Json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace))};
 }
 
 }  // namespace plumb::lab

@@ -15,6 +15,8 @@
 
 namespace plumb::lab {
 
+struct JsonValue;  // record/json_value.h
+
 // The scope of an option: the things that its value affects. --resume and bin/merge require equal values for options of
 // the scopes trial and run.
 enum class Scope {
@@ -96,7 +98,7 @@ struct CliOption {
   // Both functions set the variable, from text of the command line or from JSON. If the value is wrong, both functions
   // throw UsageError with a message that begins with `where`: "--batch", "quick.json: batch".
   void read(const std::string& where, const std::string& text);
-  void read_json(const std::string& where, const std::string& json);
+  void read_json(const std::string& where, const JsonValue& value);
   // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);
 
@@ -109,7 +111,7 @@ struct CliOption {
   }
 
   std::string text() const;  // the value as typed on a command line: "6,24"; "" for an empty value
-  std::string json() const;  // the value as JSON: "[6,24]"
+  JsonValue json() const;    // the value as JSON: [6,24]
 
  private:
   CliOption& one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type);

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "experiments/lab/data/image_set.h"
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/record/data_facts.h"
 
 namespace plumb::lab {
 

@@ -19,8 +19,8 @@
 
 #include "experiments/lab/options/optimizer_options.h"
 #include "experiments/lab/options/study_options.h"
+#include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/record/record.h"
-#include "experiments/lab/record/study_description.h"
 #include "nn/io/pretrained.h"
 #include "nn/module.h"
 

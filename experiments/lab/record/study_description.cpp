@@ -1,7 +1,7 @@
 #include "experiments/lab/record/study_description.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/json_text.h"
 #include "core/one_line.h"
@@ -92,17 +92,6 @@ std::vector<std::vector<std::int64_t>> looks_from(const Json& run, const std::st
 
 }  // namespace
 
-Chance DataFacts::chance() const {
-  const Measure* loss = find_measure(measures, "train_loss");
-  if (!loss || !loss->chance) return {};
-  return {*loss->chance, loss->chance_text.empty() ? fmt::format("{:.4g}", *loss->chance) : loss->chance_text};
-}
-
-const ImageSet& DataFacts::image_sizes() const {
-  check(images.has_value(), "[data] expected a problem with images, got {}", name);
-  return images->sizes;
-}
-
 void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
   std::vector<std::int64_t> all = looks.back();
   for (const std::int64_t seed : seeds)
@@ -125,7 +114,7 @@ std::string StudyDescription::text() const {
            {"data_facts", json_of(facts.data)},
            {"started", started},
            {"outputs", facts.outputs},
-           {"settings", Json::parse(settings)},
+           {"settings", settings.json},
            {"fixed", fixed}};
   if (const RateCriterion& by = facts.rates_by; by != RateCriterion())
     run["rates_by"] = {{"value", by.value}, {"better", enum_name(by.better)}};
@@ -144,7 +133,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
       "{} does not describe a study; choose another --out. If the folder has a ledger, its trials are not lost: "
       "start the same command with another --out, end it, and copy its run.json to this place",
       file);
-  const std::string settings = run["settings"].dump();  // as they are, because a call compares them with its own
+  Json settings = run["settings"];  // as they are, because a call compares them with its own
   make_printable(run);
   try {
     const Json &machine = run.at("machine"), &data = run.at("data_facts");
@@ -165,7 +154,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                       .outputs = run.at("outputs")},
             .command_line = run.at("command_line"),
             .started = run.at("started"),
-            .settings = settings,
+            .settings = {std::move(settings)},
             .fixed = run.at("fixed"),
             .accepted_code = run.value("accepted_code", std::vector<std::string>()),
             .claims = run.at("claims"),

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "experiments/lab/plot/section.h"
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/stats/outcome.h"
 #include "experiments/lab/stats/verdict.h"

@@ -8,7 +8,7 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/section.h"
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/record/data_facts.h"
 
 namespace plumb::lab {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "experiments/lab/plot/section.h"
+#include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/record/record.h"
-#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/stats/groups.h"

@@ -65,8 +65,8 @@ StudyDescription describe(const Cli& cli, const StudyOptions& options, const Stu
                        .claims = facts.claims,
                        .looks = {options.seeds}};
   run.facts.claims.clear();  // run.json has only the claims of the call that made the folder
-  const Json fixed = Json::parse(cli.fixed_settings());
-  for (const auto& [key, value] : fixed.items()) run.fixed.push_back(key);
+  const JsonValue fixed = cli.fixed_settings();
+  for (const auto& [key, value] : fixed.json.items()) run.fixed.push_back(key);
   return run;
 }
 
@@ -87,13 +87,13 @@ void check_resumable(const Cli& cli, const char* option, const fs::path& file, c
       "{}: {} has other settings: {}; leave the options out, which takes the settings from this file, or choose "
       "another --out",
       option, file.string(), difference);
-  const Json former = Json::parse(run.settings), ours = Json::parse(cli.settings());
-  const auto name = [](const Json& settings) {
-    return settings.value("shard", "").empty() ? "all trials"
-                                               : "the trials of --shard " + settings["shard"].get<std::string>();
+  const auto trials = [](const JsonValue& settings) {
+    const std::string shard = settings.json.value("shard", "");
+    return shard.empty() ? "all trials" : "the trials of --shard " + shard;
   };
-  usage_check(name(former) == name(ours), "{}: {} holds {}, but this call asks for {}; give the same --shard", option,
-              file.string(), name(former), name(ours));
+  const std::string held = trials(run.settings), asked = trials(cli.settings());
+  usage_check(held == asked, "{}: {} holds {}, but this call asks for {}; give the same --shard", option, file.string(),
+              held, asked);
 }
 
 void check_is_folder(const fs::path& path) {

@@ -5,7 +5,7 @@
 #include "core/precision.h"
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/problem/problem.h"
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/record/data_facts.h"
 
 namespace plumb::lab {
 

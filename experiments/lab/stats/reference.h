@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/record/data_facts.h"
 
 namespace plumb::lab {
 

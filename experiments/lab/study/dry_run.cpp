@@ -7,7 +7,6 @@
 #include "core/backend.h"
 #include "core/thread_share.h"
 #include "experiments/lab/problem/evaluate.h"
-#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/progress.h"
 
 namespace plumb::lab {

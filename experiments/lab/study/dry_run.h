@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/record/study_description.h"
+#include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/train/trial.h"
 #include "experiments/lab/train/trial_state.h"
 

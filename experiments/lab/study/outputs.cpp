@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
 #include "experiments/lab/data/open_data.h"
 #include "experiments/lab/record/csv.h"
+#include "experiments/lab/record/json_value.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/report/figure_files.h"
@@ -72,7 +72,7 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   for (const CliOption& option : study.cli.left_out())
     if (option.name != "--lr") varied.push_back(option.name);
   if (!varied.empty()) texts.emplace_back("varied by the program", fmt::format("{}", fmt::join(varied, ", ")));
-  const Json fixed = Json::parse(study.cli.fixed_settings());
+  const Json fixed = study.cli.fixed_settings().json;
   for (const std::string& key : study.own_settings)
     if (key != "model")  // the text above describes the model
       texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());

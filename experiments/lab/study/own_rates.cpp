@@ -323,7 +323,7 @@ void settle_rates(StudyDeclaration& study) {
   const Cli& cli = study.cli;
   const StudyOptions& o = study.options;
   const std::optional<StudyDescription> folder = recorded_study(study);
-  const std::optional<Json> recorded = folder ? std::optional(Json::parse(folder->settings)) : std::nullopt;
+  const std::optional<Json> recorded = folder ? std::optional(folder->settings.json) : std::nullopt;
   if (!takes_rates(study)) return;
   const AxisData* axis = study.axis("lr");
   std::vector<double>* rates = rates_of_axis(study);
@@ -531,7 +531,7 @@ Section section_of_rates(const StudyDeclaration& study, const std::vector<RateCh
 }
 
 std::string rule_for_rates(const StudyDescription& run) {
-  const Json s = Json::parse(run.settings);
+  const Json& s = run.settings.json;
   if (has_fixed_rates(s)) return "the same rates for all methods";
   const RateCriterion& by = run.facts.rates_by;
   const std::string best = by.is_training_loss() ? "" : " for the best " + by.value, from = s.value("rates_from", "");

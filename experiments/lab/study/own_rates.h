@@ -13,6 +13,8 @@
 
 namespace plumb::lab {
 
+struct StudyDescription;  // record/study_description.h
+
 // The learning rates that a search has tried, each with its loss: the value of the criterion, negated if higher values
 // are better. The loss is infinite if the trial diverged, was stopped as hopeless or has no finite value.
 using TriedRates = std::map<double, double>;

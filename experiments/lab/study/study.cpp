@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "experiments/lab/problem/image_problem.h"
+#include "experiments/lab/record/json_value.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/runner.h"
@@ -118,8 +118,8 @@ void Study::output(Output output) {
 }
 
 void Study::declare() {
-  const auto own = nlohmann::ordered_json::parse(d_.cli.fixed_settings());
-  for (const auto& [key, value] : own.items()) d_.own_settings.push_back(key);
+  const JsonValue own = d_.cli.fixed_settings();
+  for (const auto& [key, value] : own.json.items()) d_.own_settings.push_back(key);
   for (const AxisData& axis : d_.axes) d_.cli.leave_out(option_of_axis(axis.name));
   if (d_.parts.network) d_.network.declare(d_.cli);
   if (d_.parts.optimization) d_.optimization.declare(d_.cli, d_.choices.images);

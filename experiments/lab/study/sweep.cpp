@@ -9,7 +9,6 @@
 #include "core/backend.h"
 #include "core/thread_share.h"
 #include "experiments/lab/options/device.h"
-#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"

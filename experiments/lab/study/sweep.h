@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/record/ledger.h"
-#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/study/plan.h"
 #include "experiments/lab/train/trial_state.h"
 

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/json_value.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
@@ -292,20 +292,20 @@ TEST_CASE("A configuration file is checked like the command line", "[experiments
 TEST_CASE("A resumed study may differ only in options that do not change results", "[experiments]") {
   StudyProgram first, other;
   first.parse({"--threads", "2"});
-  const nlohmann::ordered_json recorded = nlohmann::ordered_json::parse(first.cli.settings());
+  const nlohmann::ordered_json recorded = first.cli.settings().json;
   other.parse({"--threads", "1", "--out", "x", "--no-progress", "--json"});
-  CHECK(other.cli.difference(recorded.dump()).empty());
+  CHECK(other.cli.difference({recorded}).empty());
   other.depths = {6, 24};
-  CHECK(other.cli.difference(recorded.dump()) == "depths is [6,48] there and [6,24] here");
+  CHECK(other.cli.difference({recorded}) == "depths is [6,48] there and [6,24] here");
   nlohmann::ordered_json longer = recorded, shorter = recorded;
   longer["tau"] = 1;
   shorter.erase("steps");
-  CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
+  CHECK(first.cli.difference({longer}) == "tau is 1 there and unknown here");
   // The record has no steps, as if the option --steps were newer than the record. The user does not give --steps.
-  CHECK(first.cli.difference(shorter.dump()).empty());
+  CHECK(first.cli.difference({shorter}).empty());
   StudyProgram given;
   given.parse({"--steps", "200"});
-  CHECK(given.cli.difference(shorter.dump()) == "steps is not recorded there and 200 here");
+  CHECK(given.cli.difference({shorter}) == "steps is not recorded there and 200 here");
 }
 
 TEST_CASE("The recorded command line is quoted for a shell", "[experiments]") {
@@ -401,11 +401,11 @@ TEST_CASE("A configuration keeps the name of its preset but results depend only 
   StudyProgram s, other, plain;
   s.parse({"--config", file});
   CHECK((s.steps == 20 && s.batch == 4));
-  CHECK_THAT(s.cli.settings(), contains("\"preset\":\"quick\""));
+  CHECK(s.cli.settings().json["preset"] == "quick");
   other.cli.preset("slow", "many steps", [&other] { other.steps = 900; });
   other.parse({"--config", file, "--preset", "slow"});
   CHECK((other.steps == 900 && other.batch == 4));
-  CHECK_THAT(other.cli.settings(), contains("\"preset\":\"slow\""));
+  CHECK(other.cli.settings().json["preset"] == "slow");
   plain.parse({"--depths", "6,12", "--steps", "20", "--batch", "4"});
   CHECK(plain.cli.difference(s.cli.settings()) == "");
 }
@@ -511,9 +511,9 @@ TEST_CASE("An option of an enum reads and shows the names of its values and refu
   Paint p;
   p.parse({"--wall", "blue", "--door=red", "--tone", "deep"});
   CHECK((p.wall == Colour::blue && p.door == Colour::red && p.tone == Tone::low));
-  CHECK(p.cli.settings() == R"({"wall":"blue","door":"red","tone":"deep"})");
+  CHECK(p.cli.settings().json.dump() == R"({"wall":"blue","door":"red","tone":"deep"})");
   p.door = Colour::blue;
-  CHECK_THAT(p.cli.settings(), contains(R"("door":"blue")"));
+  CHECK(p.cli.settings().json["door"] == "blue");
   CHECK_THAT(Paint().cli.help(), contains("  --wall NAME     Wall colour: red, green, blue [green]\n") &&
                                      contains("  --door NAME     Door colour: blue, red [blue]\n") &&
                                      contains("  --tone NAME     Tone: deep, shrill [shrill]\n"));
@@ -570,8 +570,8 @@ TEST_CASE("The scope of an option decides in which settings its value is recorde
   cli.option("--study", &study, "Study").scope(Scope::study);
   cli.option("--speed", &speed, "Speed").scope(Scope::speed);
   cli.option("--call", &call, "Call").scope(Scope::call);
-  CHECK(cli.settings() == R"({"trial":1,"run":2,"study":3,"speed":4})");
-  CHECK(cli.fixed_settings() == R"({"trial":1,"run":2})");
-  CHECK(cli.difference(R"({"trial":1,"run":2,"study":0,"speed":0})") == "");
-  CHECK(cli.difference(R"({"trial":1,"run":0,"study":3,"speed":4})") == "run is 0 there and 2 here");
+  CHECK(cli.settings().json.dump() == R"({"trial":1,"run":2,"study":3,"speed":4})");
+  CHECK(cli.fixed_settings().json.dump() == R"({"trial":1,"run":2})");
+  CHECK(cli.difference({{{"trial", 1}, {"run", 2}, {"study", 0}, {"speed", 0}}}) == "");
+  CHECK(cli.difference({{{"trial", 1}, {"run", 0}, {"study", 3}, {"speed", 4}}}) == "run is 0 there and 2 here");
 }

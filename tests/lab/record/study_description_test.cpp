@@ -15,7 +15,7 @@ using plumb::test::error_of;
 namespace {
 
 StudyDescription study_of(DataFacts data) {
-  StudyDescription run{.experiment = "waves", .settings = R"({"steps":7})", .fixed = {"steps"}, .looks = {{0}}};
+  StudyDescription run{.experiment = "waves", .settings = {{{"steps", 7}}}, .fixed = {"steps"}, .looks = {{0}}};
   run.facts = {.machine = {.device = "a device", .threads = 2}, .data = std::move(data), .code = "c0de"};
   return run;
 }
@@ -104,7 +104,7 @@ TEST_CASE("the kept descriptions of studies keep their bytes") {
 
 TEST_CASE("texts of run.json are printable, and the settings stay as they are") {
   StudyDescription run = study_of(waves());
-  run.command_line = "a \x1b[31m\n\x7f\xc2\x9b \xc3\xa9", run.settings = R"({"steps":7,"data_dir":"a\nb"})";
+  run.command_line = "a \x1b[31m\n\x7f\xc2\x9b \xc3\xa9", run.settings = {{{"steps", 7}, {"data_dir", "a\nb"}}};
   const StudyDescription read = StudyDescription::parse(run.text(), "run.json");
   CHECK(read.command_line == "a \\x1b[31m\\x0a\\x7f\\x9b \xc3\xa9");
   CHECK(read.settings == run.settings);
