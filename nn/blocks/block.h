@@ -46,7 +46,6 @@ class Block : public Layer {
   const std::vector<std::unique_ptr<Junction>>& junctions() const { return junctions_; }
   // Returns the branch with this name, such as "attn". Throws Error for another name.
   Branch& branch(const std::string& branch_name);
-  // Returns the place of the norms.
   Norm norm() const { return junctions_.front()->norm(); }
 
  protected:

@@ -74,7 +74,6 @@ class AttentionBranch : public Branch {
       Observer observer) const {
     return observers_.add(std::move(observer));
   }
-  // Returns whether the layer has an observer.
   bool observed() const { return !observers_.empty(); }
   // Returns the attention probabilities of a pass, [B, heads, N, M], without drops (DropKey, dropout, DropHead). The
   // row of a query that may see no key is NaN; in the pass itself, it is 0.

@@ -13,7 +13,6 @@ namespace plumb::lab {
 struct Chance {
   double loss = std::numeric_limits<double>::infinity();  // infinity: undefined, so that no loss is near chance
   std::string text = {};                                  // for reports, such as "ln 28 = 3.332"
-  // Returns whether the chance level is defined.
   bool known() const { return loss < std::numeric_limits<double>::infinity(); }
 };
 

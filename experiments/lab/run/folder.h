@@ -43,7 +43,6 @@ class StudyFolder {
   // facts.outputs of the first constructor.
   static void check_beforehand(const Cli& cli, const StudyOptions& options, const std::vector<std::string>& outputs);
 
-  // The path of the folder.
   const std::filesystem::path& path() const { return path_; }
   // The path of `file` in the folder.
   std::filesystem::path operator/(const char* file) const { return path_ / file; }

@@ -8,7 +8,6 @@
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "core/backend.h"
-#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/signals/growth.h"
 #include "nn/evaluation_scope.h"
 

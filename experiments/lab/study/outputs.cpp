@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "core/atomic_file.h"
-#include "experiments/lab/data/open_data.h"
 #include "experiments/lab/record/csv.h"
 #include "experiments/lab/record/json_value.h"
 #include "experiments/lab/record/ledger.h"
@@ -206,7 +205,7 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
 }
 
 void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Display& display) {
-  if (const std::size_t ended = sweep.records().size(); ended < sweep.size())
+  if (const std::size_t ended = sweep.ended(); ended < sweep.size())
     note_error(fmt::format("{} of {} have ended\n", ended, plural(sweep.size(), "trial")));
   if (const std::size_t others = sweep.elsewhere(); others > 0)
     note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n",

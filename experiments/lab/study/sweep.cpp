@@ -110,6 +110,12 @@ std::vector<Record> Sweep::records() const {
   return records;
 }
 
+std::size_t Sweep::ended() const {
+  std::size_t all = 0;
+  each([&](const Named& a) { all += a.record.has_value(); });
+  return all;
+}
+
 std::vector<Point> Sweep::named() const {
   std::vector<Point> points;
   each([&](const Named& a) { points.push_back(a.point); });

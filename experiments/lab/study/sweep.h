@@ -39,6 +39,7 @@ class Sweep {
   std::vector<Point> named() const;
   std::vector<Point> cells() const;        // values on the axes that are not searched: those of this shard
   std::size_t size() const;                // number of named trials
+  std::size_t ended() const;               // number of trials that ended
   std::size_t count(Status status) const;  // number of trials that ended with this status
   // Number of finished trials whose weights --save-weights could not write. --resume --save-weights of the same code
   // writes them.
