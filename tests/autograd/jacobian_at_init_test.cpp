@@ -61,7 +61,7 @@ JacobianDraws drawn(Encoder kind, std::int64_t blocks) {
 
 }  // namespace
 
-TEST_CASE("the Jacobians of fresh encoders agree with those that ReZero's authors print") {
+TEST_CASE("the Jacobians of fresh encoders agree with those that ReZero's authors print", "[long]") {
   // Published values (post, pre, rezero): 12 blocks 0.810, 10.242, 1.059; 128 blocks 0.000, 66.281, 2.142. Single draws
   // of rezero have a standard deviation of 0.03 and 0.28. Single draws of post and pre vary by more than their mean, so
   // the test only checks the size of the median.

@@ -124,7 +124,7 @@ void compare_packed(const AttentionCase& c, DType type) {
 
 }  // namespace
 
-TEST_CASE("cpu attention with masks and drops and every rule for empty rows") {
+TEST_CASE("cpu attention with masks and drops and every rule for empty rows", "[once]") {
   std::vector<AttentionCase> cases = attention_cases;
   for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
     for (double dropout : {0.0, 0.2})
@@ -153,14 +153,14 @@ TEST_CASE("cpu attention with masks and drops and every rule for empty rows") {
     }
 }
 
-TEST_CASE("cpu attention on packed heads in place") {
+TEST_CASE("cpu attention on packed heads in place", "[once]") {
   for (const AttentionCase& c : attention_cases)
     for (DType type : {DType::f32, DType::bf16}) {
       compare_packed(c, type);
     }
 }
 
-TEST_CASE("cpu attention in bf16 by AMX on emulated registers") {
+TEST_CASE("cpu attention in bf16 by AMX on emulated registers", "[once]") {
   const EmulatedAmx emulated;
   std::vector<AttentionCase> cases = attention_cases;
   cases.push_back({1, 2, 130, 65, 48, 1, 0.1, 0.1});  // a block of 96 queries and one of 34
@@ -195,7 +195,7 @@ AttentionResults attention(const AttentionCall& call, const Array& q, const Arra
 
 }  // namespace
 
-TEST_CASE("each product of cpu attention in bf16 runs by AMX on emulated registers") {
+TEST_CASE("each product of cpu attention in bf16 runs by AMX on emulated registers", "[once]") {
   const EmulatedAmx emulated;
   const Shape shape{1, 1, 16, 32};
   const auto any = [&] { return random(shape, -1, 1, DType::bf16); };
@@ -206,7 +206,7 @@ TEST_CASE("each product of cpu attention in bf16 runs by AMX on emulated registe
 }
 
 // If q = 0, each of 64 keys has probability 1/64, and sums of small integers are exact.
-TEST_CASE("cpu attention of equal scores is exact by AMX on emulated registers") {
+TEST_CASE("cpu attention of equal scores is exact by AMX on emulated registers", "[once]") {
   const EmulatedAmx emulated;
   const AttentionCase c{2, 1, 130, 64, 40, 1, 0, 0};
   const Shape query{2, 1, 130, 40}, key{2, 1, 64, 40};
@@ -266,7 +266,7 @@ TEST_CASE("NaN in a sample or in a query of cpu attention reaches no other sampl
   }
 }
 
-TEST_CASE("cpu attention uses the reference for heads of several dtypes") {
+TEST_CASE("cpu attention uses the reference for heads of several dtypes", "[once]") {
   const AttentionCase c{2, 2, 5, 7, 3, 1, 0, 0};
   const Shape query{2, 2, 5, 3}, key{2, 2, 7, 3}, row{2, 2, 5, 2};
   const Array q = random(query), k = random(key), v = random(key, -1, 1, DType::bf16), dout = random(query),
@@ -280,7 +280,7 @@ TEST_CASE("cpu attention uses the reference for heads of several dtypes") {
                   });
 }
 
-TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
+TEST_CASE("cpu attention drops exactly the keys that the reference drops", "[once]") {
   std::vector<AttentionCase> cases;
   for (std::int64_t n : {3, 17, 65, 130}) {
     for (double after : {0.0, 0.25}) cases.push_back({2, 2, 5, n, n, 1, 0.25 - after, after});
@@ -307,7 +307,7 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
 
 // If scores are a million apart, the softmax has one key with probability 1, and the gradient of the scores must be
 // exactly 0. A rounding error of this gradient, times keys of that size, once exceeded all other gradients.
-TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") {
+TEST_CASE("cpu attention: saturated rows give zero gradients for their scores", "[once]") {
   const std::int64_t n = 9, width = 16;
   const Shape shape{1, 2, n, width};
   for (const auto& [type, drop] :
@@ -330,7 +330,7 @@ TEST_CASE("cpu attention: saturated rows give zero gradients for their scores") 
   }
 }
 
-TEST_CASE("cpu attention without queries gives zero gradients for keys and values") {
+TEST_CASE("cpu attention without queries gives zero gradients for keys and values", "[once]") {
   for (const auto& [type, keys] :
        {std::pair{DType::f32, 3}, {DType::f32, 2000}, {DType::bf16, 3}, {DType::bf16, 2000}}) {
     AttentionCall call{};

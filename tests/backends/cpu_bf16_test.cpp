@@ -105,7 +105,7 @@ void compare_linear_in_bf16(const std::vector<LayerSizes>& sizes) {
 
 }  // namespace
 
-TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
+TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16", "[once]") {
   // The bits of x in bf16. The instruction for rounding replaces denormal numbers by 0.
   const auto bits_of = [](float x) {
     return bfloat16(cpu::rounds_by_instruction && std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x).bits;
@@ -133,7 +133,7 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   }
 }
 
-TEST_CASE("cpu adds in bf16 also in place and uses the reference for other operations") {
+TEST_CASE("cpu adds in bf16 also in place and uses the reference for other operations", "[once]") {
   for (std::int64_t d : {1, 5, 17, 65, 191})
     for (std::int64_t r : {1, 9, 301}) {
       const Shape shape{r, d};
@@ -161,9 +161,9 @@ const std::vector<LayerSizes> layer_sizes{
 
 }  // namespace
 
-TEST_CASE("cpu linear in bf16") { compare_linear_in_bf16(layer_sizes); }
+TEST_CASE("cpu linear in bf16", "[once]") { compare_linear_in_bf16(layer_sizes); }
 
-TEST_CASE("cpu linear in bf16 by AMX on emulated registers") {
+TEST_CASE("cpu linear in bf16 by AMX on emulated registers", "[once]") {
   const EmulatedAmx emulated;
   const Array x = random({16, 32}), w = random({16, 32}), dy = random({16, 16});
   cpu_kernels().linear_forward({.products = Precision::bf16}, x, w, Array(), {}, fresh({16, 16}));
@@ -177,7 +177,7 @@ TEST_CASE("cpu linear in bf16 by AMX on emulated registers") {
   compare_linear_in_bf16({{2, 16, 32, 32}, {1, 31, 96, 64}, {3, 11, 33, 65}, {1, 17, 16, 96}, {2, 8, 15, 31}});
 }
 
-TEST_CASE("products by AMX are exact for small integers on emulated registers") {
+TEST_CASE("products by AMX are exact for small integers on emulated registers", "[once]") {
   const EmulatedAmx emulated;
   for (const std::int64_t R : {1, 15, 33, 545, 1105})  // blocks of 32 and, from 1024 rows on, of 64 rows
     for (const auto& [N, K] : {std::pair<std::int64_t, std::int64_t>{64, 32}, {37, 40}, {16, 96}}) {
@@ -214,7 +214,7 @@ TEST_CASE("products by AMX are exact for small integers on emulated registers") 
   }
 }
 
-TEST_CASE("products by AMX give the same bits on any number of threads on emulated registers") {
+TEST_CASE("products by AMX give the same bits on any number of threads on emulated registers", "[once]") {
   const EmulatedAmx emulated;
   const std::int64_t R = 1100, N = 96, K = 64;
   const Array x = random({R, K}), w = random({N, K}, -0.3, 0.3), b = random({N}), dy = random({R, N});
@@ -232,7 +232,7 @@ TEST_CASE("products by AMX give the same bits on any number of threads on emulat
   for (const int n : {2, 3, 5}) CHECK(bits(n) == one);
 }
 
-TEST_CASE("the emulated registers of AMX agree with those of the processor") {
+TEST_CASE("the emulated registers of AMX agree with those of the processor", "[once]") {
   if (!cpu::amx_kernels() || cpu::amx_kernels() == &emulated_amx)
     PLUMB_SKIP("this processor has no AMX, its use is forbidden, or the registers are emulated in all tests");
   const cpu::AmxKernels &own = *cpu::amx_kernels(), &emulated = emulated_amx;
@@ -263,7 +263,7 @@ TEST_CASE("the instructions for bf16 products follow from the features of the pr
   CHECK(by({}) == "f32 instructions");
 }
 
-TEST_CASE("cpu linear in bf16 when ONEDNN_MAX_CPU_ISA forbids the instructions") {
+TEST_CASE("cpu linear in bf16 when ONEDNN_MAX_CPU_ISA forbids the instructions", "[once]") {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") || std::getenv("DNNL_MAX_CPU_ISA"))
     // The test returns in the process that it starts below, and if the user has set the limit.
     return;

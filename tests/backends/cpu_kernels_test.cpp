@@ -17,7 +17,7 @@ Array integers_as_f32(const Shape& shape, std::int64_t below) {
 
 }  // namespace
 
-TEST_CASE("cpu fill and unary") {
+TEST_CASE("cpu fill and unary", "[once]") {
   const float specials[] = {0.0f,     -0.0f,     1e-30f, -1e-30f, 90.0f, -90.0f, 300.0f,
                             INFINITY, -INFINITY, NAN,    1.0f,    -1.0f, -2.0f};
   for (std::int64_t n : sizes) {
@@ -42,7 +42,7 @@ TEST_CASE("cpu fill and unary") {
             [&](const Kernels& k, const Results& y) { k.unary(op, 0, x, y[0]); });
 }
 
-TEST_CASE("cpu binary and where and broadcast for every kind of operand") {
+TEST_CASE("cpu binary and where and broadcast for every kind of operand", "[once]") {
   std::vector<std::array<Shape, 3>> cases{{Shape{}, Shape{}, Shape{}},
                                           {Shape{5, 1, 7}, Shape{3, 1}, Shape{5, 3, 7}},
                                           {Shape{2, 3, 1, 5}, Shape{1, 4, 1}, Shape{2, 3, 4, 5}},
@@ -71,7 +71,7 @@ TEST_CASE("cpu binary and where and broadcast for every kind of operand") {
   }
 }
 
-TEST_CASE("cpu reduce over every kind of axes") {
+TEST_CASE("cpu reduce over every kind of axes", "[once]") {
   std::vector<std::pair<Shape, Shape>> cases{{{}, {}},
                                              {{5, 6, 7}, {1, 6, 1}},
                                              {{5, 6, 7}, {5, 1, 7}},
@@ -95,7 +95,7 @@ TEST_CASE("cpu reduce over every kind of axes") {
             [&](const Kernels& k, const Results& y) { k.reduce(Reduce::max, x, y[0]); });
 }
 
-TEST_CASE("cpu matmul and linear") {
+TEST_CASE("cpu matmul and linear", "[once]") {
   for (auto [M, N, K] : std::vector<std::array<std::int64_t, 3>>{
            {1, 1, 1}, {3, 5, 7}, {64, 10, 64}, {33, 65, 31}, {200, 192, 64}, {130, 1, 37}, {1, 192, 64}})
     for (int t = 0; t < 4; ++t) {
@@ -160,7 +160,7 @@ TEST_CASE("linear layers without rows, inputs or outputs") {
     }
 }
 
-TEST_CASE("cpu linear with the operations before and after it") {
+TEST_CASE("cpu linear with the operations before and after it", "[once]") {
   using After = LinearCall::After;
   for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{
            {1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}, {97, 17, 32, 16}}) {
@@ -219,7 +219,7 @@ TEST_CASE("cpu linear with the operations before and after it") {
   }
 }
 
-TEST_CASE("cpu movement") {
+TEST_CASE("cpu movement", "[once]") {
   const auto moved = [](const Shape& shape, std::vector<int> axes) {
     std::vector<std::int64_t> dims;
     for (int a : axes) dims.push_back(shape[a]);
@@ -282,7 +282,7 @@ TEST_CASE("kernels along an axis and max_pool2d") {
   }
 }
 
-TEST_CASE("cpu kernels of second derivatives: gelu, softmax, layer norm") {
+TEST_CASE("cpu kernels of second derivatives: gelu, softmax, layer norm", "[once]") {
   for (std::int64_t n : sizes) {
     const Array x = random({n}, -6, 6), dy = random({n}), g = random({n});
     for (Gelu form : {Gelu::erf, Gelu::tanh}) {
@@ -308,7 +308,7 @@ TEST_CASE("cpu kernels of second derivatives: gelu, softmax, layer norm") {
     }
 }
 
-TEST_CASE("cpu gelu with and without bias and in place") {
+TEST_CASE("cpu gelu with and without bias and in place", "[once]") {
   for (Gelu form : {Gelu::erf, Gelu::tanh}) {
     for (std::int64_t n : sizes) {
       const Array x = random({n}, -6, 6);
@@ -343,7 +343,7 @@ TEST_CASE("cpu gelu with and without bias and in place") {
   }
 }
 
-TEST_CASE("cpu softmax and log_softmax") {
+TEST_CASE("cpu softmax and log_softmax", "[once]") {
   for (std::int64_t d : {1, 3, 5, 31, 33, 64, 192, 1000, 4099}) {
     const Array x = random({70, d}, -8, 8), dy = random({70, d}), p = random({70, d}, 0, 2.0 / static_cast<double>(d)),
                 logs = random({70, d}, -9, 0);
@@ -364,7 +364,7 @@ TEST_CASE("cpu softmax and log_softmax") {
           [&](const Kernels& k, const Results& y) { k.softmax_forward(x, y[0]); });
 }
 
-TEST_CASE("cpu layer norm and rms norm") {
+TEST_CASE("cpu layer norm and rms norm", "[once]") {
   for (std::int64_t d : widths)
     for (std::int64_t rows : {1, 3, 33, 260}) {
       const Array x = random({rows, d}, 1, 3), dy = random({rows, d}), gamma = random({d}), beta = random({d}),
@@ -386,7 +386,7 @@ TEST_CASE("cpu layer norm and rms norm") {
     }
 }
 
-TEST_CASE("cpu dyt") {
+TEST_CASE("cpu dyt", "[once]") {
   for (std::int64_t d : widths)
     for (std::int64_t rows : {1, 3, 33, 260}) {
       const Array x = random({rows, d}, -3, 3), dy = random({rows, d}), alpha = random({1}, 0.5, 2),
@@ -409,7 +409,7 @@ TEST_CASE("cpu dyt") {
   });
 }
 
-TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
+TEST_CASE("cpu conv2d at odd sizes, strides and paddings", "[once]") {
   struct Case {
     Shape x, w;
     Conv2dGeometry options;
@@ -438,7 +438,7 @@ TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
   }
 }
 
-TEST_CASE("cpu layer norm keeps its precision at a mean far from 0") {
+TEST_CASE("cpu layer norm keeps its precision at a mean far from 0", "[once]") {
   const Array x = random({9, 64}, 999, 1001), one = full_like(x, {64}, 1), zero = full_like(x, {64}, 0);
   compare("layer_norm far from 0", "norm_gradient", {{9}}, [&](const Kernels& k, const Results& y) {
     const Out out = fresh({9, 64}), mean = fresh({9});
@@ -446,7 +446,7 @@ TEST_CASE("cpu layer norm keeps its precision at a mean far from 0") {
   });
 }
 
-TEST_CASE("cpu cross-entropy with labels or smoothing or soft targets") {
+TEST_CASE("cpu cross-entropy with labels or smoothing or soft targets", "[once]") {
   for (std::int64_t classes : {1, 5, 10, 37, 1000})
     for (std::int64_t rows : {1, 3, 64}) {
       const Array x = random({rows, classes}, -5, 5), labels = integers({rows}, classes),
@@ -466,7 +466,7 @@ TEST_CASE("cpu cross-entropy with labels or smoothing or soft targets") {
     }
 }
 
-TEST_CASE("cpu dropout draws the same mask as the reference") {
+TEST_CASE("cpu dropout draws the same mask as the reference", "[once]") {
   for (std::int64_t n : sizes)
     for (std::uint64_t first :
          {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{8} << 32, (std::uint64_t{8} << 32) - 61})
@@ -479,7 +479,7 @@ TEST_CASE("cpu dropout draws the same mask as the reference") {
       }
 }
 
-TEST_CASE("cpu gated residual with every gate and row scale") {
+TEST_CASE("cpu gated residual with every gate and row scale", "[once]") {
   for (std::int64_t d : widths)
     for (const Array& gate : {Out(), random({1}), random({d})})
       for (const Array& row_scale : {Out(), random({6})}) {
@@ -499,7 +499,7 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
       }
 }
 
-TEST_CASE("cpu gated residual with a gate for each channel of images") {
+TEST_CASE("cpu gated residual with a gate for each channel of images", "[once]") {
   for (std::int64_t channels : {1, 5})
     for (auto [height, width] :
          std::vector<std::array<std::int64_t, 2>>{{1, 1}, {31, 1}, {3, 11}, {1, 4099}})  // H W = 1, 31, 33 and 4099
@@ -528,7 +528,7 @@ Array state_of(double scale, bool goes_on = true) {
 
 }  // namespace
 
-TEST_CASE("cpu optimizers") {
+TEST_CASE("cpu optimizers", "[once]") {
   for (std::int64_t n : sizes) {
     const Array g = random({n}), p = random({n}), m = random({n}, -0.1, 0.1), v = random({n}, 0, 0.1);
     const Array g2 = random({7}), p2 = random({7}), m2 = random({7}, -0.1, 0.1), v2 = random({7}, 0, 0.1);
@@ -651,7 +651,7 @@ TEST_CASE("drop_path and drop_head scales are the same in all backends") {
     }
 }
 
-TEST_CASE("cpu adamw leaves no denormal moments") {
+TEST_CASE("cpu adamw leaves no denormal moments", "[once]") {
   const Out g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38),
             v = full_like(g, {40}, 1.2e-38);
   const AdamWUpdate update{
@@ -665,7 +665,7 @@ TEST_CASE("cpu adamw leaves no denormal moments") {
   CHECK(to_vector(v) == std::vector<double>(40, 0.0));
 }
 
-TEST_CASE("cpu kernels use the reference for f64") {
+TEST_CASE("cpu kernels use the reference for f64", "[once]") {
   const Array x = array_from(std::vector<double>{1, 2, 3}, {3}, DType::f64, Device::cpu);
   const Out y = empty_like(x), z = empty_like(x);
   cpu_kernels().unary(Unary::exp, 0, x, y);

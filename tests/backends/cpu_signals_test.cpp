@@ -55,7 +55,7 @@ TEST_CASE("SignalsWait delays asynchronous signals and restores the thread's sig
   ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
-TEST_CASE("workers of a thread pool receive only a profiler's signals") {
+TEST_CASE("workers of a thread pool receive only a profiler's signals", "[once]") {
   const std::set<int> before = blocked();
   const auto caller = std::this_thread::get_id();
   std::atomic<bool> worked{false}, right{true};

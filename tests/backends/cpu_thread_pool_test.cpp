@@ -44,7 +44,7 @@ double processor_seconds() {
 
 }  // namespace
 
-TEST_CASE("thread pool: each block runs once in loops of any size on any number of threads") {
+TEST_CASE("thread pool: each block runs once in loops of any size on any number of threads", "[once]") {
   for (int loop = 0; loop < 3000; ++loop) {
     const std::int64_t blocks = loop % 37;
     const int threads = 1 + loop % 9;
@@ -55,7 +55,7 @@ TEST_CASE("thread pool: each block runs once in loops of any size on any number 
   }
 }
 
-TEST_CASE("thread pool: loop and caller see what the other has written") {
+TEST_CASE("thread pool: loop and caller see what the other has written", "[once]") {
   std::vector<std::int64_t> values(64, 0);
   for (std::int64_t loop = 1; loop <= 500; ++loop) {
     for (std::int64_t& v : values) v += loop;
@@ -64,7 +64,7 @@ TEST_CASE("thread pool: loop and caller see what the other has written") {
   }
 }
 
-TEST_CASE("thread pool: other threads take the blocks of a stopped thread") {
+TEST_CASE("thread pool: other threads take the blocks of a stopped thread", "[once]") {
   std::atomic<int> done{0};
   bool alone = true;
   run(8, 2, [&](std::int64_t i) {
@@ -77,7 +77,7 @@ TEST_CASE("thread pool: other threads take the blocks of a stopped thread") {
   CHECK_FALSE(alone);
 }
 
-TEST_CASE("thread pool: a second loop is refused and parallel_for then runs it on the calling thread") {
+TEST_CASE("thread pool: a second loop is refused and parallel_for then runs it on the calling thread", "[once]") {
   set_num_threads(2);
   std::atomic<int> nested{0};
   REQUIRE(run(4, 2, [&](std::int64_t) {
@@ -104,7 +104,7 @@ TEST_CASE("thread pool: a second loop is refused and parallel_for then runs it o
   set_num_threads(0);
 }
 
-TEST_CASE("thread pool: the first exception is rethrown and the next loop runs completely") {
+TEST_CASE("thread pool: the first exception is rethrown and the next loop runs completely", "[once]") {
   for (int loop = 0; loop < 200; ++loop) {
     CHECK_THROWS_WITH(run(40, 3,
                           [](std::int64_t i) {
@@ -117,7 +117,7 @@ TEST_CASE("thread pool: the first exception is rethrown and the next loop runs c
   }
 }
 
-TEST_CASE("thread pool: waiting threads sleep") {
+TEST_CASE("thread pool: waiting threads sleep", "[once]") {
   run(8, 4, [](std::int64_t) {});
   std::this_thread::sleep_for(20ms);
   const double before = processor_seconds();
@@ -137,7 +137,7 @@ TEST_CASE("thread pool: waiting threads sleep") {
   CHECK(processor_seconds() - start < 0.1);
 }
 
-TEST_CASE("thread pool: a child after fork() computes alone") {
+TEST_CASE("thread pool: a child after fork() computes alone", "[once]") {
   REQUIRE(run(8, 4, [](std::int64_t) {}));
   const pid_t child = fork();
   if (child == 0) {

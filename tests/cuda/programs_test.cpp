@@ -10,7 +10,8 @@ using namespace plumb;
 using namespace plumb::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("bin/parity has a column for the device in the cases of the repository and of PyTorch and timm") {
+TEST_CASE("bin/parity has a column for the device in the cases of the repository and of PyTorch and timm",
+          "[long][study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const TemporaryFolder reference;
@@ -26,7 +27,8 @@ TEST_CASE("bin/parity has a column for the device in the cases of the repository
   }
 }
 
-TEST_CASE("bin/depth_stability on the device runs two trials at once and writes weights and a profile and a report") {
+TEST_CASE("bin/depth_stability on the device runs two trials at once and writes weights and a profile and a report",
+          "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words =
@@ -48,7 +50,7 @@ TEST_CASE("bin/depth_stability on the device runs two trials at once and writes 
     CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // the same stream serves both trials
 }
 
-TEST_CASE("examples, bin/vit and bin/passport on the device give the same results as on the cpu") {
+TEST_CASE("examples, bin/vit and bin/passport on the device give the same results as on the cpu", "[long][study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string tiny = " --steps 2 --batch 4 ";
@@ -90,7 +92,7 @@ TEST_CASE("examples, bin/vit and bin/passport on the device give the same result
   }
 }
 
-TEST_CASE("bin/replay repeats a diverged trial of the device on the device and in f64") {
+TEST_CASE("bin/replay repeats a diverged trial of the device on the device and in f64", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words =
@@ -105,7 +107,7 @@ TEST_CASE("bin/replay repeats a diverged trial of the device on the device and i
                         contains("\nnumerical: "));
 }
 
-TEST_CASE("bin/bench_step on the device") {
+TEST_CASE("bin/bench_step on the device", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const Finished f =
@@ -114,7 +116,7 @@ TEST_CASE("bin/bench_step on the device") {
   CHECK(f.status == 0);
 }
 
-TEST_CASE("the gate kit on the device") {
+TEST_CASE("the gate kit on the device", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});
   for (const char* const gate : {"pre", "layerscale", "rezero", "value_residual"}) {

@@ -46,7 +46,7 @@ std::map<std::pair<int, std::string>, nlohmann::json> metrics(const TemporaryFol
 
 }  // namespace
 
-TEST_CASE("a study on the device reports the same values as on the cpu") {
+TEST_CASE("a study on the device reports the same values as on the cpu", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv); };
@@ -68,7 +68,7 @@ TEST_CASE("a study on the device reports the same values as on the cpu") {
   }
 }
 
-TEST_CASE("divergence on the device is reported as on the cpu with the same step and reason and trace") {
+TEST_CASE("divergence on the device is reported as on the cpu with the same step and reason and trace", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
@@ -96,7 +96,7 @@ TEST_CASE("divergence on the device is reported as on the cpu with the same step
   }
 }
 
-TEST_CASE("a trial whose loss stays above the limit ends on the device as on the cpu with the same log") {
+TEST_CASE("a trial whose loss stays above the limit ends on the device as on the cpu with the same log", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
@@ -126,7 +126,7 @@ TEST_CASE("a trial whose loss stays above the limit ends on the device as on the
   CHECK(names("cuda") == names("cpu"));
 }
 
-TEST_CASE("an interrupted study on the device resumes from its checkpoint and gives the same bits") {
+TEST_CASE("an interrupted study on the device resumes from its checkpoint and gives the same bits", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   int stop_at = -1;

@@ -84,7 +84,7 @@ Model vit(const nn::ViTOptions& options) {
 
 }  // namespace
 
-TEST_CASE("every method trains as on the cpu") {
+TEST_CASE("every method trains as on the cpu", "[long]") {
   PLUMB_REQUIRE_CUDA();
   for (const std::string& gate : nn::method_names()) {
     nn::ViTOptions options = small();

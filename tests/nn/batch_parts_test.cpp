@@ -168,7 +168,7 @@ std::string text_of_page(const char* name) {
 
 }  // namespace
 
-TEST_CASE("8 parts of a batch give the gradients of the whole batch with all drops on") {
+TEST_CASE("8 parts of a batch give the gradients of the whole batch with all drops on", "[long]") {
   using enum DropShape;
   using enum DropSharing;
   const std::vector<DropsOfViT> all{
@@ -221,7 +221,7 @@ TEST_CASE("8 parts of a batch give the gradients of the whole batch with all dro
   }
 }
 
-TEST_CASE("8 parts of a batch give the gradients of the whole batch with every residual method") {
+TEST_CASE("8 parts of a batch give the gradients of the whole batch with every residual method", "[long]") {
   for (const std::string& name : nn::method_names()) {
     INFO(name);
     nn::ViT model(small_vit({.attention_dropout = 0.2, .drop_path = {.rate = 0.4}}, name));

@@ -385,7 +385,7 @@ TEST_CASE("CaiT works with every residual method in stage 1 and checkpointed blo
 }
 
 // timm 1.0.31: sum(p.numel() for p in timm.create_model("cait_" + name).parameters())
-TEST_CASE("presets have the same number of parameters as timm's models") {
+TEST_CASE("presets have the same number of parameters as timm's models", "[long]") {
   struct Known {
     const char* size;
     std::int64_t image, count;

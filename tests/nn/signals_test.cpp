@@ -62,17 +62,17 @@ void check_calm(int steps, F&& train) {
 
 }  // namespace
 
-TEST_CASE("two thousand signals a second change no bit of a training in f32") {
+TEST_CASE("two thousand signals a second change no bit of a training in f32", "[long]") {
   set_strict_determinism(true);
   check_calm(400 / divisor, [](int steps) { return trained_vit(64, Precision::f32, steps); });
   check_calm(100 / divisor, [](int steps) { return trained_vit(192, Precision::f32, steps); });
 }
 
-TEST_CASE("two thousand signals a second change no bit of a training in bf16") {
+TEST_CASE("two thousand signals a second change no bit of a training in bf16", "[long]") {
   set_strict_determinism(true);
   check_calm(50 / divisor, [](int steps) { return trained_vit(192, Precision::bf16, steps); });
 }
 
-TEST_CASE("two thousand signals a second change no bit of convolutions") {
+TEST_CASE("two thousand signals a second change no bit of convolutions", "[long]") {
   check_calm(100 / divisor, [](int steps) { return trained_convolution(steps); });
 }

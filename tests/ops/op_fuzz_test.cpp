@@ -482,11 +482,11 @@ void fuzz(Device device) {
 }  // namespace
 }  // namespace op_fuzz
 
-TEST_CASE("random calls of ops give the results of the reference backend or an error on cpu") {
+TEST_CASE("random calls of ops give the results of the reference backend or an error on cpu", "[once]") {
   op_fuzz::fuzz(Device::cpu);
 }
 
-TEST_CASE("random calls of ops give the results of the reference backend or an error on cuda") {
+TEST_CASE("random calls of ops give the results of the reference backend or an error on cuda", "[once]") {
   PLUMB_REQUIRE_CUDA();
   op_fuzz::fuzz(Device::cuda);
 }

@@ -88,11 +88,11 @@ void check_optimizers(Device device) {
 
 }  // namespace
 
-TEST_CASE("every op with extents of 0 gives the result of the reference backend or an error on cpu") {
+TEST_CASE("every op with extents of 0 gives the result of the reference backend or an error on cpu", "[once]") {
   check_cases(Device::cpu);
 }
 
-TEST_CASE("every op with extents of 0 gives the result of the reference backend or an error on cuda") {
+TEST_CASE("every op with extents of 0 gives the result of the reference backend or an error on cuda", "[once]") {
   PLUMB_REQUIRE_CUDA();
   check_cases(Device::cuda);
 }

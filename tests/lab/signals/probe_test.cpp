@@ -329,7 +329,7 @@ TEST_CASE("layers: a gate that depends on the stream is measured on the stream")
   CHECK(lab::warnings(layers).empty());
 }
 
-TEST_CASE("layers: fresh networks of built-in methods give no warning") {
+TEST_CASE("layers: fresh networks of built-in methods give no warning", "[long]") {
   for (const std::string& gate : built_in_gates)
     for (std::int64_t depth : {12, 24, 48})
       for (bool paper_init : {false, true}) {

@@ -29,7 +29,7 @@ std::pair<std::string, std::string> files(const TemporaryFolder& folder, const s
 
 }  // namespace
 
-TEST_CASE("a DETR learns to find the objects of sixteen images") {
+TEST_CASE("a DETR learns to find the objects of sixteen images", "[long]") {
   const TemporaryFolder folder;
   const DetectionSet images = make_shapes(ShapeSplit::train, 16);
   write_coco(images, folder / "shapes");

@@ -112,7 +112,7 @@ TEST_CASE("the body of each experiment trains a small network") {
   }
 }
 
-TEST_CASE("every ablation over gates accepts a custom gate with constants") {
+TEST_CASE("every ablation over gates accepts a custom gate with constants", "[long]") {
   register_prores();
   const std::vector<std::pair<std::string, Main>> ablations{
       {"depth_limit", depth_limit},       {"detr", detr},

@@ -412,7 +412,7 @@ TEST_CASE("the ledger and the report have the options of the network that the bo
   CHECK_THAT(settings(), contains("Own, parameters 10250"));
 }
 
-TEST_CASE("a default warm-up keeps its share of the steps") {
+TEST_CASE("a default warm-up keeps its share of the steps", "[long]") {
   const TemporaryFolder folder;
   std::set<std::int64_t> trained;
   std::string axis;

@@ -111,7 +111,7 @@ TEST_CASE("a resumed study counts its looks, and a claim that was added later is
   CHECK_THAT(claims.substr(claims.find("\nadded,")), contains(",yes,"));
 }
 
-TEST_CASE("parallel jobs, shards and other numbers of threads give the same bytes except for times") {
+TEST_CASE("parallel jobs, shards and other numbers of threads give the same bytes except for times", "[long]") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -142,7 +142,7 @@ TEST_CASE("parallel jobs, shards and other numbers of threads give the same byte
   CHECK(rows.size() == static_cast<std::size_t>(count));
 }
 
-TEST_CASE("every number format gives the same bits in parallel jobs") {
+TEST_CASE("every number format gives the same bits in parallel jobs", "[long]") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -461,7 +461,7 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
   CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
 }
 
-TEST_CASE("two thousand signals a second change no byte of a study with two jobs") {
+TEST_CASE("two thousand signals a second change no byte of a study with two jobs", "[long]") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };

@@ -29,7 +29,7 @@ using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("an interrupted trial continues from its checkpoint with the same bits") {
+TEST_CASE("an interrupted trial continues from its checkpoint with the same bits", "[long]") {
   const TemporaryFolder folder;
   const std::string optimizers = GENERATE("adamw", "sgd", "lamb", "adagrad");
   int stop_at = -1;
@@ -560,7 +560,7 @@ TEST_CASE("a trial measures the steps to the levels of the study and to no other
   CHECK_THAT(file(folder, "b/results.csv"), !contains("steps_to"));
 }
 
-TEST_CASE("an interrupted trial that is resumed measures the same steps to a level") {
+TEST_CASE("an interrupted trial that is resumed measures the same steps to a level", "[long]") {
   const TemporaryFolder folder;
   LevelStudy study;
   study.loop = GENERATE(LevelStudy::Loop::trial_train, LevelStudy::Loop::train, LevelStudy::Loop::check_divergence);
