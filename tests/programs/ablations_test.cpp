@@ -60,81 +60,6 @@ TEST_CASE("layerscale_init: the first move of the gates is measured with and wit
   CHECK(std::filesystem::exists(folder / "a/layers.csv"));
 }
 
-TEST_CASE("residual_ratio: spreads are measured at init and after training and ratios are drawn by layer") {
-  const TemporaryFolder folder;
-  const Finished f = run_tiny(folder, "residual_ratio", "--preset quick --steps 3 --warmup 0 --depths 4");
-  const auto rows = results(folder);
-  REQUIRE(rows.size() == 2);
-  for (const auto& row : rows)
-    for (const char* name : {"attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"})
-      CHECK(std::stod(row.at(name)) > 0);
-  const std::string report = slurp(folder / "a/report.html");
-  CHECK_THAT(report, contains("attention at init") && contains("MLP trained"));
-  const auto points = rows_of(slurp(folder / "a/figures/ratio-attn-start.csv"));
-  CHECK(points.size() == 8);  // two methods with four blocks each
-}
-
-TEST_CASE("class_attention: every design trains and an unknown design is refused") {
-  const TemporaryFolder folder;
-  run_tiny(folder, "class_attention", "--steps 2 --warmup 0 --designs token,insert-1,mean,2:1,1:2 --depth 2 --patch 8");
-  const auto rows = results(folder);
-  REQUIRE(rows.size() == 5);
-  for (const auto& row : rows) CHECK(row.at("status") == "ok");
-  CHECK(values_of(rows, "val_loss") == 5);
-  CHECK_THAT(slurp(folder / "a/layers.csv"), contains("\n2:1,0,0,0,attn,"));
-  for (const char* bad : {"insert-2", "insert-", "insert-0", "2:", "2:0", ":2", "12", "late"}) {
-    const Finished f = run(folder.path(), program("class_attention") + " --depth 2 --designs " + bad + " --out b");
-    CHECK(f.status == 2);
-    CHECK_THAT(
-        f.err,
-        contains("--designs: expected token, mean, insert-B with 1 <= B < 2 (--depth), or N:K such as 12:2, got '" +
-                 std::string(bad) + "'"));
-    CHECK_FALSE(std::filesystem::exists(folder / "b"));
-  }
-}
-
-TEST_CASE("reports of class_attention and drop_key show the attention of the class for the first seed") {
-  const TemporaryFolder folder;
-  const auto pictures = [&](const std::string& name, const std::string& arguments,
-                            const char* title = "Attention maps") {
-    const TemporaryFolder here;
-    run_tiny(here, name, arguments + " --seeds 3,4");
-    const std::string page = slurp(here / "a/report.html");
-    CHECK_THAT(page, contains(title) && contains("src=\"data:image/png;base64,iVBORw0KGgo"));
-    int count = 0;
-    for (std::size_t at = 0; (at = page.find("<figure class=\"picture\">", at)) != page.npos; ++at) ++count;
-    return count;
-  };
-  CHECK(pictures("class_attention", "--designs token,mean,2:1 --depth 2 --steps 2 --warmup 0 --patch 8") == 3);
-  // Each network has a picture of its attention. Networks with DropKey also have a picture of their masks.
-  CHECK(pictures("drop_key",
-                 "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 "
-                 "--warmup 0 --patch 8",
-                 "Keys dropped by DropKey") == 3);
-  CHECK(pictures("vit", "--model cait --depth 2 --steps 2 --patch 8 --heads 2") == 1);
-  CHECK(pictures("vit", "--depth 2 --steps 2 --warmup 0 --patch 8") == 1);
-}
-
-TEST_CASE("stochastic_depth: at rate 0 only one schedule is trained") {
-  const TemporaryFolder folder;
-  run_tiny(folder, "stochastic_depth", "--preset quick --steps 3 --warmup 0 --depths 2 --drop-paths 0,0.3");
-  const auto rows = results(folder);
-  REQUIRE(rows.size() == 3);
-  CHECK(rows[0].at("drop_path") == "0");
-  CHECK(rows[0].at("train_loss") != rows[1].at("train_loss"));
-  CHECK(rows[1].at("train_loss") != rows[2].at("train_loss"));
-  CHECK_THAT(slurp(folder / "a/report.html"), contains("Accuracy and loss by rate"));
-}
-
-TEST_CASE("norm_placement: the method without a norm is included") {
-  const TemporaryFolder folder;
-  run_tiny(folder, "norm_placement", "--preset quick --steps 3 --warmups 0,1 --depths 2");
-  const auto rows = results(folder);
-  REQUIRE(rows.size() == 8);
-  CHECK(std::ranges::count(rows, "no_norm", [](const auto& row) { return row.at("gate"); }) == 2);
-  CHECK(values_of(rows, "train_loss") == 8);
-}
-
 TEST_CASE("drop_key: equal settings are trained once and peakedness is measured") {
   const TemporaryFolder folder;
   run_tiny(folder, "drop_key", "--steps 4 --warmup 0 --depth 2 --rates 0,0.3 --tunes 0,0.5");
@@ -153,35 +78,6 @@ TEST_CASE("drop_key: equal settings are trained once and peakedness is measured"
   }
   const Finished config = run(folder.path(), program("drop_key") + " --print-config");
   CHECK_THAT(config.out, contains("\"drop_key_match\": \"share\""));
-}
-
-TEST_CASE("an option that a study varies cannot be given") {
-  const TemporaryFolder folder;
-  const auto refused = [&](const std::string& command, const std::string& text) {
-    const Finished f = run(folder.path(), program(command) + " --out b");
-    CHECK(f.status == 2);
-    CHECK_THAT(f.err, contains(text));
-    CHECK_FALSE(std::filesystem::exists(folder / "b"));
-  };
-  refused("drop_key --attn-drop 0.1",
-          "--attn-drop cannot be given, because this program varies it; use --rates and --forms");
-  refused("drop_key --drop-key 0.1", "--drop-key cannot be given");
-  refused("drop_key --patch 16", "window that fits into the grid of 2 x 2 patches");
-  refused("class_attention --pool token",
-          "--pool cannot be given, because this program varies it; use --designs token,mean");
-  refused("class_attention --recipe paper", "--recipe paper: the designs need --recipe shared");
-  refused("fixup_scalars --weight-init xavier",
-          "--weight-init cannot be given, because this program varies it; each piece sets its recipe");
-  refused("fixup_scalars --recipe shared", "--recipe cannot be given");
-  refused("depth_limit --augment deit", "--trained-at");
-}
-
-TEST_CASE("fixup_scalars: each piece is a different network") {
-  const TemporaryFolder folder;
-  run_tiny(folder, "fixup_scalars", "--preset cpu --data glyphs --seeds 0 --steps 12 --lrs 3e-2 --depths 2");
-  const auto rows = results(folder);
-  REQUIRE(rows.size() == 10);
-  CHECK(values_of(rows, "val_loss") == 10);
 }
 
 TEST_CASE("depth_limit: the search doubles the depth up to --most or goes shallower and resumes to the same table") {

@@ -69,17 +69,6 @@ TEST_CASE("bench_detr prints the same fields as the peer script and trains the s
   CHECK(run(folder.path(), program("bench_detr") + " --heads 3").status == 2);
 }
 
-TEST_CASE("bench_step refuses sizes that it cannot measure") {
-  const TemporaryFolder folder;
-  for (const auto& [arguments, message] : {std::pair{"--heads 5", "--dim 192 is not a multiple of --heads 5"},
-                                           {"--patch 5", "--patch 5 does not divide the image side 32"},
-                                           {"--gate layerscal", "did you mean 'layerscale'?"}}) {
-    const Finished f = run(folder.path(), program("bench_step") + " " + arguments);
-    CHECK(f.status == 2);
-    CHECK_THAT(f.err, contains(message));
-  }
-}
-
 TEST_CASE("bench_ops lists kernels and times the selected ones and writes a table") {
   const TemporaryFolder folder;
   const Finished list = run(folder.path(), program("bench_ops") + " --list");

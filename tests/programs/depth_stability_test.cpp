@@ -1,13 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 
 #include "core/atomic_file.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/study_description.h"
-#include "nn/gates/method.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/text.h"
@@ -30,38 +29,10 @@ std::string deterministic(const std::string& csv) {
   return text;
 }
 
-// The number of lines before the first empty line.
-int runs_of(const std::string& dry_run) { return lines_of(dry_run.substr(0, dry_run.find("\n\n") + 1)); }
-
 // Whether the output is one line that starts with "error: ".
 bool one_error_line(const Finished& f) { return f.err.starts_with("error: ") && lines_of(f.err) == 1 && f.out.empty(); }
 
 }  // namespace
-
-TEST_CASE("a study writes its folder and prints its table with the same bytes each time") {
-  const TemporaryFolder folder;
-  const Finished first = run(folder.path(), small_study + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out a");
-  INFO(first.err);
-  REQUIRE(first.status == 0);
-  CHECK_THAT(first.out, contains("layerscale") && contains("report: a/report.html"));
-  const std::string csv = slurp(folder.path() / "a/results.csv");
-  CHECK(
-      csv.starts_with("gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_"
-                      "second\npre,1,0.003,0,ok,4,"));
-  CHECK(lines_of(csv) == 1 + 8);
-  CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 8 * 4);
-  CHECK(lines_of(slurp(folder.path() / "a/layers.csv")) == 1 + 2 * 4 * (2 * 1 + 2 * 2) * 2);
-  CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("<svg") && contains("layerscale"));
-  const auto info = nlohmann::json::parse(slurp(folder.path() / "a/run.json"));
-  CHECK(info["settings"]["depths"] == std::vector<int>{1, 2});
-
-  REQUIRE(
-      run(folder.path(), small_study + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out b --threads 1").status ==
-      0);
-  CHECK(deterministic(slurp(folder.path() / "b/results.csv")) == deterministic(csv));
-  for (const char* file : {"metrics.jsonl", "layers.csv"})
-    CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
-}
 
 TEST_CASE("figures are written with the report and event files with --tensorboard") {
   const TemporaryFolder folder;
@@ -78,64 +49,6 @@ TEST_CASE("figures are written with the report and event files with --tensorboar
   CHECK_THAT(slurp(folder / "a/figures/overview.csv"), contains("\nlayerscale,2,"));
   CHECK_THAT(slurp(folder / "a/tensorboard/layerscale-depth-2-lr-0.003-seed-1/events.out.tfevents.0.plumb"),
              contains("final/val_accuracy"));
-  REQUIRE(run(folder.path(), small_study + "--gates pre --depths 1 --out a --overwrite").status == 0);
-  CHECK_FALSE(std::filesystem::exists(folder / "a/tensorboard"));
-  CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // there is only one depth and one method
-}
-
-TEST_CASE("a folder with results is refused or resumed or overwritten") {
-  const TemporaryFolder folder;
-  const std::string command = small_study + "--gates pre,rezero --depths 1 --out a ";
-  REQUIRE(run(folder.path(), command).status == 0);
-  const std::string csv = slurp(folder.path() / "a/results.csv"), metrics = slurp(folder.path() / "a/metrics.jsonl");
-
-  const Finished refused = run(folder.path(), command);
-  CHECK(refused.status == 2);
-  CHECK(one_error_line(refused));
-  CHECK_THAT(refused.err, contains("--resume") && contains("--overwrite"));
-  CHECK(slurp(folder.path() / "a/results.csv") == csv);
-
-  const Finished complete = run(folder.path(), command + "--resume");
-  CHECK(complete.status == 0);
-  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // the files are equal in every byte, so no trial ran again
-
-  const Finished other = run(folder.path(), command + "--resume --steps 5");
-  CHECK(other.status == 2);
-  CHECK_THAT(other.err, contains("steps"));
-
-  // The second trial is removed from the ledger, as if the process had been killed during that trial. Only that trial
-  // runs again.
-  const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
-  { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }
-  REQUIRE(run(folder.path(), command + "--resume").status == 0);
-  CHECK(deterministic(slurp(folder.path() / "a/results.csv")) == deterministic(csv));
-  CHECK(slurp(folder.path() / "a/results.csv").starts_with(csv.substr(0, csv.rfind('\n', csv.size() - 2))));
-  CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
-
-  CHECK(run(folder.path(), command + "--overwrite").status == 0);
-  CHECK(run(folder.path(), "mkdir e && " + small_study + "--gates pre --depths 1 --resume --out e").status == 0);
-}
-
-TEST_CASE("Ctrl-C ends a sweep with status 130 and keeps finished trials and the sweep can be resumed") {
-  const TemporaryFolder folder;
-  const std::string command = program("depth_stability") +
-                              " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out a ";
-  const Finished stopped = run(
-      folder.path(),
-      command +
-          " & pid=$!; until [ -s a/results.csv ] || ! kill -0 $pid; do sleep 0.02; done; kill -INT $pid; wait $pid");
-  INFO(stopped.err);
-  REQUIRE(stopped.status == 130);
-  CHECK_THAT(stopped.err, contains("--resume"));
-  const auto finished = rows_of(slurp(folder.path() / "a/results.csv"));
-  CHECK(!finished.empty());
-  CHECK(run(folder.path(), command + "--resume").status == 0);
-  CHECK(rows_of(slurp(folder.path() / "a/results.csv")).size() == 4);
-  REQUIRE(run(folder.path(), command + "--out b").status == 2);  // the error is that --out is given twice
-  REQUIRE(run(folder.path(), program("depth_stability") +
-                                 " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out b")
-              .status == 0);
-  CHECK(deterministic(slurp(folder.path() / "a/results.csv")) == deterministic(slurp(folder.path() / "b/results.csv")));
 }
 
 TEST_CASE("kill -9 at random moments: the resumed sweep has the results of an undisturbed one") {
@@ -272,26 +185,6 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
   CHECK_FALSE(std::filesystem::exists(folder / "x"));
 }
 
-TEST_CASE("report writes tables and pages again from the ledger and tables for documents") {
-  const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), small_study + "--gates pre,layerscale --depths 1 --seeds 0..1 --out a").status == 0);
-  std::map<std::string, std::string> files;
-  for (const std::string file : {"results.csv", "metrics.jsonl", "layers.csv", "report.html", "results.md"}) {
-    files[file] = slurp(folder / ("a/" + file));
-    std::filesystem::remove(folder / ("a/" + file));
-  }
-  const Finished f = run(folder.path(), program("report") + " a --markdown table.md");
-  INFO(f.err);
-  REQUIRE(f.status == 0);
-  CHECK_THAT(f.out, contains("layerscale") && contains("report: a/report.html"));
-  for (const auto& [file, text] : files) CHECK(slurp(folder / ("a/" + file)) == text);
-  CHECK_THAT(slurp(folder / "table.md"),
-             contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") &&
-                 contains("| pre | 1 | 0.003 |"));
-  CHECK(run(folder.path(), program("report")).status == 2);
-  CHECK_THAT(run(folder.path(), program("report") + " nowhere").err, contains("nowhere: no such folder"));
-}
-
 TEST_CASE("replay calls the study's program and finds a learning rate of 1000 dynamical") {
   const TemporaryFolder folder;
   REQUIRE(run(folder.path(), program("depth_stability") +
@@ -307,122 +200,51 @@ TEST_CASE("replay calls the study's program and finds a learning rate of 1000 dy
   CHECK(run(folder.path(), program("replay") + " a").status == 2);
 }
 
-TEST_CASE("divergence is a result: the sweep continues with status 0 and without a bare NaN") {
+TEST_CASE("divergence is a result, also in the last update, and metrics.jsonl has no bare NaN") {
   const TemporaryFolder folder;
-  const Finished f = run(
-      folder.path(), program("depth_stability") +
-                         " --dim 8 --batch 4 --steps 40 --gates rezero,layerscale --depths 2 --lrs 1e18,1e-3 --out a");
-  INFO(f.err);
-  REQUIRE(f.status == 0);
-  CHECK_THAT(f.err, contains("diverged at step"));
-  const auto rows = rows_of(slurp(folder.path() / "a/results.csv"));
-  REQUIRE(rows.size() == 4);
-  for (const auto& row : rows) {
+  const auto rows = [&](const std::string& arguments) {
+    const Finished f = run(folder.path(), program("depth_stability") +
+                                              " --dim 8 --batch 4 --no-progress --overwrite --out a " + arguments);
+    INFO(f.err);
+    REQUIRE(f.status == 0);
+    CHECK_THAT(f.err, contains("diverged at step"));
+    return rows_of(slurp(folder / "a/results.csv"));
+  };
+  const auto last = rows("--steps 1 --gates pre --depths 1 --lrs 1e30");
+  REQUIRE(last.size() == 1);
+  CHECK(last[0].at("status") == "diverged");
+  CHECK(last[0].at("train_loss").empty());
+  const auto all = rows("--steps 40 --gates rezero,layerscale --depths 2 --lrs 1e18,1e-3");
+  REQUIRE(all.size() == 4);
+  for (const auto& row : all) {
     const bool wild = std::stod(row.at("lr")) > 1;
     CHECK((row.at("status") == "diverged") == wild);
     CHECK(row.at("train_loss").empty() == wild);
     CHECK(row.at("diverged_at").empty() != wild);
   }
-  const std::string metrics = slurp(folder.path() / "a/metrics.jsonl");
-  CHECK(metrics.find("NaN") == std::string::npos);
-  CHECK(metrics.find("nan,") == std::string::npos);
+  const std::string metrics = slurp(folder / "a/metrics.jsonl");
   CHECK_THAT(metrics, contains("\"divergence\":\""));
   std::istringstream lines(metrics);
   for (std::string line; std::getline(lines, line);) CHECK(nlohmann::json::accept(line));
 }
 
-TEST_CASE("a last update that spoils the weights is a divergence") {
+TEST_CASE("an error at run time ends with status 1 and one line") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(),
-              program("depth_stability") + " --dim 8 --batch 4 --steps 1 --gates pre --depths 1 --lrs 1e30 --out a")
-              .status == 0);
-  const auto rows = rows_of(slurp(folder.path() / "a/results.csv"));
-  REQUIRE(rows.size() == 1);
-  CHECK(rows[0].at("status") == "diverged");
-  CHECK(rows[0].at("train_loss").empty());
-}
-
-TEST_CASE("an error on the command line ends with status 2 and one line and a suggestion") {
-  const TemporaryFolder folder;
-  const auto refused = [&](const std::string& flags) {
-    const Finished f = run(folder.path(), program("depth_stability") + " " + flags);
-    INFO(f.err);
-    CHECK(f.status == 2);
-    CHECK(one_error_line(f));
-    return f.err;
-  };
-  CHECK_THAT(refused("--gate pre"), contains("--gates"));
-  CHECK_THAT(refused("--gates layer_scale"), contains("layerscale"));
-  CHECK_THAT(refused("--data fashon-mnist"), contains("fashion-mnist"));
-  CHECK_THAT(refused("--preset quik"), contains("quick"));
-  CHECK_THAT(refused("--steps 0"), contains("--steps"));
-  CHECK_THAT(refused("--threads 100000"), contains("--threads"));
-  CHECK(run(folder.path(), program("depth_stability") + " --bad 2>/dev/full").status == 2);
-  CHECK_THAT(refused("--depths 6,,8"), contains("--depths"));
-  CHECK_THAT(refused("--drop-key 1.5"), contains("--drop-key"));
-  CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
-  CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
-  CHECK_THAT(refused("--device tpu"), contains("cpu"));
-  CHECK(std::filesystem::is_empty(folder.path()) == false);  // the folder has only .stdout and .stderr
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
-}
-
-TEST_CASE("an error at run time ends with status 1 and one line and no files") {
-  const TemporaryFolder folder;
-  std::filesystem::create_directories(folder.path() / "data/fashion-mnist");
-  std::ofstream(folder.path() / "data/fashion-mnist/train-images-idx3-ubyte")
-      << std::string("\x00\x00\x08\x03\x7f\xff\xff\xff\x00\x00\x00\x1c\x00\x00\x00\x1c", 16);
-  for (const char* file : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
-    std::ofstream(folder.path() / "data/fashion-mnist" / file) << "x";
+  const std::string command = small_study + "--gates pre --depths 1 ";
   const auto failed = [&](const std::string& flags) {
-    const Finished f = run(folder.path(), small_study + "--gates pre --depths 1 --out a " + flags);
+    const Finished f = run(folder.path(), command + flags);
     INFO(f.err);
     CHECK(f.status == 1);
     CHECK(one_error_line(f));
-    CHECK_FALSE(std::filesystem::exists(folder.path() / "a"));
     return f.err;
   };
-  CHECK_THAT(failed("--data fashion-mnist --data-dir nowhere"), contains("nowhere"));
-  const Finished large =
-      run(folder.path(), program("depth_stability") + " --batch 100000 --gates pre --depths 1 --out a");
-  CHECK(large.status == 1);
-  CHECK_THAT(large.err, contains("--batch 100000 is more than the 12800 training images"));
-  CHECK_THAT(failed("--data fashion-mnist --data-dir data"), contains("train-images-idx3-ubyte"));
   if (const std::string why = why_no_cuda(); !why.empty())
-    CHECK_THAT(failed("--device cuda"), contains("--device cuda: " + why));
-  const Finished full = run(folder.path(), small_study + "--gates pre --depths 1 --json --out b > /dev/full");
-  CHECK(full.status == 1);
-  CHECK_THAT(full.err, contains("error: "));
-  const Finished disk =
-      run(folder.path(), "ulimit -f 8; trap '' XFSZ; " + small_study + "--gates pre --depths 1 --out c");
+    CHECK_THAT(failed("--device cuda --out a"), contains("--device cuda: " + why));
+  CHECK_FALSE(std::filesystem::exists(folder / "a"));
+  CHECK_THAT(run(folder.path(), command + "--json --out b > /dev/full").err, contains("error: "));
+  const Finished disk = run(folder.path(), "ulimit -f 8; trap '' XFSZ; " + command + "--out c");
   CHECK(disk.status == 1);
   CHECK_THAT(disk.err, contains("error: ") && contains("c/"));
-}
-
-TEST_CASE("printed settings can be read back and lists and dry runs go to stdout") {
-  const TemporaryFolder folder;
-  const Finished printed =
-      run(folder.path(), program("depth_stability") +
-                             " --preset quick --seeds 0..2 --drop-path 0.1 --drop-path-schedule linear --print-config");
-  REQUIRE(printed.status == 0);
-  std::ofstream(folder.path() / "config.json") << printed.out;
-  const Finished again = run(folder.path(), program("depth_stability") + " --config config.json --print-config");
-  CHECK(again.out == printed.out);
-  const Finished list = run(folder.path(), program("depth_stability") + " --list-gates");
-  for (const std::string& gate : nn::method_names()) CHECK_THAT(list.out, contains(gate));
-  CHECK(runs_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
-  const Finished dry =
-      run(folder.path(), program("depth_stability") +
-                             " --gates all --depths 6,24,48 --seeds 0..2,7 --at-lr 3e-3 --dim 8 --batch 4 --dry-run");
-  const auto runs = static_cast<int>(nn::method_names().size()) * 3 * 4;
-  CHECK(runs_of(dry.out) == runs);
-  CHECK_THAT(dry.out, contains(std::to_string(runs) +
-                               " trials of 300 steps of 4 images: " + std::to_string(300 * runs) + " steps") &&
-                          contains("parameters of a network: ") && contains("training: about ") &&
-                          contains("2000 validation images: the generated test set"));
-  CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
-  CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out,
-             contains("--drop-key-schedule") && contains("--gates"));
 }
 
 TEST_CASE("the option --recipe paper uses and reports each method's recipe and --warmup holds for all methods") {
@@ -459,54 +281,43 @@ TEST_CASE("the option --recipe paper uses and reports each method's recipe and -
 
 TEST_CASE("one base for all methods by --weight-init under either recipe and in the report") {
   const TemporaryFolder folder;
-  const std::string command =
-      program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress --depths 1 --gates pre,rezero ";
-  const auto loss = [&](const std::string& out, const std::string& gate) {
-    for (const auto& row : rows_of(slurp(folder / (out + "/results.csv"))))
-      if (row.at("gate") == gate) return row.at("train_loss");
+  const auto loss = [&](const std::string& program_and_words, const std::string& gate = "") {
+    const Finished f =
+        run(folder.path(),
+            program(program_and_words) + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --overwrite --out a");
+    INFO(program_and_words << "\n" << f.err);
+    CHECK(f.status == 0);
+    for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
+      if (gate.empty() || row.at("gate") == gate) return row.at("train_loss");
     return std::string();
   };
-  REQUIRE(run(folder.path(), command + "--weight-init recipe --out shared").status == 0);
-  REQUIRE(run(folder.path(), command + "--weight-init truncated_normal --out same").status == 0);
-  REQUIRE(run(folder.path(), command + "--weight-init xavier_packed --out packed").status == 0);
-  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe --out paper").status == 0);
-  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init truncated_normal --out paper-shared")
-              .status == 0);
-  for (const std::string gate : {"pre", "rezero"}) {
-    CHECK(loss("same", gate) == loss("shared", gate));
-    CHECK(loss("packed", gate) != loss("shared", gate));
-  }
+  struct Losses {
+    std::string pre, rezero, report;
+  };
+  const auto of = [&](const std::string& words) {
+    const std::string all = "depth_stability --depths 1 --gates pre,rezero " + words;
+    return Losses{loss(all, "pre"), loss(all, "rezero"), slurp(folder / "a/report.html")};
+  };
+  const Losses shared = of("--weight-init recipe"), same = of("--weight-init truncated_normal"),
+               packed = of("--weight-init xavier_packed"), scaled = of("--weight-init scaled_normal"),
+               paper = of("--recipe paper --weight-init recipe"),
+               paper_shared = of("--recipe paper --weight-init truncated_normal"), paper_scaled = of("--recipe paper");
+  CHECK((same.pre == shared.pre && same.rezero == shared.rezero));
+  CHECK((packed.pre != shared.pre && packed.rezero != shared.rezero && scaled.pre != shared.pre));
   // If there is no warm-up, the paper's recipe of pre-norm is the shared recipe. The paper's recipe of ReZero then
   // differs only in its packed Glorot weights.
-  CHECK(loss("paper", "pre") == loss("shared", "pre"));
-  CHECK(loss("paper", "rezero") == loss("packed", "rezero"));
-  CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
-  // recipe_scaled scales a deviation of 0.02 to this width. Other weights of the paper's recipe do not change.
-  REQUIRE(run(folder.path(), command + "--weight-init scaled_normal --out scaled").status == 0);
-  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --out paper-scaled").status == 0);
-  CHECK(loss("paper-scaled", "pre") == loss("scaled", "pre"));
-  CHECK(loss("scaled", "pre") != loss("shared", "pre"));
-  CHECK(loss("paper-scaled", "rezero") == loss("packed", "rezero"));
-  CHECK_THAT(slurp(folder / "paper-scaled/report.html"),
-             contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
-  CHECK_THAT(slurp(folder / "packed/report.html"), contains("weights Xavier uniform of the packed qkv"));
-  CHECK_THAT(slurp(folder / "paper-shared/report.html"),
+  CHECK((paper.pre == shared.pre && paper.rezero == packed.rezero && paper_shared.rezero == shared.rezero));
+  // The default scales a deviation of 0.02 to this width. Other weights of the paper's recipe do not change.
+  CHECK((paper_scaled.pre == scaled.pre && paper_scaled.rezero == packed.rezero));
+  CHECK_THAT(paper_scaled.report, contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
+  CHECK_THAT(packed.report, contains("weights Xavier uniform of the packed qkv"));
+  CHECK_THAT(paper_shared.report,
              contains("weights: truncated normal, std 0.02") && contains("weights as set by --weight-init"));
-  const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
-  CHECK(bad.status == 2);
-  CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
-  // The program class_attention trains narrow networks. By default the program scales DeiT's weights to the width of
-  // the network, also in the stages of class attention, as --weight-init scaled_normal does.
-  const std::string stages =
-      program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
-  REQUIRE(run(folder.path(), stages + "--out stages").status == 0);
-  REQUIRE(run(folder.path(), stages + "--weight-init scaled_normal --out stages-scaled").status == 0);
-  REQUIRE(run(folder.path(), stages + "--weight-init recipe --out stages-recipe").status == 0);
-  const auto only_loss = [&](const std::string& out) {
-    return rows_of(slurp(folder / (out + "/results.csv"))).at(0).at("train_loss");
-  };
-  CHECK(only_loss("stages") == only_loss("stages-scaled"));
-  CHECK(only_loss("stages") != only_loss("stages-recipe"));
+  // By default, class_attention scales DeiT's weights to the width, also in the stages of class attention.
+  const std::string stages = "class_attention --depth 1 --designs 1:1";
+  const std::string by_default = loss(stages);
+  CHECK(by_default == loss(stages + " --weight-init scaled_normal"));
+  CHECK(by_default != loss(stages + " --weight-init recipe"));
 }
 
 TEST_CASE("the option --control changes the report without new trials") {
@@ -545,135 +356,75 @@ TEST_CASE("shards of methods at their own learning rates merge only with folders
   CHECK_THAT(run(folder.path(), merge + "s1 at --out x").err, contains("the same rates for all methods in the second"));
 }
 
-TEST_CASE("every kind of dropping and dtype and device and init runs and --json prints JSON") {
+TEST_CASE("DropKey's expected share is printed before the training and the measured share is in layers.csv") {
   const TemporaryFolder folder;
-  const std::string dropping =
-      "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear "
-      "--recipe paper --warmup 2 ";
-  const Finished f = run(folder.path(), small_study + dropping + "--gates all --depths 2 --json --out a");
-  INFO(f.err);
-  REQUIRE(f.status == 0);
-  const auto json = nlohmann::json::parse(f.out);
-  CHECK(json["results"].size() == nn::method_names().size());
-  const std::string tiny = program("depth_stability") + " --dim 8 --batch 2 --steps 2 --json --no-progress ";
-  const Finished f64 =
-      run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --dtype fp64 --device reference --out b");
-  const Finished f32 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --out c");
-  INFO(f64.err);
-  REQUIRE(f64.status == 0);
-  REQUIRE(f32.status == 0);
-  const double a = nlohmann::json::parse(f64.out)["results"][0]["train_loss"],
-               b = nlohmann::json::parse(f32.out)["results"][0]["train_loss"];
-  CHECK(std::abs(a - b) < 1e-5);  // both backends use the same random draws
-}
-
-TEST_CASE("DropKey's expected share is printed before the training for every form") {
-  const TemporaryFolder folder;
-  for (const std::string shape : {"plain", "block", "cross"})
-    for (const std::string sharing : {"per_entry", "heads", "column"}) {
-      const std::string name = shape + "_" + sharing;
-      const Finished f =
-          run(folder.path(),
-              small_study + "--drop-key 0.4 --drop-key-shape " + shape + " --drop-key-sharing " + sharing +
-                  " --empty-rows zero --drop-head 0.3 --drop-path 0.2 --drop-path-form original --gates layerscale "
-                  "--depths 1 --out " +
-                  name);
-      INFO(name << f.err);
-      REQUIRE(f.status == 0);
-      CHECK_THAT(f.err, contains("DropKey 0.4, constant, " + shape + ", " + sharing + "; expected share of keys 0.") &&
-                            contains("probability of an empty row"));
-      std::istringstream rows(slurp(folder / (name + "/layers.csv")));
-      std::string line;
-      std::getline(rows, line);
-      REQUIRE(line.ends_with(",drop_ratio,empty_rows,change"));
-      int logged = 0;
-      while (std::getline(rows, line)) {
-        const bool attention = line.find(",attn,") != std::string::npos;
-        const std::size_t last = line.rfind(',', line.rfind(',') - 1), before = line.rfind(',', last - 1);
-        const std::string ratio = line.substr(before + 1, last - before - 1);
-        CHECK(ratio.empty() != attention);
-        if (!attention) continue;
-        ++logged;
-        const double dropped = std::stod(ratio);
-        CHECK((dropped > 0.02 && dropped < 0.9));
-      }
-      CHECK(logged > 0);
+  for (const auto& [shape, sharing] : {std::pair("plain", "heads"), {"block", "per_entry"}, {"cross", "column"}}) {
+    const std::string name = fmt::format("{}_{}", shape, sharing);
+    const Finished f =
+        run(folder.path(),
+            fmt::format("{} --drop-key 0.4 --drop-key-shape {} --drop-key-sharing {} --empty-rows zero --drop-head 0.3 "
+                        "--drop-path 0.2 --drop-path-form original --gates layerscale --depths 1 --out {}",
+                        small_study, shape, sharing, name));
+    INFO(name << f.err);
+    REQUIRE(f.status == 0);
+    CHECK_THAT(f.err,
+               contains(fmt::format("DropKey 0.4, constant, {}, {}; expected share of keys 0.", shape, sharing)) &&
+                   contains("probability of an empty row"));
+    const auto rows = rows_of(slurp(folder / (name + "/layers.csv")));
+    CHECK(std::ranges::count(rows, "attn", [](const auto& row) { return row.at("branch"); }) > 0);
+    for (const auto& row : rows) {
+      const std::string& share = row.at("drop_ratio");
+      CHECK(share.empty() == (row.at("branch") != "attn"));
+      if (!share.empty()) CHECK((std::stod(share) > 0.02 && std::stod(share) < 0.9));
     }
-  const Finished wide =
-      run(folder.path(),
-          small_study + "--drop-key 0.4 --drop-key-shape block --drop-key-window 7 --gates pre --depths 1 --out wide");
-  CHECK(wide.status == 2);
-  CHECK_THAT(wide.err, contains("window"));
-  CHECK_FALSE(std::filesystem::exists(folder / "wide"));
-  CHECK(run(folder.path(), small_study + "--drop-key-shape square --gates pre").status == 2);
+  }
 }
 
 TEST_CASE("every optimizer and schedule trains and is named in the report") {
   const TemporaryFolder folder;
-  const std::string command =
-      program("depth_stability") +
-      " --dim 8 --batch 4 --no-progress --gates layerscale --depths 1 --steps 8 --warmup 2 --lrs 0.01 ";
-  const auto trained = [&](const std::string& name, const std::string& flags) {
-    const Finished f = run(folder.path(), command + flags + " --out " + name);
-    INFO(f.err);
-    REQUIRE(f.status == 0);
-    const auto rows = rows_of(slurp(folder / (name + "/results.csv")));
-    REQUIRE(rows.size() == 1);
-    CHECK(rows[0].at("steps") == "8");
-    std::vector<double> rates;
-    std::istringstream lines(slurp(folder / (name + "/metrics.jsonl")));
-    for (std::string line; std::getline(lines, line);) rates.push_back(nlohmann::json::parse(line)["lr_now"]);
-    CHECK(rates.size() == 8);
-    return std::tuple(std::stod(rows[0].at("train_loss")), std::stod(rows[0].at("val_loss")), rates,
-                      slurp(folder / (name + "/report.html")));
+  struct Trained {
+    std::string loss, val_loss, report;
+    std::vector<double> rates = {};
   };
-  const auto [loss, val_loss, rates, report] = trained("default", "");
-  CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak learning rate 0.01, warm-up 2, cosine to 0"));
-  std::set<double> losses;
-  for (const auto& [name, title] : std::map<std::string, std::string>{
-           {"adamw", "AdamW, decay"}, {"sgd", "SGD with Nesterov"}, {"lamb", "LAMB"}, {"adagrad", "Adagrad"}}) {
-    const auto [l, v, r, text] = trained(name, "--optimizer " + name);
-    CHECK(r == rates);
-    CHECK((l == loss) == (name == "adamw"));
-    losses.insert(l);
-    INFO(name);
-    CHECK_THAT(text, contains(title));
+  const auto trained = [&](const std::string& flags) {
+    const Finished f =
+        run(folder.path(), program("depth_stability") +
+                               " --dim 8 --batch 4 --no-progress --gates layerscale --depths 1 --steps 8 "
+                               "--warmup 2 --lrs 0.01 --overwrite --out a " +
+                               flags);
+    INFO(flags << "\n" << f.err);
+    REQUIRE(f.status == 0);
+    const auto row = rows_of(slurp(folder / "a/results.csv")).at(0);
+    Trained t{row.at("train_loss"), row.at("val_loss"), slurp(folder / "a/report.html")};
+    std::istringstream lines(slurp(folder / "a/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) t.rates.push_back(nlohmann::json::parse(line)["lr_now"]);
+    return t;
+  };
+  const Trained usual = trained("");
+  std::set<std::string> losses;
+  for (const auto& [flags, title] : std::map<std::string, std::string>{
+           {"--optimizer adamw", "AdamW, decay 0.05 on weights, peak learning rate 0.01, warm-up 2, cosine to 0"},
+           {"--optimizer sgd", "SGD with Nesterov"},
+           {"--optimizer lamb", "LAMB"},
+           {"--optimizer adagrad", "Adagrad"},
+           {"--weight-decay 2", "decay 2 on weights"},
+           {"--clip-norm 0.01 --optimizer sgd", "gradients clipped to norm 0.01"}}) {
+    const Trained t = trained(flags);
+    INFO(flags);
+    CHECK((t.loss == usual.loss) == (flags == "--optimizer adamw"));
+    CHECK(t.rates == usual.rates);
+    CHECK_THAT(t.report, contains(title));
+    losses.insert(t.loss);
   }
-  CHECK(losses.size() == 4);
-  const std::map<std::string, std::vector<double>> courses{
-      {"constant", {5e-3, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01}},
-      {"cosine", rates},
-      {"inverse_sqrt",
-       {5e-3, 0.01, 0.01 * std::sqrt(2 / 3.), 0.01 * std::sqrt(2 / 4.), 0.01 * std::sqrt(2 / 5.),
-        0.01 * std::sqrt(2 / 6.), 0.01 * std::sqrt(2 / 7.), 0.01 * std::sqrt(2 / 8.)}},
-      {"step", {5e-3, 0.01, 0.01, 0.01, 0.01, 1e-3, 1e-3, 1e-4}}};
-  for (const auto& [name, expected] : courses) {
-    const auto r = std::get<2>(trained("s_" + name, "--schedule " + name));
-    INFO(name);
-    for (std::size_t i = 0; i < 8; ++i) CHECK(r[i] == Approx(expected[i]));
-  }
-  CHECK(std::get<0>(trained("decay", "--weight-decay 2")) != loss);
-  const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
-  CHECK(!losses.contains(std::get<0>(clipped)));
-  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped to norm 0.01"));
-  const auto averaged = trained("ema", "--ema-decay 0.9");  // averaging changes the evaluation, but not the training
-  CHECK(std::get<0>(averaged) == loss);
-  CHECK(std::get<1>(averaged) != val_loss);
-  CHECK_THAT(std::get<3>(averaged), contains("moving average of the weights, decay 0.9"));
-
-  for (const auto& [flags, message] :
-       std::map<std::string, std::string>{{"--optimizer rmsprop", "known: adamw, sgd, lamb, adagrad"},
-                                          {"--schedule exponential", "known: constant, cosine, inverse_sqrt, step"},
-                                          {"--weight-decay -1", "--weight-decay"},
-                                          {"--clip-norm -1", "--clip-norm"},
-                                          {"--ema-decay 1", "--ema-decay"}}) {
-    const Finished f = run(folder.path(), command + flags + " --out refused");
-    INFO(f.err);
-    CHECK(f.status == 2);
-    CHECK(one_error_line(f));
-    CHECK_THAT(f.err, contains(message));
-  }
-  CHECK_FALSE(std::filesystem::exists(folder / "refused"));
+  CHECK(losses.size() == 6);
+  const Trained averaged = trained("--ema-decay 0.9");  // averaging changes the evaluation, but not the training
+  CHECK(averaged.loss == usual.loss);
+  CHECK(averaged.val_loss != usual.val_loss);
+  CHECK_THAT(averaged.report, contains("moving average of the weights, decay 0.9"));
+  const std::vector<double> step{5e-3, 0.01, 0.01, 0.01, 0.01, 1e-3, 1e-3, 1e-4},
+      rates = trained("--schedule step").rates;
+  REQUIRE(rates.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(rates[i] == Approx(step[i]));
 }
 
 TEST_CASE("the switch --check-gates reports every rule") {

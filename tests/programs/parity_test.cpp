@@ -93,10 +93,14 @@ TEST_CASE("parity fails a case whose answers differ or are too many or are unkno
 
 TEST_CASE("parity explains its arguments") {
   const TemporaryFolder empty;
-  CHECK(parity(empty.path()).status == 1);
-  CHECK_THAT(parity(empty.path()).err, contains("expected cases"));
-  CHECK_THAT(parity(empty / "nowhere").err, contains("expected a folder of cases"));
-  CHECK(run(empty.path(), program("parity")).status == 2);
-  CHECK_THAT(run(empty.path(), program("parity") + " --quickly").err, contains("usage: parity DIR"));
-  CHECK(run(empty.path(), program("parity") + " --help").status == 0);
+  const auto ends = [&](const std::string& words, int status, const std::string& text) {
+    const Finished f = run(empty.path(), program("parity") + " " + words);
+    CHECK(f.status == status);
+    CHECK_THAT(f.out + f.err, contains(text));
+  };
+  ends(".", 1, "expected cases");
+  ends("nowhere", 1, "expected a folder of cases");
+  ends("", 2, "usage: parity DIR");
+  ends("--quickly", 2, "usage: parity DIR");
+  ends("--help", 0, "parity DIR");
 }

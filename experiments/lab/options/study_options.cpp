@@ -268,7 +268,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
                 jobs);
     usage_check(jobs == 1 || !profile, "--profile times one trial at a time; give --jobs 1, got --jobs {}", jobs);
     shard_of_call();
-    usage_check(!stop_hopeless || steps >= 40,
+    usage_check(!stop_hopeless || rebuild || !replay.empty() || steps >= 40,
                 "--stop-hopeless{} needs 20 steps in the first half of a trial; give --steps of at least 40{}, got {}",
                 cli.given("--stop-hopeless") ? "" : " (on by default)",
                 cli.given("--stop-hopeless") ? "" : " or --no-stop-hopeless", steps);
