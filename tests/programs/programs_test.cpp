@@ -26,7 +26,7 @@ struct SmallStudy {
 const std::string small = " --dim 8 --heads 2 --steps 2 ", two_seeds = "--patch 8 --seeds 3,4 ";
 
 const std::vector<SmallStudy> small_studies{
-    {"cait", small + two_seeds + "--depth 2", 2, "Attention maps", 1, "layers.csv"},
+    {"vit", "--model cait" + small + two_seeds + "--depth 2", 2, "Attention maps", 1, "layers.csv"},
     {"class_attention", "--preset quick" + small + two_seeds + "--depth 2 --warmup 0 --designs token,insert-1,mean,2:1",
      8, "Attention maps", 4, "layers.csv"},
     {"deep_mlp", "--depths 3 --width 8 --steps 2 --seeds 0", 4, "jacobian_end"},
