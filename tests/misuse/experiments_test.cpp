@@ -58,20 +58,6 @@ int own_experiment(int argc, const char* const* argv) {
 
 }  // namespace
 
-TEST_CASE("misuse: values that are not numbers or are out of range") {
-  refused({"--steps", "many"}, 2, "--steps expects an integer in [1, 4294967295], got 'many'");
-  refused({"--steps", "1e3"}, 2, "--steps expects an integer");
-  refused({"--steps", "-5"}, 2, "--steps");
-  refused({"--lrs", "nan"}, 2, "--lrs expects numbers above 0");
-  refused({"--lrs", "inf"}, 2, "--lrs");
-  refused({"--lrs", "-1"}, 2, "--lrs");
-  refused({"--seeds", "-1"}, 2, "--seeds");
-  refused({"--seeds", "99999999999999999999"}, 2, "--seeds");
-  refused({"--seeds", "4..0"}, 2, "the range 4..0 is empty; write 0..4");
-  refused({"--batch", "0"}, 2, "--batch");
-  refused({"--threads", "0"}, 2, "--threads");
-  refused({"--drop-path", "1"}, 2, "--drop-path");
-}
 TEST_CASE("misuse: sizes beyond any machine") {
   refused({"--dim", "1099511627776"}, 2, "--dim expects an integer in [1, 1048576]");
   refused({"--depths", "4611686018427387904"}, 2, "--depths");
@@ -79,8 +65,7 @@ TEST_CASE("misuse: sizes beyond any machine") {
   refused({"--dim", "1099511627776"}, 2, "--dim", passport);
   refused({"--width", "1099511627776"}, 2, "--width", deep_mlp);
 }
-TEST_CASE("misuse: unknown names are answered with the nearest name or ten of many") {
-  refused({"--gates", "layer_scale"}, 2, "unknown gate 'layer_scale'; did you mean 'layerscale'?");
+TEST_CASE("misuse: an unknown name that is near no other is answered with ten of many") {
   const TemporaryFolder folder;
   const Ended many = call(folder.path(), depth_stability, {"--gates", "qqqqqqqqqqqq"});
   check_refused(many, 2, "known: post, pre, rezero");
@@ -88,23 +73,10 @@ TEST_CASE("misuse: unknown names are answered with the nearest name or ten of ma
   CHECK(std::count(many.err.begin(), many.err.end(), ',') == 9);
   refused({"--data", "imagenet"}, 2,
           "known: glyphs, glyphs-clutter, glyphs-few, fashion-mnist, mnist, cifar-10, cifar-100, image-folder");
-  refused({"--optimizer", "rmsprop"}, 2, "known: adamw");
-  refused({"--preset", "quik"}, 2, "did you mean 'quick'?");
-  refused({"--gate", "pre"}, 2, "did you mean --gates?");
-}
-TEST_CASE("misuse: a repeated gate and an empty list and a list in two words") {
-  refused({"--gates", "pre,pre"}, 2, "pre is given twice");
-  refused({"--gates", "pre,"}, 2, "unknown gate ''");
-  refused({"--gates", ""}, 2, "--gates expects a list, got nothing");
-  refused({"--depths", "6", "12"}, 2, "--depths 6,12");
-  refused({"--steps", "3", "--steps", "4"}, 2, "--steps is given twice");
-  refused({"--steps"}, 2, "--steps expects a value");
 }
 TEST_CASE("misuse: options that exclude each other") {
   refused({"--dim", "63"}, 2, "--dim 63 is not a multiple of --heads 2");
   refused({"--patch", "5"}, 2, "--patch 5 does not divide the image side 32");
-  refused({"--warmup", "10", "--steps", "5"}, 2, "--warmup 10 is longer than --steps 5");
-  refused({"--resume", "--overwrite", "--out", "a"}, 2, "--resume and --overwrite exclude each other");
   refused({"--resume"}, 2, "--resume needs --out DIR");
   refused({"--profile", "--steps", "2"}, 2, "--profile times the steps 3 to 7");
   refused({"--drop-key", "0.3", "--drop-key-shape", "block", "--drop-key-window", "9"}, 2, "window");
@@ -209,38 +181,6 @@ TEST_CASE("misuse: resuming with other settings or another experiment or damaged
   fs::copy_file(folder / "b/run.json", folder / "a/run.json");
   CHECK_THAT(call(folder.path(), depth_stability, with(run, {"--resume", "--dry-run"})).out,
              contains("--resume skips 1 finished trial\n"));
-}
-TEST_CASE("misuse: a custom experiment resumed with a damaged ledger") {
-  const TemporaryFolder folder;
-  const Words run{"--out", "a", "--steps", "1", "--no-progress"};
-  REQUIRE(call(folder.path(), own_experiment, run).status == 0);
-  const std::string good = read_file(folder / "a/ledger.jsonl");
-  for (const std::string& bad :
-       {std::string("loss 1\n"), std::string("{}\n"), std::string("\n"), good.substr(0, 40), "x" + good}) {
-    std::ofstream(folder / "a/ledger.jsonl") << bad;
-    const Ended e = call(folder.path(), own_experiment, with(run, {"--resume"}));
-    INFO(bad << e.err);
-    CHECK(e.status == 0);
-    CHECK_THAT(e.err,
-               contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its trial is repeated"));
-    CHECK_THAT(read_file(folder / "a/ledger.jsonl"), contains(bad));
-    CHECK(read_file(folder / "a/results.csv").starts_with("seed,status,steps,seconds,loss\n0,ok,"));
-  }
-}
-TEST_CASE("misuse: configurations that are missing or malformed or of another program") {
-  const TemporaryFolder folder;
-  const auto refuse = [&](const std::string& content, const std::string& text) {
-    std::ofstream(folder / "c.json") << content;
-    check_refused(call(folder.path(), depth_stability, {"--config", "c.json"}), 2, text);
-  };
-  check_refused(call(folder.path(), depth_stability, {"--config", "none.json"}), 2, "none.json");
-  refuse("", "c.json");
-  refuse("[1]", "expected an object");
-  refuse("{\"steps\": }", "c.json");
-  refuse("{\"stepz\": 3}", "did you mean \"steps\"?");
-  refuse("{\"steps\": \"x\"}", "steps");
-  refuse("{\"steps\": 3, \"steps\": 4}", "\"steps\" is given twice");
-  refuse("{\"resume\": true}", "as --resume");
 }
 TEST_CASE("misuse: values of a trial that cannot be logged") {
   const TemporaryFolder folder;

@@ -164,15 +164,6 @@ TEST_CASE("The output of --print-config restores the same settings", "[experimen
   CHECK(first.printed.find("\"out\"") == std::string::npos);
 }
 
-TEST_CASE("The printed defaults can be read back", "[experiments]") {
-  const TemporaryFolder folder;
-  StudyProgram first, second;
-  first.parse({"--print-config"});
-  std::ofstream(folder / "c.json") << first.printed;
-  CHECK(second.parse({"--config", (folder / "c.json").string()}) == Action::run);
-  CHECK(second.cli.config() == first.printed);
-}
-
 TEST_CASE("A configuration file accepts lists in the syntax of the command line", "[experiments]") {
   const TemporaryFolder folder;
   std::ofstream(folder / "c.json") << R"({"seeds": "0..2", "gates": "all", "threads": 2, "shared": true})";

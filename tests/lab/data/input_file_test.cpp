@@ -91,16 +91,6 @@ TEST_CASE("append reads the requested bytes and leaves the rest") {
   }
 }
 
-TEST_CASE("gzip data that are cut off at any byte cause an error") {
-  const TemporaryFolder folder;
-  const Bytes packed = gzip(some_pixels(2000));
-  for (std::size_t length = 2; length < packed.size(); ++length) {
-    const std::string path =
-        write_bytes(folder / "cut.gz", Bytes(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)));
-    data_error_of(path, [&] { read_all(path, 512); });
-  }
-}
-
 TEST_CASE("A flipped bit in gzip data causes an error or does not change the content") {
   const TemporaryFolder folder;
   const Bytes content = some_pixels(200), packed = gzip(content);

@@ -15,7 +15,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/interrupt.h"
-#include "tests/support/signal_storm.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -140,22 +139,6 @@ TEST_CASE("parallel jobs, shards and other numbers of threads give the same byte
   int count = 0;
   for (; std::getline(lines, row); ++count) CHECK(rows.count(row) == 1);
   CHECK(rows.size() == static_cast<std::size_t>(count));
-}
-
-TEST_CASE("every number format gives the same bits in parallel jobs", "[long]") {
-  const TemporaryFolder folder;
-  EpsilonStudy study;
-  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
-  const std::string dtype = GENERATE("bf16", "fp64");
-  const auto run = [&](const std::string& out, const Words& more) {
-    const Ended e = call(
-        folder.path(), main,
-        with({"--dim", "8", "--batch", "4", "--steps", "4", "--no-progress", "--dtype", dtype, "--out", out}, more));
-    INFO(e.err);
-    REQUIRE(e.status == 0);
-    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
-  };
-  CHECK(run("side", {"--jobs", "2", "--threads", "2"}) == run("alone", {"--threads", "1"}));
 }
 
 TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same files") {
@@ -459,28 +442,4 @@ TEST_CASE("trials of other code are kept but not used unless accepted, and damag
   CHECK(file(folder, "younger/run.json") == run.dump());
   CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
   CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
-}
-
-TEST_CASE("two thousand signals a second change no byte of a study with two jobs", "[long]") {
-  const TemporaryFolder folder;
-  EpsilonStudy study;
-  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
-#ifdef __SANITIZE_ADDRESS__
-  const std::string steps = "4";
-#else
-  const std::string steps = "60";
-#endif
-  const auto run = [&](const std::string& out) {
-    // The gradients of weights of at least 192 x 192 use a kernel that moves the stack pointer.
-    const Ended e = call(folder.path(), main,
-                         {"--dim", "192", "--heads", "3", "--patch", "8", "--batch", "8", "--steps", steps, "--depths",
-                          "1", "--jobs", "2", "--no-progress", "--out", out});
-    INFO(e.err);
-    REQUIRE(e.status == 0);
-    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
-  };
-  const auto calm = run("calm");
-  const SignalStorm storm;
-  CHECK(run("storm") == calm);
-  CHECK(SignalStorm::taken() > 10);
 }

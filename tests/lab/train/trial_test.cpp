@@ -104,47 +104,6 @@ TEST_CASE("smoothed and mixed labels record the entropy of their targets, also a
   CHECK_THAT(file(folder, "hard/results.csv") + file(folder, "hard/ledger.jsonl"), !contains("target_entropy"));
 }
 
-namespace {
-
-// x + min(step / 10, 1) f(LN(x))
-struct Ramp : nn::Gate {
-  explicit Ramp(const nn::GateContext& c) : step(c.training_step()) {}
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    return skip + std::min(static_cast<double>(step()) / 10, 1.0) * branch;
-  }
-  nn::TrainingStep step;
-};
-
-}  // namespace
-
-TEST_CASE("an interrupted trial of a gate that follows the training step continues with the same bits") {
-  const TemporaryFolder folder;
-  int stop_at = -1;
-  const auto main = [&](int argc, const char* const* argv) {
-    Study study("ramp", "Ramp.");
-    study.axis<int>("--depths", {2}, "Depths");
-    return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit({.gate = nn::Method{.name = "ramp", .build = nn::gate_per_branch<Ramp>}}));
-      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-        if (step == stop_at) interrupted_by(SIGINT);
-        return nullptr;
-      });
-    });
-  };
-  const Words words{"--dim",       "8",   "--batch",      "4", "--steps",       "9",    "--lr", "1e-2",
-                    "--ema-decay", "0.9", "--eval-every", "4", "--no-progress", "--out"};
-  REQUIRE(call(folder.path(), main, with(words, {"whole"})).status == 0);
-  stop_at = 5;
-  CHECK(call(folder.path(), main, with(words, {"a"})).status == 130);
-  stop_at = -1;
-  const Ended resumed = call(folder.path(), main, with(words, {"a", "--resume"}));
-  INFO(resumed.err);
-  REQUIRE(resumed.status == 0);
-  CHECK_THAT(resumed.err, !contains("from the beginning"));
-  CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
-  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
-}
-
 TEST_CASE("a checkpoint that does not fit is named and the trial starts from the beginning") {
   const TemporaryFolder folder;
   EpsilonStudy study;
@@ -571,7 +530,7 @@ TEST_CASE("an interrupted trial that is resumed measures the same steps to a lev
   const auto reached = static_cast<std::int64_t>(only_record(folder, "whole").value("steps_to_1.75"));
   REQUIRE(reached > 20);
   REQUIRE(reached < 55);
-  for (const std::int64_t at : {std::int64_t{10}, reached - 2, reached + 3}) {
+  for (const std::int64_t at : {reached - 2, reached + 3}) {
     const std::string out = "at" + std::to_string(at);
     study.stop_at = at;
     REQUIRE(call(folder.path(), main, with(with(sixty, {out}), rate)).status == 130);
