@@ -176,7 +176,7 @@ void derive_cait(VitSettings& o, Study& study) {
 }
 
 void note_drop_key(const VitSettings& o, const NetworkOptions& network, const ImageSet& images) {
-  const bool mixed = o.talking_heads != TalkingHeads::none && network.drop.drop_key_sharing != DropSharing::heads;
+  const bool mixed = o.talking_heads != nn::HeadMix::none && network.drop.drop_key_sharing != DropSharing::heads;
   note_error(fmt::format("DropKey: {}{}\n", network.describe_drop_key(images),
                          mixed ? "; talking heads mix a key that one head drops in again from other heads, unless "
                                  "--drop-key-sharing heads is given"
@@ -195,6 +195,7 @@ nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit) {
                         .mlp_ratio = vit.mlp_ratio,
                         .gate = o.gate,
                         .init = o.init,
+                        .head_mix = o.talking_heads,
                         .norm_eps = vit.norm_eps,
                         .recipe = vit.recipe,
                         .drop_key = vit.drop_key,
@@ -202,11 +203,6 @@ nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit) {
                         .drop_head = vit.drop_head,
                         .drop_path = vit.drop_path,
                         .seed = vit.seed};
-  if (o.talking_heads == TalkingHeads::none) model.attention = nn::make_attention<nn::Attention>;
-  if (o.talking_heads == TalkingHeads::identity)
-    model.attention = [](const nn::AttentionOptions& a) {
-      return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
-    };
   return model;
 }
 

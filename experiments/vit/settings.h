@@ -10,20 +10,12 @@
 
 namespace plumb::lab {
 
-// The initial values of the mixes between heads in stage 1 of a CaiT.
-enum class TalkingHeads {
-  cait,      // random initial values, as published
-  identity,  // identity matrices, which do not mix at the start
-  none       // attention without mixes
-};
-constexpr auto names_of(TalkingHeads) { return std::array{"cait", "identity", "none"}; }
-
 // The values of the options. The model of the network is Study::network().model.
 struct VitSettings {
   std::string gate = "pre";
   std::int64_t depth = 12, depth_token_only = 2;
   double init = 1e-4, mlp_ratio = 4, norm_eps = 1e-6;
-  TalkingHeads talking_heads = TalkingHeads::cait;
+  nn::HeadMix talking_heads = nn::HeadMix::cait;
   bool init_is_of_gate = false, checkpoint = false;
   std::vector<std::string> compared;  // the two presets of --preset-diff
   PretrainedWeights weights;

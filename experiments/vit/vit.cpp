@@ -114,9 +114,9 @@ void take_sizes(VitSettings& o, lab::Study& study) {
       o.weights.card().options);
   if (!cait) return decide("--pool", network.pool, std::get<nn::ViTOptions>(o.weights.card().options).pool);
   decide("--depth-token-only", o.depth_token_only, cait->depth_token_only);
-  const bool talks = dynamic_cast<nn::TalkingHeadsAttention*>(cait->attention({.dim = 2, .heads = 1}).get()) != nullptr;
-  if (!talks || o.talking_heads == lab::TalkingHeads::none)
-    decide("--talking-heads", o.talking_heads, talks ? lab::TalkingHeads::cait : lab::TalkingHeads::none);
+  const bool talks = cait->head_mix != nn::HeadMix::none;
+  if (!talks || o.talking_heads == nn::HeadMix::none)
+    decide("--talking-heads", o.talking_heads, talks ? nn::HeadMix::cait : nn::HeadMix::none);
 }
 
 void supply(VitSettings& o, lab::Study& study) {

@@ -72,7 +72,7 @@ class CardReader {
   void operator()(const char* key, std::int64_t& value) { value = whole_number(take(key), key); }
   void operator()(const char* key, GateChoice& value) { value = gate_from_(take(key)); }
   void operator()(const char* key, HeadMix& value) {
-    value = take(key).template get<bool>() ? HeadMix::truncated_normal : HeadMix::none;
+    value = take(key).template get<bool>() ? HeadMix::cait : HeadMix::none;
   }
   void operator()(const char* key, std::optional<double>& value) {
     if (json_.contains(key)) value = take(key).template get<double>();

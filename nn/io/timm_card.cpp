@@ -72,7 +72,7 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
                                                   : heads.value_or(dim / 48),
                                    .depth_token_only = last,
                                    .mlp_ratio = mlp_ratio,
-                                   .head_mix = talks ? HeadMix::truncated_normal : HeadMix::none}};
+                                   .head_mix = talks ? HeadMix::cait : HeadMix::none}};
   }
   const bool token = tensors.contains("cls_token");
   const std::int64_t of_patches = positions[1] - (token && !lacks_token_position(positions[1], token));

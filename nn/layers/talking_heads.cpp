@@ -7,7 +7,7 @@ namespace {
 
 Init mix_init(std::int64_t heads, HeadMix init) {
   check(init != HeadMix::none, "[talking_heads] expected initial values of the mixes, got HeadMix::none");
-  if (init == HeadMix::truncated_normal) return Init::truncated_normal(0.02);
+  if (init == HeadMix::cait) return Init::truncated_normal(0.02);
   std::vector<double> identity(static_cast<std::size_t>(extent_product("talking_heads", {heads, heads})));
   for (std::int64_t i = 0; i < heads; ++i) identity[static_cast<std::size_t>(i * (heads + 1))] = 1;
   return Init::values(identity);

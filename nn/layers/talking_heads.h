@@ -2,6 +2,8 @@
 // probabilities.
 #pragma once
 
+#include <array>
+
 #include "nn/layers/attention.h"
 
 namespace plumb::nn {
@@ -10,10 +12,11 @@ namespace plumb::nn {
 // scores are almost 0, so each query attends to all keys almost equally, and the rows of the second mix, instead of 1,
 // scale the outputs of the heads. With the identity, the new layer equals plain attention.
 enum class HeadMix {
-  none,  // plain attention: Attention, not TalkingHeadsAttention
-  truncated_normal,
-  identity
+  cait,      // a truncated normal of std 0.02, as published
+  identity,  // identity matrices, which do not mix at the start
+  none       // plain attention: Attention, not TalkingHeadsAttention
 };
+constexpr auto names_of(HeadMix) { return std::array{"cait", "identity", "none"}; }
 
 // Self-attention x [B, T, D] -> [B, T, D] with two mixes over heads: proj_l mixes the scores before the softmax, proj_w
 // mixes the probabilities after it (ops.h: attention_talking). Parameters: qkv and proj as in Attention, proj_l,
@@ -26,7 +29,7 @@ enum class HeadMix {
 class TalkingHeadsAttention : public SelfAttention {
  public:
   // Throws Error for HeadMix::none.
-  explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMix mix = HeadMix::truncated_normal);
+  explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMix mix = HeadMix::cait);
   // Returns the probabilities after both mixes. The rows need not sum to 1.
   Tensor probabilities(const AttentionPass& pass) const override;
 

@@ -22,7 +22,7 @@ struct CaiTOptions {
   // Initial value of LayerScale's gammas in both stages. If not given, layerscale_init() computes the value from the
   // depth. If `gate` is not "layerscale", `init` affects only stage 2.
   std::optional<double> init = {};
-  HeadMix head_mix = HeadMix::truncated_normal;  // the talking heads of stage 1
+  HeadMix head_mix = HeadMix::cait;  // the talking heads of stage 1
   double norm_eps = 1e-6;
   // The training recipe: weights of both stages, head, and learning-rate factor of scalars. If the recipe is not given,
   // recipe_of() chooses the recipe.

@@ -162,7 +162,7 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
     return largest(y - over_queries) / largest(over_queries);
   };
   CHECK(spread(nn::HeadMix::identity) > 0.5);
-  CHECK(spread(nn::HeadMix::truncated_normal) < 0.2);
+  CHECK(spread(nn::HeadMix::cait) < 0.2);
 
   // If all values are 1, each query collects the sum of its row of mixed probabilities.
   nn::TalkingHeadsAttention attention({.dim = D, .heads = H});
