@@ -128,7 +128,7 @@ void supply(VitSettings& o, lab::Study& study) {
 }
 
 template <class Model>
-void train(const VitSettings& o, lab::Trial& trial, Model& model, nn::KeyMap names) {
+void train_network(const VitSettings& o, lab::Trial& trial, Model& model, nn::KeyMap names) {
   const auto layerscale = o.has_layerscale() ? std::optional(o.init) : std::nullopt;
   if (o.weights.given()) o.weights.put_into(model, trial, layerscale);
   model.checkpoint_blocks(o.checkpoint);
@@ -136,9 +136,9 @@ void train(const VitSettings& o, lab::Trial& trial, Model& model, nn::KeyMap nam
   lab::AroundStep around = lab::record_layers(trial, model.stack());
   if constexpr (std::is_same_v<Model, nn::CaiT>)
     if (model.options().drop_key.rate > 0)
-      around = [&trial, &model, passports = std::move(around)](std::int64_t step) {
+      around = [&trial, &model, layers = std::move(around)](std::int64_t step) {
         if (step % drop_logged_every == 0) trial.log(lab::dropped_keys(model, trial.options().batch));
-        return passports(step);
+        return layers(step);
       };
   trial.train(model, around);
   lab::attach_attention(trial, model);
@@ -180,9 +180,9 @@ int plumb::lab::vit(int argc, const char* const* argv) {
     options.mlp_ratio = o.mlp_ratio, options.norm_eps = o.norm_eps;
     if (is_cait(study)) {
       nn::CaiT model(lab::cait_options(o, options));
-      return train(o, trial, model, nn::timm_cait(options.channels));
+      return train_network(o, trial, model, nn::timm_cait(options.channels));
     }
     nn::ViT model(options);
-    train(o, trial, model, nn::timm_vit(options.channels));
+    train_network(o, trial, model, nn::timm_vit(options.channels));
   });
 }
