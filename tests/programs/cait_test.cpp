@@ -228,17 +228,7 @@ TEST_CASE("preset-diff shows only the constants that differ") {
   for (const auto& [arguments, message] :
        {std::pair{"--preset-diff cait-paper-xxs36", "--preset-diff: expected two presets, got 1"},
         {"--preset-diff cait-paper-xxs36 cait-tim-xxs36",
-         "unknown preset 'cait-tim-xxs36'; did you mean 'cait-timm-xxs36'?"},
-        {"--preset cait-paper-xxl24", "unknown preset 'cait-paper-xxl24'; did you mean 'cait-paper-xxs24'?"},
-        {"--preset-diff cait-timm-s24 cait-timm-s36 cait-timm-m36",
-         "unexpected argument 'cait-timm-m36'; --preset-diff takes two names"},
-        {"--dim 1048577", "--dim expects an integer in [1, 1048576], got 1048577"},
-        {"--batch 1048577", "--batch expects an integer in [1, 1048576], got 1048577"},
-        {"--init -1", "--init expects a number in [0, 10], got -1"},
-        {"--init 11", "--init expects a number in [0, 10], got 11"},
-        {"--ema-decay 1", "--ema-decay expects a number in [0, 1), got 1"},
-        {"--heads 5", "--dim 192 is not a multiple of --heads 5"},
-        {"--patch 5", "--patch 5 does not divide the image side 32"}}) {
+         "unknown preset 'cait-tim-xxs36'; did you mean 'cait-timm-xxs36'?"}}) {
     const Finished wrong = run(folder.path(), cait + " " + arguments);
     CHECK(wrong.status == 2);
     CHECK_THAT(wrong.err, contains(message));

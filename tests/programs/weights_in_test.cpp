@@ -500,7 +500,6 @@ TEST_CASE("weights that do not fit the other options are refused") {
   cait_file(folder / "c");
   vit_file(folder / "v");
   write_bytes(folder / "names", {'a', '\n'});
-  write_bytes(folder / "text", {'h', 'e', 'l', 'l', 'o', ' ', 'a', 'l', 'l'});
   const auto refused = [&](const std::string& command, int status, const std::string& text) {
     const Finished f = run(folder.path(), program(command));
     INFO(command);
@@ -531,8 +530,6 @@ TEST_CASE("weights that do not fit the other options are refused") {
           "--image-size 30 is not a multiple of the patch size of c, 4");
   refused("vit --model cait --weights c --evaluate --image-folder images --class-names names", 1,
           "names: expected 4 lines");
-  refused("vit --model cait --weights text --evaluate --image-folder images", 1, "text");
-  refused("vit --model cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
   refused("vit --image-folder images --data glyphs", 2, "leave out --data glyphs");
   refused(
       "vit --image-folder images/train", 1,
