@@ -46,6 +46,14 @@ inline std::vector<std::map<std::string, std::string>> rows_of(const std::string
   return rows;
 }
 
+// The rows of results.csv in a study folder, without the columns of times. The other columns depend only on settings,
+// code and data.
+inline std::vector<std::map<std::string, std::string>> timeless_rows(const std::filesystem::path& folder) {
+  auto rows = rows_of(slurp(folder / "results.csv"));
+  for (auto& row : rows) row.erase("seconds"), row.erase("images_per_second");
+  return rows;
+}
+
 inline std::string program(const std::string& name) { return test::binary_dir() + "/bin/" + name; }
 
 // Runs `command` in `folder`.
