@@ -214,8 +214,6 @@ TEST_CASE("a backward pass that consumes the graph frees activations on the way"
 
 TEST_CASE("messages about wrong shapes show both shapes") {
   const Tensor x = variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})), y = variable(tensor({1, 2}, {2}));
-  CHECK_THAT(error_of([&] { x + y; }), contains("[add] expected shapes that broadcast together, got [2, 3] and [2]"));
-  CHECK_THAT(error_of([&] { matmul(x, x); }), contains("[matmul] expected equal inner extents, got [2, 3] and [2, 3]"));
   CHECK_THAT(error_of([&] { linear(x, x, zeros({3})); }),
              contains("[linear] expected bias [2] for weight [2, 3], got [3]"));
   CHECK_THAT(error_of([&] {
@@ -225,36 +223,10 @@ TEST_CASE("messages about wrong shapes show both shapes") {
   CHECK_THAT(error_of([&] { linear(y, x); }), contains("[linear] expected input [.., 3] for weight [2, 3], got [2]"));
   CHECK_THAT(error_of([&] { layer_norm(x, y, y, 1e-6); }),
              contains("[layer_norm] expected input [.., 2] for weight [2] and bias [2], got [2, 3]"));
-  CHECK_THAT(error_of([&] {
-               x + zeros({2, 3}, {DType::f64, Device::cpu});
-             }),
-             contains("[add] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]"));
-  CHECK_THAT(error_of([&] {
-               x + zeros({2, 3}, {DType::f32, Device::reference});
-             }),
-             contains("[add] expected operands on one device") && contains("reference"));
-  CHECK_THAT(error_of([&] {
-               cross_entropy(x, integers({0, 3}, {2}));
-             }),
-             contains("[cross_entropy] expected labels in 0..2, got 3 at 1"));
-  CHECK_THAT(error_of([&] { gather(x, integers({2}, {1})); }), contains("[gather] expected indices in 0..1"));
   CHECK_THAT(error_of([&] { slice(x, 1, 2, 4); }), contains("[slice]") && contains("got 2..4"));
-  CHECK_THAT(error_of([&] { reshape(x, {5}); }),
-             contains("[reshape] expected a shape of 6 elements like [2, 3], got [5]"));
   CHECK_THAT(error_of([&] { permute(x, {0, 0}); }), contains("axis 0 twice"));
-  CHECK_THAT(error_of([&] { dropout(x, 1); }), contains("[dropout] expected a probability in [0, 1), got 1"));
   CHECK_THAT(error_of([&] { gated_residual(x, x, y); }), contains("[gated_residual] expected a gate [1], [3]"));
-  CHECK_THAT(error_of([] { permute(Tensor(), {}); }), contains("[permute] expected a tensor"));
   CHECK_THAT(error_of([] { variable(Tensor()); }), contains("[variable] expected a value"));
-  CHECK_THAT(error_of([&] { (void)backward(x); }), contains("[backward] expected a scalar loss, got shape [2, 3]"));
-  CHECK_THAT(error_of([&] { (void)backward(sum(x.detach())); }), contains("got a constant"));
-  CHECK_THAT(error_of([&] { (void)grad(x, x); }), contains("[grad] expected a scalar or a cotangent"));
-  CHECK_THAT(error_of([&] {
-               Tensor undefined;
-               exp(undefined);
-             }),
-             contains("[exp] expected a tensor, got an undefined tensor (") &&
-                 contains("consumed by an earlier backward(std::move(loss))?)"));
 }
 
 TEST_CASE("check_gradients finds a wrong gradient of first or second order") {

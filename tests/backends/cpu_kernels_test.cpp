@@ -479,44 +479,30 @@ TEST_CASE("cpu dropout draws the same mask as the reference", "[once]") {
       }
 }
 
-TEST_CASE("cpu gated residual with every gate and row scale", "[once]") {
+TEST_CASE("cpu gated residual with every gate and row scale, for tokens and for images", "[once]") {
+  std::vector<std::pair<Shape, Array>> cases;  // the stream and the gate
   for (std::int64_t d : widths)
-    for (const Array& gate : {Out(), random({1}), random({d})})
-      for (const Array& row_scale : {Out(), random({6})}) {
-        const Shape shape{6, 7, d};
-        const Array skip = random(shape), branch = random(shape), dy = random(shape);
-        compare("gated_residual", "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
-          k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
-          // Without dgate, the kernel does not need `branch`.
-          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());
-        });
-        if (gate.defined())
-          compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()},
-                  [&](const Kernels& k, const Results& y) {
-                    k.gated_residual_backward(dy, branch, gate, row_scale, y[0], y[1]);
-                    k.gated_residual_backward(dy, branch, gate, row_scale, Array(), y[2]);
-                  });
-      }
-}
-
-TEST_CASE("cpu gated residual with a gate for each channel of images", "[once]") {
+    for (const Array& gate : {Array(), Array(random({1})), Array(random({d}))}) cases.push_back({{3, 14, d}, gate});
   for (std::int64_t channels : {1, 5})
     for (auto [height, width] :
          std::vector<std::array<std::int64_t, 2>>{{1, 1}, {31, 1}, {3, 11}, {1, 4099}})  // H W = 1, 31, 33 and 4099
-      for (const Array& row_scale : {Out(), random({3})}) {
-        const Shape shape{3, channels, height, width};
-        const Array skip = random(shape), branch = random(shape), dy = random(shape), gate = random({channels, 1, 1});
-        const std::string name = "gated_residual of images " + to_string(shape);
-        compare(name, "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
-          k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
-          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());
-        });
+      cases.push_back({{3, channels, height, width}, random({channels, 1, 1})});
+  for (const auto& [shape, gate] : cases)
+    for (const Array& row_scale : {Out(), random({3})}) {
+      const Array skip = random(shape), branch = random(shape), dy = random(shape);
+      const std::string name = "gated_residual " + to_string(shape);
+      compare(name, "gated_residual", {shape, shape}, [&, &gate = gate](const Kernels& k, const Results& y) {
+        k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
+        // Without dgate, the kernel does not need `branch`.
+        k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());
+      });
+      if (gate.defined())
         compare(name + " backward", "gate_gradient", {shape, gate.shape(), gate.shape()},
-                [&](const Kernels& k, const Results& y) {
+                [&, &gate = gate](const Kernels& k, const Results& y) {
                   k.gated_residual_backward(dy, branch, gate, row_scale, y[0], y[1]);
                   k.gated_residual_backward(dy, branch, gate, row_scale, Array(), y[2]);
                 });
-      }
+    }
 }
 
 namespace {

@@ -24,11 +24,6 @@ Tensor given_up() {
   return loss;
 }
 
-const char* const got_undefined =
-    "expected a tensor, got an undefined tensor (from Gradients::find() of no variable of this graph, or consumed by "
-    "an "
-    "earlier backward(std::move(loss))?)";
-
 }  // namespace
 
 TEST_CASE("misuse: a gradient hook that returns another shape") {
@@ -135,76 +130,21 @@ TEST_CASE("misuse: backward of a non-scalar or a constant or integers") {
 
 TEST_CASE("misuse: a loss is differentiated after its graph was given up") {
   const Tensor loss = given_up();
-  CHECK_REFUSED(backward(loss), std::string("[backward] ") + got_undefined);
-  CHECK_REFUSED(grad(loss, x_2_3()), std::string("[grad] ") + got_undefined);
+  CHECK_REFUSED(backward(loss), "[backward] " + got_undefined);
+  CHECK_REFUSED(grad(loss, x_2_3()), "[grad] " + got_undefined);
   Tensor again = given_up();
-  CHECK_REFUSED(backward(std::move(again)), std::string("[backward] ") + got_undefined);
+  CHECK_REFUSED(backward(std::move(again)), "[backward] " + got_undefined);
 }
 
 TEST_CASE("misuse: a loss is read after its graph was given up") {
   const Tensor loss = given_up();
-  CHECK_REFUSED(loss.values(), std::string("[values] ") + got_undefined);
-  CHECK_REFUSED(loss.item(), std::string("[item] ") + got_undefined);
-  CHECK_REFUSED(zeros_like(loss), std::string("[zeros_like] ") + got_undefined);
-  CHECK_REFUSED(ones_like(loss), std::string("[ones_like] ") + got_undefined);
-  CHECK_REFUSED(copy_into(loss.array(), zeros({}).array()), std::string("[copy] ") + got_undefined);
+  CHECK_REFUSED(loss.values(), "[values] " + got_undefined);
+  CHECK_REFUSED(loss.item(), "[item] " + got_undefined);
+  CHECK_REFUSED(zeros_like(loss), "[zeros_like] " + got_undefined);
+  CHECK_REFUSED(ones_like(loss), "[ones_like] " + got_undefined);
+  CHECK_REFUSED(copy_into(loss.array(), zeros({}).array()), "[copy] " + got_undefined);
   CHECK_REFUSED(loss.array().data<float>(),
                 "[array] expected an array to read with data<float>(), got an undefined one");
-}
-
-TEST_CASE("misuse: an undefined tensor as an operand of any op names the op") {
-  const Tensor x = x_2_3(), none = given_up(), row = ones({3}), index = integers({0}, {1});
-  const auto refused = [](const char* op, const std::function<Tensor()>& f) {
-    INFO(op);
-    CHECK_REFUSED(f(), fmt::format("[{}] {}", op, got_undefined));
-  };
-  refused("add", [&] { return x + none; });
-  refused("add", [&] { return none + 1.0; });
-  refused("subtract", [&] { return none - x; });
-  refused("multiply", [&] { return none * 2.0; });
-  refused("divide", [&] { return x / none; });
-  refused("pow", [&] { return pow(none, 2); });
-  refused("relu", [&] { return relu(none); });
-  refused("cast", [&] { return cast(none, DType::f64); });
-  refused("where", [&] { return where(none, x, x); });
-  refused("where", [&] { return where(Tensor(array_from(std::vector<std::uint8_t>{1}, {1}, Device::cpu)), x, none); });
-  refused("sum", [&] { return sum(none); });
-  refused("sum", [&] { return sum(none, {0}); });
-  refused("mean", [&] { return mean(none); });
-  refused("max", [&] { return max(none); });
-  refused("sum_to", [&] { return sum_to(none, {}); });
-  refused("broadcast_to", [&] { return broadcast_to(none, {2}); });
-  refused("reshape", [&] { return reshape(none, {}); });
-  refused("permute", [&] { return permute(none, {}); });
-  refused("transpose", [&] { return transpose(none); });
-  refused("concat", [&] { return concat({none, x}, 0); });
-  refused("concat", [&] { return concat({x, none}, 0); });
-  refused("slice", [&] { return slice(none, 0, 0, 1); });
-  refused("gather", [&] { return gather(none, index); });
-  refused("gather", [&] { return gather(x, none); });
-  refused("matmul", [&] { return matmul(x, none); });
-  refused("linear", [&] { return linear(none, x); });
-  refused("linear", [&] { return linear(x, none); });
-  refused("linear", [&] { return linear(x, x, {}, {.norm = {.weight = ones({3})}}); });
-  refused("linear", [&] { return linear(x, ones({3, 3}), {}, {.sum = ResidualSum{none}}); });
-  refused("conv2d", [&] { return conv2d(none, ones({1, 1, 1, 1})); });
-  refused("batch_norm2d", [&] { return batch_statistics(none).mean; });
-  refused("batch_norm2d", [&] { return batch_norm2d(none, {row, row}, row, row, 1e-5); });
-  refused("gelu", [&] { return gelu(none); });
-  refused("softmax", [&] { return softmax(none); });
-  refused("log_softmax", [&] { return log_softmax(none); });
-  refused("layer_norm", [&] { return layer_norm(none, row, row, 1e-6); });
-  refused("layer_norm", [&] { return layer_norm(x, row, none, 1e-6); });
-  refused("rms_norm", [&] { return rms_norm(none, row, 1e-6); });
-  refused("dyt", [&] { return dyt(none, ones({1}), row, row); });
-  refused("attention", [&] { return attention(none, none, none); });
-  refused("attention_qkv", [&] { return attention_qkv(none, 1); });
-  refused("mix_heads", [&] { return mix_heads(none, ones({1, 1}), ones({1})); });
-  refused("cross_entropy", [&] { return cross_entropy(none, integers({}, {0})); });
-  refused("cross_entropy", [&] { return cross_entropy(x, none); });
-  refused("soft_cross_entropy", [&] { return soft_cross_entropy(x, none); });
-  refused("dropout", [&] { return dropout(none, 0); });
-  refused("gated_residual", [&] { return gated_residual(none, x); });
 }
 
 TEST_CASE("misuse: a part of a graph is differentiated after the graph was given up") {

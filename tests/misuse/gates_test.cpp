@@ -36,36 +36,14 @@ Tensor pass(nn::Norm norm = nn::Norm::pre) {
   return stack(random_normal({2, 5, 8}, 0, "x"));
 }
 
-// Runs the conformance check on the gate and returns the detail of the only rule that fails.
-template <class G>
-std::string only_failure() {
-  nn::Method m = method<G>();
-  m.formula = m.source = "mine";
-  const nn::GateReport report = nn::check_gate(m);
-  std::string detail;
-  for (const nn::RuleResult& r : report.rules) {
-    if (r.passed) continue;
-    CHECK(detail.empty());
-    detail = r.detail;
-  }
-  INFO(report.text());
-  CHECK_FALSE(detail.empty());
-  CHECK(detail.find("internal error") == std::string::npos);
-  return detail;
-}
-
 }  // namespace
 
-TEST_CASE("misuse: a gate under a name that exists") {
+TEST_CASE("misuse: a gate without a name, or under a name that exists, stands for all or has other characters") {
   CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\"");
-}
-TEST_CASE("misuse: a gate without a name") {
-  CHECK_REFUSED(nn::register_gate<Plain>(""), "lower-case letters, digits and underscores, got \"\"");
-}
-TEST_CASE("misuse: a gate named all") { CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\""); }
-TEST_CASE("misuse: a gate under a name with spaces or capitals or dots") {
-  for (const char* name : {"my gate", "MyGate", "my.gate", "my-gate"})
-    CHECK_REFUSED(nn::register_gate<Plain>(name), "lower-case letters");
+  CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\"");
+  for (const char* name : {"", "my gate", "MyGate", "my.gate", "my-gate"})
+    CHECK_REFUSED(nn::register_gate<Plain>(name),
+                  fmt::format("lower-case letters, digits and underscores, got \"{}\"", name));
 }
 TEST_CASE("misuse: a method that builds nothing") {
   CHECK_REFUSED(nn::register_method("builds_nothing", {}),
@@ -86,7 +64,6 @@ TEST_CASE("misuse: a gate that returns another shape") {
   CHECK_REFUSED(pass<OneToken>(), "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
   CHECK_REFUSED(pass<OneToken>(nn::Norm::post),
                 "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
-  CHECK(only_failure<OneToken>().find("[gate] expected combine to return the shape") == 0);
 }
 TEST_CASE("misuse: a gate that returns another dtype") {
   struct Doubles : nn::Gate {
@@ -114,27 +91,6 @@ TEST_CASE("misuse: a gate with another width") {
     Narrow() { scale_ = parameter("gamma", {3}, nn::Init::constant(1), Role::gate); }
   };
   CHECK_REFUSED(pass<Narrow>(), "[3]");
-}
-TEST_CASE("misuse: a gate that forgets child()") {
-  struct Forgetful : nn::Gate {
-    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + mixed(branch); }
-    nn::Linear mixed{{.in = 8, .out = 8}};
-  };
-  CHECK(only_failure<Forgetful>().find("register this module in its parent with child()") != std::string::npos);
-}
-TEST_CASE("misuse: a gate that creates its variable without parameter()") {
-  struct Variable : nn::Gate {
-    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
-    Tensor a = variable(ones({1}));
-  };
-  CHECK(only_failure<Variable>().find("Make tensors with parameter()") != std::string::npos);
-}
-TEST_CASE("misuse: a gate whose weights decay") {
-  struct Decaying : nn::Gate {
-    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
-    Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::weight);
-  };
-  CHECK(only_failure<Decaying>().find("register it with Role::gate") != std::string::npos);
 }
 TEST_CASE("misuse: a parameter that is registered twice or has a dot in its name") {
   struct Twice : Plain {
@@ -217,6 +173,7 @@ TEST_CASE("misuse: a gate of zeros with a last layer of zeros") {
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
   CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient. Start the gate at another value");
+  CHECK_REFUSED(stack_of(method<Dead>()), "(Block.attn.proj)");
 }
 TEST_CASE("misuse: stacks with sizes that do not fit") {
   CHECK_REFUSED(nn::Stack({.dim = 8, .depth = 1, .junctions = nn::transformer_block({.heads = 3}, {.hidden = 32})}),

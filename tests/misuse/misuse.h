@@ -14,6 +14,9 @@
 namespace plumb::test {
 
 inline constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
+inline const std::string got_undefined =
+    "expected a tensor, got an undefined tensor (from Gradients::find() of no variable of this graph, or consumed by "
+    "an earlier backward(std::move(loss))?)";
 
 // Returns the message of the error that `f` throws. If `f` throws nothing or the message blames Plumb, fails the check
 // and returns "".

@@ -134,34 +134,13 @@ TEST_CASE("misuse: non-finite or negative factors that are set after the optimiz
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
 }
 
-TEST_CASE("misuse: a learning rate that is non-finite or negative or not a function") {
+TEST_CASE("misuse: a learning rate that is no function, a warm-up to no number, and Nesterov without momentum") {
   Model model;
-  for (const double rate : {not_a_number, -1.0, 1 / 0.0}) {
-    const char* refused = "[learning_rate] expected a finite learning rate of at least 0, got ";
-    CHECK_REFUSED(nn::AdamW(model.parameters(), {.lr = rate}), refused);
-    CHECK_REFUSED(nn::Lamb(model.parameters(), {.lr = rate}), refused);
-    CHECK_REFUSED(nn::Sgd(model.parameters(), {.lr = rate}), refused);
-    CHECK_REFUSED(nn::Adagrad(model.parameters(), {.lr = rate}), refused);
-    CHECK_REFUSED(nn::warmup_constant(rate, 3), refused);
-    nn::Sgd optimizer(model.parameters(), {.lr = nn::LearningRate([rate](std::int64_t) { return rate; })});
-    CHECK_REFUSED(optimizer.step(backward(model.loss())),
-                  "[optimizer] expected a finite learning rate of at least 0 in step 0, got ");
-  }
   CHECK_REFUSED(nn::LearningRate(std::function<double(std::int64_t)>()),
                 "[learning_rate] expected a function of the step, got an empty one");
-}
-
-TEST_CASE("misuse: options out of bounds") {
-  Model model;
-  CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = 1}),
-                "[adamw] expected beta1 and beta2 in [0, 1), got 1 and 0.999");
-  CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = not_a_number}),
-                "[adamw] expected beta1 and beta2 in [0, 1), got nan");
-  CHECK_REFUSED(nn::AdamW(model.parameters(), {.eps = 0}), "[adamw] expected an eps above 0, got 0");
+  CHECK_REFUSED(nn::warmup_constant(not_a_number, 3), "[learning_rate] expected a finite learning rate of at least 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.nesterov = true}),
                 "[sgd] expected a momentum above 0 with nesterov, got 0");
-  CHECK_REFUSED(nn::Sgd(model.parameters(), {.clip_norm = not_a_number}),
-                "[optimizer] expected a finite weight decay and clip norm of at least 0, got 0 and nan");
 }
 
 TEST_CASE("misuse: the state of another optimizer") {

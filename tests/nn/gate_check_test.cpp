@@ -39,6 +39,24 @@ std::vector<std::string> broken_rules(const nn::Method& method) {
   return broken;
 }
 
+std::string detail_of(const nn::GateReport& report, const std::string& rule) {
+  const auto found = std::ranges::find(report.rules, rule, &nn::RuleResult::rule);
+  REQUIRE(found != report.rules.end());
+  return found->detail;
+}
+std::string detail_of(const nn::GateChoice& method, const std::string& rule) {
+  return detail_of(nn::check_gate(method), rule);
+}
+
+// Checks that the method passes all rules but `rule`, and passes this rule only if `passes`. Returns the detail of the
+// rule.
+std::string detail_of_only(const nn::GateChoice& method, const std::string& rule, bool passes) {
+  const nn::GateReport report = nn::check_gate(method);
+  INFO(report.text());
+  for (const nn::RuleResult& r : report.rules) CHECK(r.passed == (passes || r.rule != rule));
+  return detail_of(report, rule);
+}
+
 using Broken = std::vector<std::string>;
 
 struct WrongGradient : Sound {
@@ -360,7 +378,7 @@ TEST_CASE("every method of the table passes check_gate(), and a page describes e
     INFO(report.text());
     CHECK(report.passed());
     CHECK(report.rules.size() == 21);
-    const std::string junctions = std::ranges::find(report.rules, "junctions", &nn::RuleResult::rule)->detail;
+    const std::string junctions = detail_of(report, "junctions");
     CHECK_THAT(junctions, contains("2 blocks of 3 junctions (mlp, attn, mlp2): every parameter learns"));
     if (name == "b2t")
       CHECK_THAT(junctions, contains("3 blocks of 1 junction (mlp): not applicable, [b2t] expected blocks of at least "
@@ -416,17 +434,6 @@ TEST_CASE("check_gate() finds each broken rule and only that one") {
   CHECK(broken_rules(nameless) == Broken{"documented"});
 }
 
-namespace {
-
-std::string detail_of(const nn::GateChoice& method, const std::string& rule) {
-  const nn::GateReport report = nn::check_gate(method);
-  const auto found = std::ranges::find(report.rules, rule, &nn::RuleResult::rule);
-  REQUIRE(found != report.rules.end());
-  return found->detail;
-}
-
-}  // namespace
-
 TEST_CASE("check_gate() checks the training steps that the caller names") {
   const auto steps_passed = [](const nn::GateChoice& method, const nn::CheckGateOptions& options) {
     for (const nn::RuleResult& r : nn::check_gate(method, options).rules)
@@ -439,21 +446,6 @@ TEST_CASE("check_gate() checks the training steps that the caller names") {
              contains("after step 10, evaluation differs from training") && contains("GateContext::training_step()"));
   CHECK_THAT(error_of([] { nn::check_gate("pre", {.steps = {}}); }), contains("expected at least one training step"));
 }
-
-namespace {
-
-// Checks that the method passes all rules but `rule`, and passes this rule only if `passes`. Returns the detail of the
-// rule.
-std::string detail_of_only(const nn::GateChoice& method, const std::string& rule, bool passes) {
-  const nn::GateReport report = nn::check_gate(method);
-  INFO(report.text());
-  for (const nn::RuleResult& r : report.rules) CHECK(r.passed == (passes || r.rule != rule));
-  const auto found = std::ranges::find(report.rules, rule, &nn::RuleResult::rule);
-  REQUIRE(found != report.rules.end());
-  return found->detail;
-}
-
-}  // namespace
 
 TEST_CASE("check_gate() compares evaluation in two random scopes, also for gates that draw random numbers") {
   CHECK_THAT(
@@ -515,24 +507,10 @@ TEST_CASE("check_gate() says what to do and reports one mistake once") {
                                 contains("(17 later rules fail with the same error"));
 }
 
-TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, with the reason") {
-  CHECK_THAT(error_of([] {
-               nn::Stack({.dim = 8,
-                          .depth = 1,
-                          .gate = method_of<Dead>(),
-                          .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
-             }),
-             contains("(Block.attn.proj)") && contains("neither would ever get a gradient"));
-}
-
 TEST_CASE("unchanged_in_bf16() gives the share of a stream that bf16 would not change") {
   CHECK(nn::rules::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) ==
         0.5);  // the spacing of bf16 numbers at 1 is 1/128; half of this spacing is lost to rounding
   CHECK(nn::rules::unchanged_in_bf16({1, -2}, {1, 1}) == 0);
-  const auto detail = [](const std::string& gate) {
-    const nn::GateReport report = nn::check_gate(gate);
-    return std::ranges::find(report.rules, "bf16", &nn::RuleResult::rule)->detail;
-  };
-  CHECK_THAT(detail("layerscale"), contains("bf16 would lose 100 %"));
-  CHECK_THAT(detail("rezero"), contains("add nothing"));
+  CHECK_THAT(detail_of("layerscale", "bf16"), contains("bf16 would lose 100 %"));
+  CHECK_THAT(detail_of("rezero", "bf16"), contains("add nothing"));
 }

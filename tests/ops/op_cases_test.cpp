@@ -22,6 +22,27 @@ void each_case(F&& f) {
   }
 }
 
+// Checks that corresponding results differ by less than `limit`, relative to the largest element.
+void check_close(const Tensors& got, const Tensors& expected, double limit) {
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    INFO("result " << i);
+    CHECK(relative_error(got[i].values(), expected[i].values()) < limit);
+  }
+}
+
+// Compares the results of a device in f32 with those of the reference backend: the value and the gradients, and the
+// second derivatives.
+void check_device(Device device) {
+  const RandomScope random(at_step_3);
+  each_case([&](const OpCase& c) {
+    const Tensors got = value_and_gradients(c.f, inputs_of(c, {DType::f32, device}));
+    for (const Tensor& x : got) CHECK(x.device() == device);
+    check_close(got, value_and_gradients(c.f, inputs_of(c, reference_f32)), c.f32_tolerance);
+    check_close(second_gradients(c.f, inputs_of(c, {DType::f32, device})),
+                second_gradients(c.f, inputs_of(c, reference_f32)), 10 * c.f32_tolerance);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("gradients of order one and two agree with finite differences in f64 on the reference backend") {
@@ -35,50 +56,15 @@ TEST_CASE("gradients of order one and two agree with finite differences in f64 o
   CHECK(live_nodes() == 0);
 }
 
-TEST_CASE("a fused op equals its composed definition, value and gradients") {
+TEST_CASE("a fused op equals its composed definition: value, gradients and second derivatives") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
     if (!c.composed) return;
-    const Tensors fused = value_and_gradients(c.f, inputs_of(c, reference_f64)),
-                  composed = value_and_gradients(c.composed, inputs_of(c, reference_f64));
-    for (std::size_t i = 0; i < fused.size(); ++i) CHECK(relative_error(fused[i], composed[i]) < 1e-12);
-  });
-}
-
-TEST_CASE("the second derivatives of a fused op equal those of its composed definition") {
-  const RandomScope random(at_step_3);
-  each_case([](const OpCase& c) {
-    if (!c.composed) return;
-    const Tensors fused = second_gradients(c.f, inputs_of(c, reference_f64)),
-                  composed = second_gradients(c.composed, inputs_of(c, reference_f64));
-    for (std::size_t i = 0; i < fused.size(); ++i) CHECK(relative_error(fused[i], composed[i]) < 1e-11);
+    const Tensors inputs = inputs_of(c, reference_f64);
+    check_close(value_and_gradients(c.f, inputs), value_and_gradients(c.composed, inputs), 1e-12);
+    check_close(second_gradients(c.f, inputs), second_gradients(c.composed, inputs), 1e-11);
   });
   CHECK(live_nodes() == 0);
-}
-
-TEST_CASE("the second derivatives on the cpu agree with the reference in f32") {
-  const RandomScope random(at_step_3);
-  each_case([](const OpCase& c) {
-    const Tensors cpu = second_gradients(c.f, inputs_of(c, cpu_f32)),
-                  reference = second_gradients(c.f, inputs_of(c, reference_f32));
-    for (std::size_t i = 0; i < cpu.size(); ++i) {
-      INFO("input " << i);
-      CHECK(relative_error(cpu[i], reference[i]) < 10 * c.f32_tolerance);
-    }
-  });
-}
-
-TEST_CASE("the second derivatives on cuda agree with the reference in f32") {
-  PLUMB_REQUIRE_CUDA();
-  const RandomScope random(at_step_3);
-  each_case([](const OpCase& c) {
-    const Tensors cuda = second_gradients(c.f, inputs_of(c, cuda_f32)),
-                  reference = second_gradients(c.f, inputs_of(c, reference_f32));
-    for (std::size_t i = 0; i < cuda.size(); ++i) {
-      INFO("input " << i);
-      CHECK(relative_error(cuda[i], reference[i]) < 10 * c.f32_tolerance);
-    }
-  });
 }
 
 TEST_CASE("the recorded gradient equals the gradient that is not recorded") {
@@ -87,42 +73,23 @@ TEST_CASE("the recorded gradient equals the gradient that is not recorded") {
     Tensors leaves;
     for (const Tensor& x : inputs_of(c, reference_f64)) leaves.push_back(variable(x));
     const Tensor y = sum(c.f(leaves) * 1.5);
-    const Tensors plain = grad(y, leaves), recorded = grad(y, leaves, {.create_graph = true});
-    for (std::size_t i = 0; i < plain.size(); ++i) CHECK(relative_error(recorded[i], plain[i]) < 1e-12);
+    check_close(grad(y, leaves, {.create_graph = true}), grad(y, leaves), 1e-12);
   });
 }
 
-TEST_CASE("the cpu backend agrees with the reference in f32, value and gradients") {
-  const RandomScope random(at_step_3);
-  each_case([](const OpCase& c) {
-    const Tensors cpu = value_and_gradients(c.f, inputs_of(c, cpu_f32)),
-                  reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
-    for (std::size_t i = 0; i < cpu.size(); ++i) {
-      INFO("result " << i);
-      CHECK(relative_error(cpu[i], reference[i]) < c.f32_tolerance);
-    }
-  });
+TEST_CASE("the cpu backend agrees with the reference in f32: value, gradients and second derivatives") {
+  check_device(Device::cpu);
 }
 
-TEST_CASE("the cuda backend agrees with the reference in f32, value and gradients") {
+TEST_CASE("the cuda backend agrees with the reference in f32: value, gradients and second derivatives") {
   PLUMB_REQUIRE_CUDA();
-  const RandomScope random(at_step_3);
-  each_case([](const OpCase& c) {
-    const Tensors cuda = value_and_gradients(c.f, inputs_of(c, cuda_f32)),
-                  reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
-    for (std::size_t i = 0; i < cuda.size(); ++i) {
-      INFO("result " << i);
-      CHECK(cuda[i].device() == Device::cuda);
-      CHECK(relative_error(cuda[i], reference[i]) < c.f32_tolerance);
-    }
-  });
+  check_device(Device::cuda);
 }
 
 TEST_CASE("the reference backend in f32 agrees with the reference backend in f64") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
-    const Tensors single = value_and_gradients(c.f, inputs_of(c, reference_f32)),
-                  twice = value_and_gradients(c.f, inputs_of(c, reference_f64));
-    for (std::size_t i = 0; i < single.size(); ++i) CHECK(relative_error(single[i].values(), twice[i].values()) < 2e-5);
+    check_close(value_and_gradients(c.f, inputs_of(c, reference_f32)),
+                value_and_gradients(c.f, inputs_of(c, reference_f64)), 2e-5);
   });
 }

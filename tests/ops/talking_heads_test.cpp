@@ -99,24 +99,6 @@ TEST_CASE("talking heads drop keys after the first mixing and probabilities afte
   CHECK(relative_error(max(counts), full({}, 9, reference_f64)) > 0.1);
 }
 
-TEST_CASE("talking heads of no samples give no samples and gradients of zero, like attention()") {
-  const RandomScope random({.seed = 0, .step = 0});
-  for (const Defaults where : {reference_f64, cpu_f32})
-    for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
-      for (const AttentionMasking& o :
-           {AttentionMasking{}, AttentionMasking{.drop_key = 0.5, .empty = empty},
-            AttentionMasking{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
-        const TalkingInputs in(0, 3, 5, 9, 4, where);
-        const Tensor weight = variable(in.weight);
-        CHECK(attention(in.q, in.k, in.v, o).shape() == Shape{0, 3, 5, 4});
-        const Tensor y = attention_talking(in.q, in.k, in.v, weight, in.bias, in.weight, in.bias, o);
-        CHECK(y.shape() == Shape{0, 3, 5, 4});
-        const Tensors gradients = grad(sum(y), {in.q, weight});
-        CHECK(gradients[0].shape() == in.q.shape());
-        CHECK(gradients[1].values() == std::vector<double>(9, 0));
-      }
-}
-
 TEST_CASE("talking heads keep no masks for the backward pass") {
   const RandomScope random({.seed = 5, .step = 9});
   const TalkingInputs in(4, 2, 32, 32, 4, cpu_f32);

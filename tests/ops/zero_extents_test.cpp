@@ -117,6 +117,13 @@ TEST_CASE("sums over an axis of extent 0 are 0 for any number of rows") {
       }
 }
 
+TEST_CASE("a linear layer without inputs gives its bias") {
+  for (const Defaults where : everywhere) {
+    const Tensor bias = random_normal({3}, 1, "bias", where);
+    CHECK(linear(zeros({2, 0}, where), zeros({3, 0}, where), bias).values() == broadcast_to(bias, {2, 3}).values());
+  }
+}
+
 TEST_CASE("rows of width 0 can be chosen and added by index") {
   for (const Defaults where : everywhere) {
     CAPTURE(enum_name(where.device));
