@@ -15,13 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const ImageProblem& images_of(const Problem& problem) {
-  const auto* const images = dynamic_cast<const ImageProblem*>(&problem);
-  check(images,
-        "[trial] expected a problem of image classification, got the study's own problem: use Trial::problem<P>()");
-  return *images;
-}
-
 // The values of Problem::evaluate(). Throws Error if a value is not in facts().measures, because reports and verdicts
 // then know neither its direction nor its unit, or if val_loss is missing.
 Values evaluation_of(const Problem& problem, nn::Layer& model) {
@@ -53,8 +46,8 @@ const StudyOptions& Trial::options() const { return run_.options; }
 std::uint64_t Trial::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
 const Problem& Trial::problem_of_any_type() const { return run_.env.problem; }
 const TaskSettings& Trial::task_settings() const { return run_.task_settings; }
-const ImageData& Trial::data() const { return images_of(run_.env.problem).data(); }
-const Normalization& Trial::normalization() const { return images_of(run_.env.problem).normalization(); }
+const ImageData& Trial::data() const { return problem<ImageProblem>().data(); }
+const Normalization& Trial::normalization() const { return problem<ImageProblem>().normalization(); }
 const std::filesystem::path& Trial::folder() const { return run_.env.folder; }
 std::filesystem::path Trial::weights_file() const { return run_.weights_file(); }
 
@@ -62,7 +55,7 @@ std::int64_t Trial::warmup() const {
   return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps())));
 }
 
-Batches Trial::batches(const Augmentation& augment) { return Batches(run_, images_of(run_.env.problem), augment); }
+Batches Trial::batches(const Augmentation& augment) { return Batches(run_, problem<ImageProblem>(), augment); }
 Steps Trial::each_step() { return Steps(run_); }
 
 nn::ViTOptions Trial::vit(const ViTChoice& choice) {

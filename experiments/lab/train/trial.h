@@ -65,7 +65,9 @@ class Trial {
   template <class P>
   const P& problem() const {
     const auto* const wanted = dynamic_cast<const P*>(&problem_of_any_type());
-    check(wanted, "[trial] expected the problem of the study in Trial::problem<P>(), got another type");
+    check(wanted,
+          "[trial] expected the problem of the study in Trial::problem<P>(), got another type; data(), "
+          "normalization() and batches() need an ImageProblem");
     return *wanted;
   }
   // The settings of this trial on which batches and losses may depend. They live as long as the trial.
