@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "core/backend.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/json_value.h"
 #include "nn/nn.h"
 
 using namespace plumb;

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "autograd/second_order.h"
 #include "core/backend.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/device.h"
+#include "experiments/lab/record/json_value.h"
 #include "experiments/lab/run/setup.h"
 #include "nn/nn.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/report/text.h"
@@ -183,9 +182,7 @@ int depth_stability(int argc, const char* const* argv) {
   study.title("Depth stability");
   study.output({"layers.csv", layers_csv});
   study.output([](const StudyResults& r) {
-    ReportInput input = report_input(r);
-    input.question.clear();  // removed, because the verdict answers the question
-    return Display{.report = render_report(input),
+    return Display{.report = results_report(r, false),  // without the question, because the verdict answers it
                    .terminal = fmt::format("{}val accuracy: accuracy on {}\n{}",
                                            results_table(trial_results(r), r.judging, r.colour), r.data.validation_is,
                                            findings_text(r, r.colour))};

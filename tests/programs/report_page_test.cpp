@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/report.h"
 #include "tests/lab/report/render.h"
 #include "tests/lab/stats/trial_result.h"
@@ -16,8 +15,8 @@ namespace {
 
 // The results of a study at depths 6, 24 and 48 after 300 training steps. Some methods learn, some stay at chance, and
 // some diverge.
-ReportInput study_of(int methods, int seeds) {
-  ReportInput input{.title = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
+StudyResults study_of(int methods, int seeds) {
+  StudyResults input{.name = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
   const std::vector<Measure> measures = measures_of_classification(10);
   input.judging = {.chance = chance_of_classes(10),
                    .control = "method_0",
@@ -36,16 +35,20 @@ ReportInput study_of(int methods, int seeds) {
         a.steps = 300;
         if (lost) a = dead(method, depth, number, 40 + 10 * seed, 3e-3);
         for (std::int64_t step = 0; step < a.steps; ++step)
-          input.losses.push_back({a.method, depth, a.lr(), a.seed(), step,
-                                  lost && step + 1 == a.steps
-                                      ? unknown
-                                      : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0)});
-        for (std::int64_t step = 0; step < 300; step += 30)
+          log_loss(input, input.trials.size(), step,
+                   lost && step + 1 == a.steps ? unknown
+                                               : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0));
+        for (std::int64_t step = 0; step < 300; step += 30) {
+          std::vector<BranchStats> branches;
           for (std::int64_t block = 0; block < depth; ++block)
             for (const char* branch : {"attn", "mlp"})
-              input.layers.push_back({a.method, depth, a.lr(), a.seed(), step, block, branch,
-                                      0.1 + 0.01 * static_cast<double>(block),
-                                      m % 2 ? std::optional(1e-4 * static_cast<double>(step + 1)) : std::nullopt});
+              branches.push_back(
+                  {.block = block,
+                   .branch = branch,
+                   .ratio = 0.1 + 0.01 * static_cast<double>(block),
+                   .gate_max = m % 2 ? std::optional(1e-4 * static_cast<double>(step + 1)) : std::nullopt});
+          log_layers(input, input.trials.size(), step, std::move(branches));
+        }
         input.trials.push_back(std::move(a));
       }
   input.notes = {{"command", "depth_stability --gates all"}};
@@ -140,7 +143,7 @@ TEST_CASE("look_at() finds errors of a page's script and overflowing parts") {
 
 TEST_CASE("several learning rates and long names fit a phone") {
   if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
-  ReportInput input = study_of(8, 2);
+  StudyResults input = study_of(8, 2);
   for (TrialResult& a : input.trials) a.method += "_with_a_long_name_indeed";
   const std::vector<TrialResult> once = input.trials;
   for (const double rate : {1e-3, 1e-2})
@@ -154,10 +157,10 @@ TEST_CASE("several learning rates and long names fit a phone") {
 
 TEST_CASE("small and empty and single studies fit a phone") {
   if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
-  ReportInput one = study_of(1, 1);
+  StudyResults one = study_of(1, 1);
   one.question = "Does a method with a very_long_name_that_has_no_place_to_break_in_it_at_all fit?";
-  one.trials.resize(1);
-  for (const ReportInput& input : {study_of(2, 1), one, ReportInput{.title = "Nothing yet"}}) {
+  one.trials.resize(1), one.records.resize(1);
+  for (const StudyResults& input : {study_of(2, 1), one, StudyResults{.name = "Nothing yet"}}) {
     const Look look = look_at(render(input).html, 390, false, overflow);
     INFO(look.found.dump());
     CHECK(look.console == "");

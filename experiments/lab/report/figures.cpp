@@ -5,10 +5,8 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
@@ -16,14 +14,7 @@
 namespace plumb::lab {
 namespace {
 
-using TrialId = std::tuple<std::string, std::int64_t, double, std::uint64_t>;
 using DepthAndRate = std::pair<std::int64_t, double>;  // depth, lr
-
-template <class T>
-TrialId id_of(const T& t) {
-  return {t.method, t.depth, t.lr, t.seed};
-}
-TrialId id_of(const TrialResult& t) { return {t.method, t.depth(), t.lr(), t.seed()}; }
 
 // A group of trials with the number of its method. The number determines colour and marker.
 struct StyledGroup : TrialGroup {
@@ -33,8 +24,8 @@ struct StyledGroup : TrialGroup {
 // The trials of a report by condition (depth and learning rate) and method.
 class StudyGroups {
  public:
-  explicit StudyGroups(const ReportInput& input) : own_rates_(input.judging.own_rates) {
-    for (const TrialGroup& g : group_trials(input.trials)) {
+  explicit StudyGroups(const StudyResults& results) : own_rates_(results.judging.own_rates) {
+    for (const TrialGroup& g : group_trials(results.trials)) {
       depths_.insert(g.depth());
       rates_.insert(rate_of(g));
       const int style = styles_.try_emplace(g.method, static_cast<int>(styles_.size())).first->second;
@@ -84,13 +75,13 @@ std::string death(const TrialResult& a) {
 using Curve = std::vector<PlotPoint>;
 
 // The means of `every` consecutive logged losses. Without this averaging the noise of minibatches would hide the trend.
-Curve binned(const std::vector<const LossPoint*>& points, std::size_t every) {
+Curve binned(const Curve& points, std::size_t every) {
   Curve curve;
   for (std::size_t i = 0; i < points.size(); i += every) {
     std::vector<double> steps, losses;
     for (std::size_t k = i; k < std::min(i + every, points.size()); ++k) {
-      steps.push_back(static_cast<double>(points[k]->step));
-      losses.push_back(points[k]->loss);
+      steps.push_back(points[k].x);
+      losses.push_back(points[k].y);
     }
     curve.push_back({.x = std::floor(summarize(steps).mean), .y = summarize(losses).mean});
   }
@@ -106,7 +97,18 @@ Curve mean_over_seeds(const std::vector<Curve>& curves) {
   return mean;
 }
 
-using LossLog = std::map<TrialId, std::vector<const LossPoint*>>;
+using LossLog = std::map<const TrialResult*, Curve>;
+
+// The losses that each trial traced.
+LossLog traced_losses(const StudyResults& results) {
+  LossLog log;
+  for (std::size_t i = 0; i < results.records.size(); ++i)
+    for (const StepValues& step : results.records[i].metrics)
+      if (const auto loss = std::ranges::find(step.values, "loss", &Values::value_type::first);
+          loss != step.values.end())
+        log[&results.trials[i]].push_back({.x = static_cast<double>(step.step), .y = loss->second});
+  return log;
+}
 
 // Adds a curve of the mean over the trials of which tables show the mean, and a thin curve for each other trial. A
 // cross marks where a trial diverged.
@@ -115,7 +117,7 @@ void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, s
   std::vector<Curve> together;
   std::vector<PlotSeries> others;
   for (const TrialResult* a : group.trials) {
-    const auto points = log.find(id_of(*a));
+    const auto points = log.find(a);
     Curve curve = points == log.end() ? Curve() : binned(points->second, every);
     if (a->status == Status::diverged) {
       PlotMark mark{.x = static_cast<double>(a->diverged_at().value_or(a->steps)),
@@ -138,11 +140,12 @@ void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, s
 
 // Gives all plots the same range of losses. The range starts at 0 if the lowest loss is near 0. The loss of an
 // exploding trial leaves the range at the top, so that this loss does not flatten the other curves.
-void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
-  const double chance = input.judging.chance.loss;
+void share_loss_range(std::vector<Plot>& plots, const StudyResults& results, const LossLog& log) {
+  const double chance = results.judging.chance.loss;
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
-  for (const TrialResult& a : input.trials) last_step = std::max(last_step, static_cast<double>(a.steps));
-  for (const LossPoint& p : input.losses) last_step = std::max(last_step, static_cast<double>(p.step));
+  for (const TrialResult& a : results.trials) last_step = std::max(last_step, static_cast<double>(a.steps));
+  for (const auto& [trial, points] : log)
+    for (const PlotPoint& p : points) last_step = std::max(last_step, p.x);
   for (const Plot& plot : plots)
     for (const PlotSeries& s : plot.series)
       for (const PlotPoint& p : s.points) {
@@ -173,17 +176,18 @@ PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std:
 
 // One plot for each condition and branch. A plot shows `value` at the last logged step of each trial against the block,
 // on a log scale.
-std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
-                              const std::function<std::optional<double>(const LayerPoint&)>& value) {
-  const StudyGroups study(input);
-  std::map<TrialId, std::vector<const LayerPoint*>> by_trial;
-  std::map<TrialId, std::int64_t> last_step;
+std::vector<Plot> layer_plots(const StudyResults& results, const std::vector<LayerPoint>& layers, const std::string& id,
+                              const std::string& y_title,
+                              const std::function<std::optional<double>(const BranchStats&)>& value) {
+  const StudyGroups study(results);
+  std::map<const TrialResult*, std::vector<const LayerPoint*>> by_trial;
+  std::map<const TrialResult*, std::int64_t> last_step;
   std::set<std::string> branches;
-  for (const LayerPoint& p : input.layers) {
-    by_trial[id_of(p)].push_back(&p);
-    std::int64_t& last = last_step.try_emplace(id_of(p), p.step).first->second;
+  for (const LayerPoint& p : layers) {
+    by_trial[p.trial].push_back(&p);
+    std::int64_t& last = last_step.try_emplace(p.trial, p.step).first->second;
     last = std::max(last, p.step);
-    branches.insert(p.branch);
+    branches.insert(p.stats.branch);
   }
   std::vector<Plot> plots;
   for (const auto& [condition, groups] : study.by_condition())
@@ -195,10 +199,10 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
       for (const StyledGroup& group : groups) {
         std::map<std::int64_t, std::vector<double>> at;
         for (const TrialResult* a : averaged(group))
-          if (const auto points = by_trial.find(id_of(*a)); points != by_trial.end())
+          if (const auto points = by_trial.find(a); points != by_trial.end())
             for (const LayerPoint* p : points->second)
-              if (p->branch == branch && p->step == last_step.at(id_of(*a)))
-                if (const std::optional<double> v = value(*p)) at[p->block].push_back(*v);
+              if (p->stats.branch == branch && p->step == last_step.at(a))
+                if (const std::optional<double> v = value(p->stats)) at[p->stats.block].push_back(*v);
         if (at.empty()) continue;
         plot.series.push_back(log_means(group, at));
       }
@@ -228,12 +232,11 @@ void share_log_range(std::vector<Plot>& plots) {
     if (low <= high) plot.y.low = low / 2, plot.y.high = high * 2;
 }
 
-std::vector<Plot> loss_plots(const ReportInput& input) {
+std::vector<Plot> loss_plots(const StudyResults& results) {
   constexpr std::size_t most_points = 100;
-  const double chance = input.judging.chance.loss;
-  const StudyGroups study(input);
-  LossLog log;
-  for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
+  const double chance = results.judging.chance.loss;
+  const StudyGroups study(results);
+  const LossLog log = traced_losses(results);
   std::size_t longest = 1;
   for (const auto& [trial, points] : log) longest = std::max(longest, points.size());
   const std::size_t every = (longest + most_points - 1) / most_points;
@@ -245,21 +248,21 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
               .y = {.title = "training loss"}};
     plot.marks_name = "diverged";
     for (const StyledGroup& group : groups) add_loss_curves(plot, group, log, every);
-    if (std::isfinite(chance)) plot.rules.push_back({chance, "chance, " + input.judging.chance.text});
-    for (const Reference& r : input.judging.references)
+    if (std::isfinite(chance)) plot.rules.push_back({chance, "chance, " + results.judging.chance.text});
+    for (const Reference& r : results.judging.references)
       if (r.value == "train_loss" && !r.chance)
         plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     plots.push_back(std::move(plot));
   }
-  share_loss_range(plots, input);
+  share_loss_range(plots, results, log);
   return plots;
 }
 
-std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
+std::vector<Plot> score_plots(const StudyResults& results, const Measure& score) {
   const bool percent = score.unit == Unit::fraction;
   const double factor = percent ? 100 : 1;
-  const StudyGroups study(input);
-  const std::vector<TrialGroup> groups = group_trials(input.trials);
+  const StudyGroups study(results);
+  const std::vector<TrialGroup> groups = group_trials(results.trials);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {
     Plot plot{.id = slug(study.rates().size() > 1 ? fmt::format("{}-lr-{}", score.name, lr) : score.name),
@@ -291,7 +294,7 @@ std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
       plot.series.push_back(std::move(s));
     }
-    for (const Reference& r : input.judging.references)
+    for (const Reference& r : results.judging.references)
       if (r.value == score.name)
         plot.rules.push_back(
             {factor * r.level, r.chance ? r.name : fmt::format("{}, {}", r.name, describe_level(score.unit, r.level))});
@@ -300,21 +303,23 @@ std::vector<Plot> score_plots(const ReportInput& input, const Measure& score) {
   return plots;
 }
 
-std::vector<Plot> ratio_plots(const ReportInput& input) {
-  return layer_plots(input, "ratio", "‖g(x)‖ / ‖x‖, log scale",
-                     [](const LayerPoint& p) { return std::optional(p.ratio); });
+std::vector<Plot> ratio_plots(const StudyResults& results, const std::vector<LayerPoint>& layers) {
+  return layer_plots(results, layers, "ratio", "‖g(x)‖ / ‖x‖, log scale",
+                     [](const BranchStats& s) { return std::optional(s.ratio); });
 }
 
-std::vector<Plot> gate_plots(const ReportInput& input) {
-  return layer_plots(input, "gate", "largest |gate factor|, log scale", [](const LayerPoint& p) { return p.gate_max; });
+std::vector<Plot> gate_plots(const StudyResults& results, const std::vector<LayerPoint>& layers) {
+  return layer_plots(results, layers, "gate", "largest |gate factor|, log scale",
+                     [](const BranchStats& s) { return s.gate_max; });
 }
 
-std::vector<Plot> gate_step_plots(const ReportInput& input) {
-  const StudyGroups study(input);
-  std::map<TrialId, std::map<std::int64_t, std::vector<double>>> by_trial;  // trial -> step -> values of all branches
+std::vector<Plot> gate_step_plots(const StudyResults& results, const std::vector<LayerPoint>& layers) {
+  const StudyGroups study(results);
+  std::map<const TrialResult*, std::map<std::int64_t, std::vector<double>>>
+      by_trial;  // trial -> step -> values of all branches
   std::size_t longest = 0;
-  for (const LayerPoint& p : input.layers)
-    if (p.gate_max) by_trial[id_of(p)][p.step].push_back(*p.gate_max);
+  for (const LayerPoint& p : layers)
+    if (p.stats.gate_max) by_trial[p.trial][p.step].push_back(*p.stats.gate_max);
   for (const auto& [trial, steps] : by_trial) longest = std::max(longest, steps.size());
   std::vector<Plot> plots;
   if (longest < 3) return plots;
@@ -325,7 +330,7 @@ std::vector<Plot> gate_step_plots(const ReportInput& input) {
     for (const StyledGroup& group : groups) {
       std::map<std::int64_t, std::vector<double>> at;
       for (const TrialResult* a : averaged(group))
-        if (const auto steps = by_trial.find(id_of(*a)); steps != by_trial.end())
+        if (const auto steps = by_trial.find(a); steps != by_trial.end())
           for (const auto& [step, values] : steps->second)
             if (std::ranges::all_of(values, [](double v) { return v > 0; })) at[step].push_back(log_mean(0, values).y);
       if (at.empty()) continue;

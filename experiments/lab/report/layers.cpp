@@ -33,12 +33,9 @@ std::string all_layers_csv(const StudyResults& results) { return csv_of(results,
 
 std::vector<LayerPoint> layer_points(const StudyResults& results) {
   std::vector<LayerPoint> points;
-  const std::vector<TrialResult>& trials = results.trials;
   for (std::size_t i = 0; i < results.records.size(); ++i)
     for (const auto& [step, layers] : results.attached[i].layers)
-      for (const BranchStats& row : layers.branches)
-        points.push_back({trials[i].method, trials[i].depth(), trials[i].lr(), trials[i].seed(), step, row.block,
-                          row.branch, row.ratio, row.gate_max});
+      for (const BranchStats& row : layers.branches) points.push_back({&results.trials[i], step, row});
   return points;
 }
 

@@ -6,7 +6,7 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/text.h"
-#include "experiments/lab/report/input.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
 #include "experiments/lab/stats/verdict.h"
@@ -17,7 +17,7 @@ namespace plumb::lab {
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 
 // The <table> of all groups.
-std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input);
+std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults& results);
 // The <table> of comparisons with the control. Empty if there is no control, or if no method has two seeds.
 std::string html_comparisons(const std::vector<Condition>& conditions);
 
@@ -35,17 +35,17 @@ PlotPoint log_mean(double x, const std::vector<double>& values);
 // range.
 void share_log_range(std::vector<Plot>& plots);
 
-// Training losses against the step, a plot for each condition.
-std::vector<Plot> loss_plots(const ReportInput& input);
+// The values that trials traced as "loss" against the step, a plot for each condition.
+std::vector<Plot> loss_plots(const StudyResults& results);
 // The score of the problem against the depth, a plot for each learning rate.
-std::vector<Plot> score_plots(const ReportInput& input, const Measure& score);
+std::vector<Plot> score_plots(const StudyResults& results, const Measure& score);
 // The ratios of branch and stream norms against the block, a plot for each condition and branch.
-std::vector<Plot> ratio_plots(const ReportInput& input);
+std::vector<Plot> ratio_plots(const StudyResults& results, const std::vector<LayerPoint>& layers);
 // The largest gate factors against the block, a plot for each condition and branch. Empty if no method has gate
 // factors.
-std::vector<Plot> gate_plots(const ReportInput& input);
+std::vector<Plot> gate_plots(const StudyResults& results, const std::vector<LayerPoint>& layers);
 // The largest gate factors against the step, as means over blocks and branches. Empty for fewer than three logged
 // steps.
-std::vector<Plot> gate_step_plots(const ReportInput& input);
+std::vector<Plot> gate_step_plots(const StudyResults& results, const std::vector<LayerPoint>& layers);
 
 }  // namespace plumb::lab

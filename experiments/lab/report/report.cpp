@@ -99,24 +99,25 @@ std::string section(const Section& own, Gallery& gallery) {
                      (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
 }
 
-Report render_report(const ReportInput& input) {
+Report results_report(const StudyResults& results, bool with_question) {
   Report report;
   Gallery gallery(report.figures);
-  const Judging& how = input.judging;
-  const std::vector<TrialGroup> groups = groups_by_depth(input.trials);
-  const std::vector<Condition>& judged = input.conditions;
-  std::string html =
-      input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
-  html += claims_html(input.claims, how);
-  if (!how.off && has_training_losses(input.trials)) html += verdict_html(judged, how);
-  if (const std::string saturated = saturation(input.trials, how.measures); !saturated.empty())
+  const Judging& how = results.judging;
+  const std::vector<TrialGroup> groups = groups_by_depth(results.trials);
+  const std::vector<Condition>& judged = results.conditions;
+  std::string html = !with_question || results.question.empty()
+                         ? ""
+                         : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(results.question));
+  html += claims_html(results.claims, how);
+  if (!how.off && has_training_losses(results.trials)) html += verdict_html(judged, how);
+  if (const std::string saturated = saturation(results.trials, how.measures); !saturated.empty())
     html += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(saturated));
   std::set<std::string> names;
-  for (const TrialResult& a : input.trials) names.insert(a.method);
-  html += filter(input.series, names.size()) + first_look(judged, how, gallery);
-  for (const Section& own : input.sections) html += section(own, gallery);
-  html += section("Results", escape_markup(table_caption(groups, input.trials, how)),
-                  scroll_region("Results", html_table(groups, input)));
+  for (const TrialResult& a : results.trials) names.insert(a.method);
+  html += filter(series_name(results), names.size()) + first_look(judged, how, gallery);
+  for (const Section& own : results.sections) html += section(own, gallery);
+  html += section("Results", escape_markup(table_caption(groups, results.trials, how)),
+                  scroll_region("Results", html_table(groups, results)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html +=
         section(escape_markup("Against " + how.control),
@@ -134,7 +135,7 @@ Report render_report(const ReportInput& input) {
   const bool repeated =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
-  const std::vector<Plot> losses = loss_plots(input);
+  const std::vector<Plot> losses = loss_plots(results);
   const bool crowded = std::any_of(losses.begin(), losses.end(), is_crowded);
   const std::string behind = crowded ? " There is a panel for each method, with the other methods in grey." : "";
   std::string loss_caption = "A line is one seed; a thin line that ends in a cross diverged.";
@@ -145,7 +146,10 @@ Report render_report(const ReportInput& input) {
         "lines, which end in a cross if the training diverged.";
     score_caption = "Bars are 95 % intervals over seeds. ";
   }
-  if (!how.off && !input.losses.empty())
+  const bool traced = std::ranges::any_of(losses, [](const Plot& plot) {
+    return std::ranges::any_of(plot.series, [](const PlotSeries& s) { return !s.points.empty(); });
+  });
+  if (!how.off && traced)
     html += section("Training loss",
                     loss_caption + behind +
                         " Long trials are shown as means of consecutive logged steps. Point at a plot to see " +
@@ -154,11 +158,12 @@ Report render_report(const ReportInput& input) {
   const Measure* score = how.off ? nullptr : score_of(how.measures);
   if (score && (std::ranges::any_of(
                     groups, [&](const TrialGroup& g) { return g.depth() > 0 && g.summary(score->name).n > 0; }) ||
-                input.losses.empty()))
+                !traced))
     html += section(escape_markup("Against depth: " + score->title),
                     score_caption + (crowded ? "" : "Methods at one depth are drawn side by side."),
-                    gallery.show(score_plots(input, *score)));
-  if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
+                    gallery.show(score_plots(results, *score)));
+  const std::vector<LayerPoint> layers = layer_points(results);
+  if (const std::vector<Plot> plots = ratio_plots(results, layers); !plots.empty())
     html += section("Branch against stream",
                     "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
                     "to, by block, at the last logged step of each trial. A gate may also scale the stream: the column "
@@ -166,60 +171,23 @@ Report render_report(const ReportInput& input) {
                     "divided by the norm of the stream." +
                         over_seeds,
                     gallery.show(plots));
-  if (const std::vector<Plot> plots = gate_plots(input); !plots.empty())
+  if (const std::vector<Plot> plots = gate_plots(results, layers); !plots.empty())
     html += section("Gates",
                     "The largest magnitude of the factors of a gate, by block, at the last logged step of each trial. "
                     "Methods without factors are not shown, and a factor of exactly 0 has no place on a log scale." +
                         over_seeds,
                     gallery.show(plots));
-  if (const std::vector<Plot> plots = gate_step_plots(input); !plots.empty())
+  if (const std::vector<Plot> plots = gate_step_plots(results, layers); !plots.empty())
     html += section("Gates over training",
                     "The largest factor of each branch as a geometric mean over blocks and branches, against the "
                     "optimizer step." +
                         over_seeds,
                     gallery.show(plots));
-  if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
-  if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";
-  report.html = page(input.title, html);
+  if (!results.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(results.settings) + "</section>\n";
+  if (!results.notes.empty())
+    html += "<section>\n<h2>Provenance</h2>\n" + facts(results.notes, " notes") + "</section>\n";
+  report.html = page(results.name, html);
   return report;
 }
-
-namespace {
-
-// The axes whose values name the methods of a report.
-std::vector<std::string> series_axes(const StudyResults& r) {
-  std::vector<std::string> series;
-  for (const std::string& axis : r.axes)
-    if (axis != "depth" && axis != "lr" && axis != "seed") series.push_back(axis);
-  return series;
-}
-
-}  // namespace
-
-ReportInput report_input(const StudyResults& r) {
-  const std::vector<std::string> series = series_axes(r);
-  ReportInput input{.title = r.name,
-                    .question = r.question,
-                    .claims = r.claims,
-                    .sections = r.sections,
-                    .series = series.size() == 1 ? series.front() : "trial",
-                    .columns = further_columns(r),
-                    .settings = r.settings,
-                    .judging = r.judging,
-                    .conditions = r.conditions,
-                    .trials = r.trials,
-                    .layers = layer_points(r),
-                    .notes = r.notes};
-  for (std::size_t i = 0; i < r.records.size(); ++i)
-    for (const StepValues& step : r.records[i].metrics) {
-      const TrialResult& a = input.trials[i];
-      if (const auto loss = std::ranges::find(step.values, "loss", &Values::value_type::first);
-          loss != step.values.end())
-        input.losses.push_back({a.method, a.depth(), a.lr(), a.seed(), step.step, loss->second});
-    }
-  return input;
-}
-
-Report results_report(const StudyResults& results) { return render_report(report_input(results)); }
 
 }  // namespace plumb::lab

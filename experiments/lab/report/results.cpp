@@ -69,6 +69,12 @@ std::vector<std::string> further_columns(const StudyResults& r) {
   return names;
 }
 
+std::string series_name(const StudyResults& r) {
+  std::vector<std::string> series = r.axes;
+  std::erase_if(series, [](const std::string& axis) { return axis == "depth" || axis == "lr" || axis == "seed"; });
+  return series.size() == 1 ? series.front() : "trial";
+}
+
 std::string method_name(const StudyResults& results, const Point& point) { return MethodNames(results)(point); }
 
 std::vector<TrialResult> trial_results(const StudyResults& r) {

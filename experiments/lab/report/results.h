@@ -72,6 +72,8 @@ inline constexpr std::size_t shown_unasked = 8;
 std::string method_name(const StudyResults& results, const Point& point);
 // A TrialResult for each record, with the name of its method.
 std::vector<TrialResult> trial_results(const StudyResults& results);
+// The heading of the column of methods: the axis whose values name the methods, or "trial" for several axes.
+std::string series_name(const StudyResults& results);
 // The measured values that have columns in tables, besides the measures of the problem.
 std::vector<std::string> further_columns(const StudyResults& results);
 // Judges the trials once for all tables, files and figures: sets `trials`, `claims` and `conditions` of `results`. If a

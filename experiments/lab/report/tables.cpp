@@ -5,7 +5,6 @@
 
 #include "experiments/lab/plot/svg_parts.h"
 #include "experiments/lab/plot/text_table.h"
-#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/stats/groups.h"
@@ -74,10 +73,11 @@ std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) 
   return groups;
 }
 
-std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input) {
-  const Chance& chance = input.judging.chance;
-  const bool intervals = any_interval(groups, input.judging.measures);
-  const int decimals = plain_decimals(groups, input.judging.measures);
+std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults& results) {
+  const std::vector<std::string> further = further_columns(results);
+  const Chance& chance = results.judging.chance;
+  const bool intervals = any_interval(groups, results.judging.measures);
+  const int decimals = plain_decimals(groups, results.judging.measures);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
   const bool depths = any([](const TrialGroup&g) { return g.depth() > 0; }),
              rates = any([](const TrialGroup&g) { return g.lr() > 0; });
@@ -87,28 +87,29 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
     double factor;
   };
   std::vector<Column> columns;
-  for (const Measure& m : input.judging.measures)
-    if (groups.empty() || any([&](const TrialGroup& g) { return g.summary(m.name).n > 0; }) || input.columns.empty())
+  for (const Measure& m : results.judging.measures)
+    if (groups.empty() || any([&](const TrialGroup& g) { return g.summary(m.name).n > 0; }) || further.empty())
       columns.push_back(m.unit == Unit::fraction ? Column{m.title + ", %", m.name, 1, 100}
                                                  : Column{m.title, m.name, decimals, 1});
   const char* span = intervals ? R"( colspan="2")" : "";
   const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
-  std::string html = fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(input.series));
+  std::string html =
+      fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(series_name(results)));
   if (depths) html += R"(<th class="num">depth</th>)";
   if (rates) html += R"(<th class="num">lr</th>)";
   html += R"(<th class="num">n</th>)";
   for (const Column& c : columns) html += fmt::format(R"(<th class="num"{}>{}</th>)", span, escape_markup(c.title));
-  for (const std::string& name : input.columns) html += fmt::format(R"(<th class="num">{}</th>)", escape_markup(name));
+  for (const std::string& name : further) html += fmt::format(R"(<th class="num">{}</th>)", escape_markup(name));
   html += "<th>outcome</th></tr></thead><tbody>";
   if (chance.known() && !columns.empty()) {
     html += R"(<tr class="chance"><td>chance</td><td></td>)" + std::string(depths ? "<td></td>" : "") +
             (rates ? "<td></td>" : "");
     for (const Column& c : columns) {
-      const std::optional<double> level = chance_of(input.judging.references, c.value);
+      const std::optional<double> level = chance_of(results.judging.references, c.value);
       html += level ? fmt::format(R"(<td class="num">{:.{}f}</td>{})", c.factor * *level, c.decimals, gap)
                     : std::string("<td></td>") + gap;
     }
-    for (std::size_t i = 0; i < input.columns.size(); ++i) html += "<td></td>";
+    for (std::size_t i = 0; i < further.size(); ++i) html += "<td></td>";
     html += fmt::format("<td>{}</td></tr>", escape_markup(chance.text));
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -120,7 +121,7 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
     if (rates) html += fmt::format(R"(<td class="num">{}</td>)", rate_text(g));
     html += fmt::format(R"(<td class="num">{}</td>)", g.averaged().size());
     for (const Column& c : columns) html += html_pair(g.summary(c.value), c.decimals, c.factor, intervals);
-    for (const std::string& name : input.columns)
+    for (const std::string& name : further)
       html += fmt::format(R"(<td class="num">{}</td>)", to_string(g.summary(name)));
     const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
                        : near_chance(g, chance)                                     ? "warn"

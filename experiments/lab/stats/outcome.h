@@ -1,4 +1,4 @@
-// Results of trials and their logged measurements, in the form that reports use.
+// Results of trials in the form that reports use.
 #pragma once
 
 #include <cstdint>
@@ -40,28 +40,5 @@ struct TrialResult {
 // The depth and the learning rate of a point, as in TrialResult.
 std::int64_t depth_of(const Point& point);
 double lr_of(const Point& point);
-
-// The training loss at one logged step of one trial. The loss is NaN if it was not finite or not logged.
-struct LossPoint {
-  std::string method = {};
-  std::int64_t depth = 0;
-  double lr = 0;
-  std::uint64_t seed = 0;
-  std::int64_t step = 0;
-  double loss = unknown;
-};
-
-// Measurements of one residual branch of one block at one logged step of one trial.
-struct LayerPoint {
-  std::string method = {};
-  std::int64_t depth = 0;
-  double lr = 0;
-  std::uint64_t seed = 0;
-  std::int64_t step = 0;
-  std::int64_t block = 0;   // counted from the input
-  std::string branch = {};  // the name of the branch in its block: "attn", "mlp"
-  double ratio = unknown;   // norm of the branch's addition divided by the norm of the stream; NaN if not finite
-  std::optional<double> gate_max = {};  // largest magnitude of the gate's factors; empty for a gate without factors
-};
 
 }  // namespace plumb::lab

@@ -5,7 +5,6 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/text.h"
-#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/report.h"
 #include "tests/lab/report/render.h"
@@ -92,38 +91,38 @@ TEST_CASE("the overview has methods by depth, sorted by the deepest, with strong
 }
 
 TEST_CASE("the axis of losses does not begin at zero if all losses are near chance") {
-  ReportInput input{.title = "t",
-                    .judging = {.chance = chance_of_classes(10)},
-                    .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
-  for (const TrialResult& a : input.trials)
+  StudyResults input{.name = "t",
+                     .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)},
+                     .judging = {.chance = chance_of_classes(10)}};
+  for (std::size_t i = 0; i < input.trials.size(); ++i)
     for (std::int64_t step = 0; step < 4; ++step)
-      input.losses.push_back(
-          {a.method, 6, a.lr(), 0, step, *a.value("train_loss") + 0.001 * static_cast<double>(step)});
+      log_loss(input, i, step, *input.trials[i].value("train_loss") + 0.001 * static_cast<double>(step));
   const Plot plot = loss_plots(input)[0];
   CHECK(*plot.y.low > 2.29);
   CHECK(*plot.y.high < 2.33);
 }
 
 TEST_CASE("gate factors over training are geometric means and need three logged steps") {
-  ReportInput input{
-      .title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {trial("a", 6, 0, 1), trial("b", 6, 0, 1)}};
-  for (std::int64_t step : {0, 10, 20})
-    for (std::int64_t block : {0, 1}) {
-      input.layers.push_back({"a", 6, 1e-3, 0, step, block, "attn", 1, block == 0 ? 0.01 : 1.0});
-      input.layers.push_back({"b", 6, 1e-3, 0, step, block, "attn", 1, std::nullopt});
-    }
-  const std::vector<Plot> plots = gate_step_plots(input);
+  StudyResults input{
+      .name = "t", .trials = {trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, .judging = {.chance = chance_of_classes(10)}};
+  for (std::int64_t step : {0, 10, 20}) {
+    log_layers(input, 0, step,
+               {{.block = 0, .branch = "attn", .gate_max = 0.01}, {.block = 1, .branch = "attn", .gate_max = 1.0}});
+    log_layers(input, 1, step, {{.block = 0, .branch = "attn"}, {.block = 1, .branch = "attn"}});
+  }
+  std::vector<LayerPoint> layers = layer_points(input);
+  const std::vector<Plot> plots = gate_step_plots(input, layers);
   REQUIRE(plots.size() == 1);
   REQUIRE(plots[0].series.size() == 1);
   REQUIRE(plots[0].series[0].points.size() == 3);
   CHECK(plots[0].series[0].points[2].x == 20);
   CHECK(plots[0].series[0].points[2].y == Approx(0.1));
-  std::erase_if(input.layers, [](const LayerPoint& p) { return p.step == 10; });
-  CHECK(gate_step_plots(input).empty());
+  std::erase_if(layers, [](const LayerPoint& p) { return p.step == 10; });
+  CHECK(gate_step_plots(input, layers).empty());
 }
 
 TEST_CASE("each figure of a report has its own name, a standalone picture and a table of its data") {
-  ReportInput input{.title = "t", .judging = {.chance = chance_of_classes(10), .control = "a"}, .trials = trials()};
+  StudyResults input{.name = "t", .trials = trials(), .judging = {.chance = chance_of_classes(10), .control = "a"}};
   const Report report = render(input);
   std::vector<std::string> ids;
   for (const Figure& f : report.figures) {

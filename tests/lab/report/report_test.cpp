@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "experiments/lab/plot/text.h"
-#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/stats/groups.h"
 #include "tests/lab/report/render.h"
@@ -25,29 +24,19 @@ TrialResult evaluated_trial(const std::string& gate, std::int64_t depth, std::ui
 
 const Judging of_ten_classes{.chance = chance_of_classes(10)};
 
-ReportInput input_of(std::vector<TrialResult> trials) {
-  ReportInput input{.title = "Depth <stability> & more",
-                    .settings = {{"data", "glyphs <8x8>"}},
-                    .judging = of_ten_classes,
-                    .trials = std::move(trials)};
-  for (const TrialResult& a : input.trials) {
+StudyResults input_of(std::vector<TrialResult> trials) {
+  StudyResults input{.name = "Depth <stability> & more",
+                     .settings = {{"data", "glyphs <8x8>"}},
+                     .trials = std::move(trials),
+                     .judging = of_ten_classes};
+  for (std::size_t i = 0; i < input.trials.size(); ++i) {
+    const TrialResult& a = input.trials[i];
     for (std::int64_t step = 0; step < 4; ++step)
-      input.losses.push_back({.method = a.method,
-                              .depth = a.depth(),
-                              .lr = a.lr(),
-                              .seed = a.seed(),
-                              .step = step,
-                              .loss = a.diverged_at() == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step)});
-    for (const char* branch : {"attn", "mlp"})
-      for (std::int64_t block = 0; block < a.depth(); ++block)
-        input.layers.push_back({.method = a.method,
-                                .depth = a.depth(),
-                                .lr = a.lr(),
-                                .seed = a.seed(),
-                                .step = 3,
-                                .block = block,
-                                .branch = branch,
-                                .ratio = 0.5});
+      log_loss(input, i, step, a.diverged_at() == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step));
+    std::vector<BranchStats> branches;
+    for (std::int64_t block = 0; block < a.depth(); ++block)
+      for (const char* branch : {"attn", "mlp"}) branches.push_back({.block = block, .branch = branch, .ratio = 0.5});
+    log_layers(input, i, 3, std::move(branches));
   }
   input.notes = {{"command", "depth_stability --gates \"a&b\""}};
   return input;
@@ -149,18 +138,16 @@ TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines 
 }
 
 TEST_CASE("an exploding trial does not flatten the loss curves") {
-  ReportInput input = input_of({evaluated_trial("a", 6, 0, 1), dead("b", 6, 0, 3)});
-  input.losses[6].loss = 1e9;
+  StudyResults input = input_of({evaluated_trial("a", 6, 0, 1), dead("b", 6, 0, 3)});
+  input.records[1].metrics[2].values[0].second = 1e9;
   CHECK(*loss_plots(input)[0].y.high < 2 * std::log(10.0));
   CHECK(*loss_plots(input)[0].x.high == 4);
 }
 
 TEST_CASE("loss curves of long trials are means of consecutive steps") {
-  ReportInput input{
-      .title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {evaluated_trial("a", 6, 0, 1)}};
-  for (std::int64_t step = 0; step < 1000; ++step)
-    input.losses.push_back(
-        {.method = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
+  StudyResults input{
+      .name = "t", .trials = {evaluated_trial("a", 6, 0, 1)}, .judging = {.chance = chance_of_classes(10)}};
+  for (std::int64_t step = 0; step < 1000; ++step) log_loss(input, 0, step, step % 2 ? 1.0 : 3.0);
   const std::vector<PlotPoint> points = loss_plots(input)[0].series[0].points;
   REQUIRE(points.size() == 100);
   for (const PlotPoint& p : points) CHECK(p.y == Approx(2));
@@ -181,46 +168,39 @@ TEST_CASE("plots of the score mark depths at which no seed finished") {
 }
 
 TEST_CASE("layer plots take the last logged step and the geometric mean over seeds") {
-  ReportInput input{.title = "t",
-                    .judging = {.chance = chance_of_classes(10)},
-                    .trials = {evaluated_trial("a", 1, 0, 1), evaluated_trial("a", 1, 1, 1), dead("a", 1, 2, 9),
-                               evaluated_trial("b", 1, 0, 1)}};
-  const auto point = [&](const char* gate, std::uint64_t seed, std::int64_t step, const char* branch, double ratio,
-                         std::optional<double> gate_max) {
-    input.layers.push_back({.method = gate,
-                            .depth = 1,
-                            .lr = 1e-3,
-                            .seed = seed,
-                            .step = step,
-                            .block = 0,
-                            .branch = branch,
-                            .ratio = ratio,
-                            .gate_max = gate_max});
+  StudyResults input{.name = "t",
+                     .trials = {evaluated_trial("a", 1, 0, 1), evaluated_trial("a", 1, 1, 1), dead("a", 1, 2, 9),
+                                evaluated_trial("b", 1, 0, 1)},
+                     .judging = {.chance = chance_of_classes(10)}};
+  const auto log = [&](std::size_t trial, std::int64_t step, const char* branch, double ratio,
+                       std::optional<double> gate_max) {
+    log_layers(input, trial, step, {{.block = 0, .branch = branch, .ratio = ratio, .gate_max = gate_max}});
   };
-  point("a", 0, 0, "attn", 100, 5.0);
-  point("a", 0, 9, "attn", 0.01, 0.5);
-  point("a", 1, 9, "attn", 1, 0.5);
-  point("a", 2, 9, "attn", 1e6, 9.0);  // the trial diverged, so its value is not in the mean
-  point("b", 0, 9, "mlp", 0.3, std::nullopt);
-  const std::vector<Plot> ratios = ratio_plots(input);
+  log(0, 0, "attn", 100, 5.0);
+  log(0, 9, "attn", 0.01, 0.5);
+  log(1, 9, "attn", 1, 0.5);
+  log(2, 9, "attn", 1e6, 9.0);  // the trial diverged, so its value is not in the mean
+  log(3, 9, "mlp", 0.3, std::nullopt);
+  const std::vector<LayerPoint> layers = layer_points(input);
+  const std::vector<Plot> ratios = ratio_plots(input, layers);
   REQUIRE(ratios.size() == 2);
   CHECK(ratios[0].title == "depth 1, attention branch");
   CHECK(ratios[0].series[0].points[0].y == Approx(0.1));
   CHECK(ratios[1].series[0].name == "b");
   CHECK(ratios[1].y.low == ratios[0].y.low);
-  const std::vector<Plot> gates = gate_plots(input);
+  const std::vector<Plot> gates = gate_plots(input, layers);
   REQUIRE(gates.size() == 1);
   CHECK(gates[0].series.size() == 1);
   CHECK(gates[0].series[0].points[0].y == Approx(0.5));
 }
 
 TEST_CASE("sections about layers need layer statistics and an empty study still gives a page") {
-  ReportInput input = input_of({evaluated_trial("a", 3, 0, 1)});
+  StudyResults input = input_of({evaluated_trial("a", 3, 0, 1)});
   CHECK_THAT(render(input).html, contains("<h2>Branch against stream</h2>"));
   CHECK(render(input).html.find("<h2>Gates</h2>") == std::string::npos);
-  input.layers.clear();
+  for (Record& record : input.records) record.attachments.clear();
   CHECK(render(input).html.find("Branch against stream") == std::string::npos);
-  const std::string empty = render({.title = "t"}).html;
+  const std::string empty = render({.name = "t"}).html;
   CHECK(first_unbalanced(empty) == "");
   CHECK_THAT(empty, contains("No trial has ended yet."));
 }
@@ -289,7 +269,7 @@ TEST_CASE("the terminal table and the report mark the same methods as near chanc
   CHECK_THAT(results_table(trials, of_ten_classes, true),
              contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
   CHECK_THAT(results_table(trials, {}, false), !contains("chance"));
-  ReportInput input;
+  StudyResults input;
   input.trials = trials;
   input.judging.chance = chance_of_classes(10);
   const std::string html = render(input).html;
@@ -304,7 +284,7 @@ TEST_CASE("the report of a study without depths has no column of depths") {
       for (const char* design : {"pre", "b"})
         trials.push_back(
             evaluated_trial(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
-    ReportInput input = input_of(std::move(trials));
+    StudyResults input = input_of(std::move(trials));
     input.judging.control = "pre";
     return render(input).html;
   };
