@@ -177,19 +177,6 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
   CHECK(largest(rows) > 1e-4);
 }
 
-TEST_CASE("the bias of the first mix gets gradient 0 up to rounding") {
-  const DefaultsScope f64(reference_f64);
-  nn::CaiT model(tiny());
-  shake(model, 0.5);
-  const Gradients g =
-      backward(cross_entropy(model(random_normal({3, 2, 8, 8}, 1, "images")), integers({0, 3, 4}, {3})));
-  for (const char* block : {"blocks.0", "blocks.1"}) {
-    CHECK(largest(g[fmt::format("{}.attn.proj_l.bias", block)]) < 1e-15);
-    CHECK(largest(g[fmt::format("{}.attn.proj_l.weight", block)]) > 1e-8);
-    CHECK(largest(g[fmt::format("{}.attn.proj_w.bias", block)]) > 1e-5);
-  }
-}
-
 TEST_CASE("class attention equals the attention of one query over class token and patches") {
   const DefaultsScope f64(reference_f64);
   const std::int64_t B = 2, T = 5, D = 8, H = 2, E = D / H;
@@ -249,40 +236,6 @@ TEST_CASE("CaiT's stage 1 drops heads in training only") {
   CHECK(dropping(images).values() != plain(images).values());
   dropping.eval();
   CHECK(dropping(images).values() == plain(images).values());
-}
-
-TEST_CASE("talking heads and plain attention report the same DropKey statistics") {
-  struct Root : nn::Module {
-    explicit Root(std::unique_ptr<nn::Branch> branch) : Module("Root"), attn(std::move(branch)) {
-      child("attn", *attn);
-    }
-    const nn::SelfAttention& attention() const { return dynamic_cast<const nn::SelfAttention&>(*attn); }
-    std::unique_ptr<nn::Branch> attn;
-  };
-  const RandomScope random({.seed = 3, .step = 2});
-  const nn::AttentionOptions o{.dim = 8, .heads = 2, .drop_key = {.rate = 0.4}};
-  Root plain(nn::make_attention<nn::Attention>(o)), talking(nn::make_attention<nn::TalkingHeadsAttention>(o));
-  const nn::DropKeyStatistics a = plain.attention().drop_key_statistics(3, 4, 4),
-                              b = talking.attention().drop_key_statistics(3, 4, 4);
-  CHECK(a.drop_ratio > 0.2);
-  CHECK(b.drop_ratio == a.drop_ratio);
-  CHECK(b.empty_rows == a.empty_rows);
-  talking.eval();
-  CHECK(talking.attention().drop_key_statistics(3, 4, 4).drop_ratio == 0);
-}
-
-// Checks gradients with respect to the inputs.
-TEST_CASE("first and second gradients of talking heads and class attention and its block are correct") {
-  const DefaultsScope f64(reference_f64);
-  const Tensor x = random_normal({2, 4, 6}, 1, "x");
-  nn::TalkingHeadsAttention talking({.dim = 6, .heads = 3});
-  nn::ClassAttention attention({.dim = 6, .heads = 3});
-  nn::LayerScaleBlockClassAttn block({.dim = 6, .heads = 2, .hidden = 8, .init = 0.5});
-  for (nn::Module* m : std::initializer_list<nn::Module*>{&talking, &attention, &block}) shake(*m, 0.3);
-  check_gradients([&](const Tensors& in) { return talking(in[0]); }, {x}, {.order = 2});
-  check_gradients([&](const Tensors& in) { return attention(in[0]); }, {x}, {.order = 2});
-  check_gradients([&](const Tensors& in) { return block(slice(in[0], 1, 1, 4), slice(in[0], 1, 0, 1)); }, {x},
-                  {.order = 2});
 }
 
 namespace {

@@ -83,29 +83,6 @@ TEST_CASE("the deep MLPs start from the distributions that they declare") {
   }
 }
 
-TEST_CASE("Xavier's normal and the uniform init follow their formulas and reject wrong arguments") {
-  struct Two : nn::Module {
-    Two() : Module("Two") { nn::initialize(*this, 0); }
-    Tensor wide = parameter("wide", {100, 300}, nn::Init::xavier_normal(3), Role::weight);
-    Tensor flat = parameter("flat", {1000}, nn::Init::uniform(0.25).scaled(2), Role::bias);
-  } two;
-  CHECK(mean(two.wide).item() == Approx(0).margin(0.005));
-  CHECK(deviation_of(two.wide) == Approx(3 * std::sqrt(2.0 / 400)).epsilon(0.02));
-  double largest = 0, beyond_two = 0;
-  for (double v : two.flat.values()) largest = std::max(largest, std::abs(v));
-  CHECK(largest <= 0.5);
-  CHECK(largest > 0.49);
-  const double deviation = deviation_of(two.wide);
-  for (double v : two.wide.values()) beyond_two += std::abs(v) > 2 * deviation;
-  // The expected share is that of a normal distribution; a uniform distribution has another share.
-  CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));
-  CHECK(nn::Init::xavier_normal(2).description() == "xavier_normal * 2");
-  CHECK(nn::Init::uniform(0.5).description() == "uniform(0.5)");
-  CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }),
-             contains("[init] expected a gain above 0 and at least one part, got 0 and 1"));
-  CHECK_THAT(error_of([] { nn::Init::uniform(-1); }), contains("[init] expected a finite bound above 0, got -1"));
-}
-
 TEST_CASE("a deep MLP rejects wrong options and inputs") {
   CHECK_THAT(error_of([] { nn::DeepMlp model({.method = "rezeno"}); }),
              contains("[deep_mlp] expected one of the methods vanilla, residual, layer_norm, rezero, got \"rezeno\""));

@@ -97,19 +97,6 @@ TEST_CASE(
              contains("DropHead steps of at least 0, got -1"));
 }
 
-TEST_CASE("a layer with DropHead and a structured DropKey has correct second-order gradients") {
-  const RandomScope random({.seed = 2, .step = 1});
-  const DefaultsScope where(reference_f64);
-  nn::Attention layer({.dim = 4,
-                       .heads = 2,
-                       .drop_key = {.rate = 0.4, .shape = DropShape::cross, .sharing = DropSharing::heads},
-                       .grid = {2, 2},
-                       .drop_head = 0.5,
-                       .init = nn::Init::truncated_normal(0.5)});
-  initialize(layer, 1);
-  check_gradients([&](const Tensors& in) { return layer(in[0]); }, {random_normal({2, 5, 4}, 3, "x")}, {.order = 2});
-}
-
 TEST_CASE("the original form of stochastic depth scales in evaluation instead and draws the same samples") {
   nn::DropPath rescaled(0.25), original(0.25, 0, nn::DropPathForm::original);
   const RandomScope random({.seed = 3, .step = 1});

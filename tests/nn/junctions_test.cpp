@@ -1,9 +1,7 @@
 // Blocks with other lists of junctions than attention and MLP.
 #include <algorithm>
 
-#include "autograd/autograd.h"
 #include "nn/nn.h"
-#include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -25,31 +23,6 @@ nn::StackOptions decoder(const nn::GateChoice& gate) {
 Tensor queries() { return random_normal({2, 3, stack_dim}, 0, "queries"); }
 
 }  // namespace
-
-TEST_CASE("every method trains blocks of three junctions with a memory") {
-  const DefaultsScope f64(reference_f64);
-  const RandomScope random({.seed = 1, .step = 0});
-  for (const std::string& gate : nn::method_names()) {
-    INFO(gate);
-    nn::Stack stack(decoder(gate));
-    nn::initialize(stack, 1);
-    shake_trained(stack);
-    const Tensor x = variable(queries()), memory = variable(random_normal({2, 4, stack_dim}, 1, "memory")),
-                 position = variable(random_normal({3, stack_dim}, 2, "position")),
-                 of_memory = variable(random_normal({4, stack_dim}, 2, "position of the memory"));
-    const nn::StackInputs inputs{.position = position, .memory = nn::MemoryTokens{.x = memory, .position = of_memory}};
-    const auto output = [&] { return stack.close(stack.run(x, inputs)); };
-    CHECK_NOTHROW(check_gradients(output, {x, memory, position, of_memory}, {.elements = 2, .directions = 1}));
-    const auto gradients = [&](bool again) {
-      stack.checkpoint_blocks(again);
-      Tensors variables = stack.trainable();
-      variables.insert(variables.end(), {x, memory, position, of_memory});
-      return grad(sum(output() * random_normal(x.shape(), 3, "cotangent")), variables);
-    };
-    const Tensors plain = gradients(false), repeated = gradients(true);
-    for (std::size_t i = 0; i < plain.size(); ++i) CHECK(relative_error(repeated[i], plain[i]) < 1e-10);
-  }
-}
 
 TEST_CASE("parameters, places and factors follow the list of junctions") {
   nn::Stack stack(decoder("rezero_separate"));
@@ -113,31 +86,6 @@ TEST_CASE("stochastic depth draws separately for each junction of a block") {
   CHECK(kept[0] != kept[1]);
   CHECK(kept[1] != kept[2]);
   CHECK(kept[0] != kept[2]);
-}
-
-TEST_CASE("every method accepts several branches of one kind in a block") {
-  const DefaultsScope f64(reference_f64);
-  const RandomScope random({.seed = 1, .step = 0});
-  for (const std::string& gate : nn::method_names()) {
-    INFO(gate);
-    nn::Stack stack({.dim = stack_dim,
-                     .depth = 2,
-                     .gate = gate,
-                     .junctions = {nn::self_attention({.heads = 2}), nn::self_attention({.heads = 2}).named("attn2"),
-                                   nn::mlp({.hidden = 12}), nn::mlp({.hidden = 12}).named("mlp2")}});
-    nn::initialize(stack, 1);
-    shake_trained(stack);
-    const Tensor x = variable(queries());
-    CHECK_NOTHROW(check_gradients([&] { return stack(x); }, {x}, {.elements = 2, .directions = 1}));
-  }
-  std::vector<std::string> names;
-  nn::Stack stack({.dim = stack_dim,
-                   .depth = 1,
-                   .gate = "sub_ln",
-                   .junctions = {nn::mlp({.hidden = 12}), nn::mlp({.hidden = 12}).named("mlp2")}});
-  for (const nn::Parameter& p : stack.parameters()) names.push_back(p.name);
-  for (const char* name : {"blocks.0.mlp_norm.weight", "blocks.0.mlp2_norm.weight"})
-    CHECK(std::ranges::find(names, name) != names.end());
 }
 
 TEST_CASE("Fixup scales the initial weights of all layers of a branch but the last") {

@@ -120,17 +120,6 @@ TEST_CASE("a card read back from metadata equals the original") {
   CHECK(
       (o.gate->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 && o.norm_eps == vit.norm_eps));
   CHECK((back.mean == card.mean && back.std == card.std && back.class_names == card.class_names));
-  nn::CaiTOptions plain = cait;
-  plain.head_mix = nn::HeadMix::none;
-  plain.depth_token_only = 3;
-  for (const nn::CaiTOptions& given : {cait, plain}) {
-    const nn::CaiT model(given);
-    const nn::ModelCard again = nn::card_of(file_of(model, {}, nn::metadata_of(*nn::card_of(model))), "w");
-    const auto made = nn::make_model(again);
-    CHECK(std::get<nn::CaiTOptions>(again.options).depth_token_only == given.depth_token_only);
-    nn::load_pretrained(*made, file_of(model), "w");
-    CHECK(logits(*made, 16) == logits(model, 16));
-  }
   CHECK_FALSE(nn::card_of(nn::Linear({.in = 2, .out = 2})).has_value());
 }
 
@@ -325,20 +314,6 @@ TEST_CASE("a gate that throws while weights are loaded leaves the model unchange
   CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }),
              contains("no scales"));
   CHECK(logits(model, 16) == before);
-}
-
-TEST_CASE("a registered gate's constants are in the card") {
-  struct Divided : nn::ScaleGate {
-    explicit Divided(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
-  };
-  nn::register_gate<Divided>(
-      "divided", {.formula = "x + f(LN(x)) / T",
-                  .source = "test",
-                  .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
-  nn::ViTOptions o = vit;
-  std::vector<std::vector<double>> seen;
-  for (const char* gate : {"divided", "divided:T=1.1"}) o.gate = gate, seen.push_back(check_comes_back<nn::ViT>(o));
-  CHECK(seen[0] != seen[1]);
 }
 
 TEST_CASE("files of older versions load if the name of the method is enough and otherwise name the missing constant") {

@@ -212,7 +212,7 @@ TEST_CASE("a study without training losses has no verdicts") {
   CHECK(has_training_losses({dead("a", 6, 1, 3)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));
   const std::string html =
-      render({.title = "t", .judging = {.chance = chance_of_classes(10)}, .trials = {accurate, dead("a", 6, 1, 3)}})
+      render({.name = "t", .trials = {accurate, dead("a", 6, 1, 3)}, .judging = {.chance = chance_of_classes(10)}})
           .html;
   CHECK(html.find("no method trained") == std::string::npos);
 }

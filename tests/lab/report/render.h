@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/signals/probe_json.h"
@@ -26,12 +27,15 @@ inline void log_loss(lab::StudyResults& results, std::size_t trial, std::int64_t
 inline void log_layers(lab::StudyResults& results, std::size_t trial, std::int64_t step,
                        std::vector<lab::BranchStats> branches) {
   record_of(results, trial)
-      .attachments.push_back(fmt::format(R"({{"step":{},"passport":{}}})", step,
-                                         to_json(lab::LayerStats{.sample = {1}, .branches = std::move(branches)})));
+      .attachments.push_back(
+          nlohmann::ordered_json{
+              {"step", step}, {"passport", to_json(lab::LayerStats{.sample = {1}, .branches = std::move(branches)})}}
+              .dump());
 }
 
 // The report with verdicts on its trials.
 inline lab::Report render(lab::StudyResults results) {
+  for (const lab::Record& record : results.records) results.attached.push_back(lab::attached_to(record));
   results.conditions = lab::conditions(results.trials, results.judging);
   return lab::results_report(results);
 }
