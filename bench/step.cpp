@@ -99,23 +99,28 @@ rusage usage() {
   return u;
 }
 
+// Returns the network to measure, with its initial values.
+nn::ViT model_of(const Options& o) {
+  return nn::ViT({.image = o.image,
+                  .patch = o.patch,
+                  .classes = o.classes,
+                  .dim = o.dim,
+                  .depth = o.depth,
+                  .heads = o.heads,
+                  .gate = gate_of(o.gate),
+                  .norm_eps = 1e-5,  // the default of PyTorch
+                  .drop_key = {.rate = o.dropkey},
+                  .pool = nn::Pool::token,
+                  .seed = static_cast<std::uint64_t>(o.seed)});
+}
+
 Json measure(const Options& o) {
   const Device device = lab::device_of(o.device);
   const DefaultsScope defaults({.device = device});
   const Precision products = lab::precision_for(o.dtype, device);
   const PrecisionScope precision(products);
   const auto seed = static_cast<std::uint64_t>(o.seed);
-  nn::ViT model({.image = o.image,
-                 .patch = o.patch,
-                 .classes = o.classes,
-                 .dim = o.dim,
-                 .depth = o.depth,
-                 .heads = o.heads,
-                 .gate = gate_of(o.gate),
-                 .norm_eps = 1e-5,  // the default of PyTorch
-                 .drop_key = {.rate = o.dropkey},
-                 .pool = nn::Pool::token,
-                 .seed = seed});
+  nn::ViT model = model_of(o);
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3, .weight_decay = 0.05});
   const Tensor images = random_normal({o.batch, 3, o.image, o.image}, seed, "images");
   std::vector<std::int64_t> labels;

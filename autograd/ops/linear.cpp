@@ -117,6 +117,26 @@ Tensors recorded_backward(const Kept& kept, const Tensor& dy) {
   return {dx, dweight, dbias, dgamma, dbeta, kept.summed ? dy : Tensor(), dgate};
 }
 
+// The backward pass computed by the kernel, whose work is not recorded.
+Tensors kernel_backward(const Kept& kept, const Tensor& dy) {
+  for (const Saved* s : {&kept.gamma, &kept.beta, &kept.gate, &kept.row_scale})
+    s->get();  // throws if the tensor was changed; the call reads the tensor's buffer
+  const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
+  LinearGradients g;
+  if (kept.x.requires_grad()) {
+    g.dx = detail::take_gradient(0);
+    g.add_to_dx = g.dx.defined();
+    if (!g.add_to_dx) g.dx = empty_like(kept.x.array());
+  }
+  g.dw = wanted(kept.weight), g.db = wanted(kept.bias), g.dgamma = wanted(kept.gamma), g.dbeta = wanted(kept.beta),
+  g.dgate = wanted(kept.gate);
+  kernels(dy.array())
+      .linear_backward(kept.call, kept.rows, dy.array(), kept.x.array(), kept.weight.array(), kept.bias.array(), g);
+  return Tensors{Tensor(g.dx),     Tensor(g.dw),    Tensor(g.db),
+                 Tensor(g.dgamma), Tensor(g.dbeta), kept.summed ? dy : Tensor(),
+                 Tensor(g.dgate)};
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearFusion& fusion) {
@@ -166,25 +186,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
                                                       .gelu = fusion.gelu,
                                                       .result = result,
                                                       .summed = fusion.sum.has_value()});
-  const auto backward = [kept](const Tensor& dy) {
-    for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale})
-      s->get();  // throws if the tensor was changed; the call reads the tensor's buffer
-    const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
-    LinearGradients g;
-    if (kept->x.requires_grad()) {
-      g.dx = detail::take_gradient(0);
-      g.add_to_dx = g.dx.defined();
-      if (!g.add_to_dx) g.dx = empty_like(kept->x.array());
-    }
-    g.dw = wanted(kept->weight), g.db = wanted(kept->bias), g.dgamma = wanted(kept->gamma),
-    g.dbeta = wanted(kept->beta), g.dgate = wanted(kept->gate);
-    kernels(dy.array())
-        .linear_backward(kept->call, kept->rows, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(),
-                         g);
-    return Tensors{Tensor(g.dx),     Tensor(g.dw),    Tensor(g.db),
-                   Tensor(g.dgamma), Tensor(g.dbeta), kept->summed ? dy : Tensor(),
-                   Tensor(g.dgate)};
-  };
+  const auto backward = [kept](const Tensor& dy) { return kernel_backward(*kept, dy); };
   const auto differentiable = [kept](const Tensor& dy) {
     if (kept->call.products == Precision::f32) return recorded_backward(*kept, dy);
     // For products in bf16, these are the derivatives of the composed definition. The derivatives depend on dy and not

@@ -12,6 +12,27 @@ namespace plumb::lab {
 
 using namespace svg;
 
+namespace {
+
+// The ticks for the single values of a row at height y, and its dot with the interval; an empty plot has no dots.
+std::string dot_and_ticks(const DotRow& r, const Scale& x, double y, bool empty) {
+  std::string drawn;
+  for (const double v : r.singles)
+    if (x.shows(v) && v >= x.low && v <= x.high)
+      drawn +=
+          fmt::format(R"(<path d="M{:.1f} {:.1f}v8" stroke="currentColor" stroke-opacity="0.8"/>)", x.at(v), y - 4);
+  if (!empty && x.shows(r.dot.x)) {
+    if (std::isfinite(r.dot.low) && std::isfinite(r.dot.high))
+      drawn += fmt::format(
+          R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="currentColor" stroke-width="2.4" stroke-opacity="0.65"/>)",
+          x.at_clamped(r.dot.low), y, x.at_clamped(r.dot.high));
+    drawn += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.2" fill="currentColor"/>)", x.at_clamped(r.dot.x), y);
+  }
+  return drawn;
+}
+
+}  // namespace
+
 std::string render_svg(const DotPlot& plot) {
   constexpr double row_height = 21;
   constexpr std::size_t longest_note = 28;
@@ -67,20 +88,8 @@ std::string render_svg(const DotPlot& plot) {
   double y = top + row_height / 2;
   for (const DotRow& r : plot.rows) {
     std::string row = text_at(left - 4, y + 4.5, "end", r.quiet ? quiet : "", shortened(r.name, longest_name));
-    std::string drawn;
-    for (const double v : r.singles)
-      if (x.shows(v) && v >= x.low && v <= x.high)
-        drawn +=
-            fmt::format(R"(<path d="M{:.1f} {:.1f}v8" stroke="currentColor" stroke-opacity="0.8"/>)", x.at(v), y - 4);
-    if (!empty && x.shows(r.dot.x)) {
-      if (std::isfinite(r.dot.low) && std::isfinite(r.dot.high))
-        drawn += fmt::format(
-            R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="currentColor" stroke-width="2.4" stroke-opacity="0.65"/>)",
-            x.at_clamped(r.dot.low), y, x.at_clamped(r.dot.high));
-      drawn +=
-          fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.2" fill="currentColor"/>)", x.at_clamped(r.dot.x), y);
-    }
-    row += fmt::format(R"(<g style="{}">{}</g>)", r.quiet ? fmt::format("color:{}", muted) : colour_of(0), drawn);
+    row += fmt::format(R"(<g style="{}">{}</g>)", r.quiet ? fmt::format("color:{}", muted) : colour_of(0),
+                       dot_and_ticks(r, x, y, empty));
     if (!r.note.empty())
       row += text_at(right + 8, y + 4.5, "start", r.quiet ? quiet : "", shortened(r.note, longest_note));
     row += fmt::format(R"(<rect y="{:.1f}" width="{:.0f}" height="{:.0f}" fill="transparent"><title>{}</title></rect>)",

@@ -49,6 +49,24 @@ std::string summary_of(const Panel& panel, const Plot& plot, const Scales& scale
   return text;
 }
 
+// The parts that a panel does not share: its own lines with their intervals, and its marks.
+std::string own_lines(const Panel& panel, const Plot& plot, const Scales& scales) {
+  std::string own;
+  for (const PlotSeries* s : panel.series) {
+    own += plot.interval == PlotInterval::band ? band(*s, scales) : bars(*s, scales);
+    own += line({.points = s->points, .thin = s->thin}, scales);  // solid, because the panel has no other series
+    if (plot.interval == PlotInterval::bars)
+      for (const PlotPoint& p : s->points)
+        if (scales.shows(p))
+          own += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="currentColor"/>)", scales.x.at(p.x),
+                             scales.y.at(p.y));
+  }
+  for (const PlotMark* m : panel.marks)
+    if (scales.x.shows(m->x))
+      own += cross(scales.x.at(m->x), scales.y.shows(m->y) ? scales.y.at_clamped(m->y) : panel_height - 6);
+  return own;
+}
+
 }  // namespace
 
 std::string render_panels(const Plot& plot) {
@@ -89,23 +107,10 @@ std::string render_panels(const Plot& plot) {
     const Panel& panel = panels[i];
     const double x = left + static_cast<double>(i % columns) * (panel_width + gap);
     const double y = top + name_height + static_cast<double>(i / columns) * (panel_height + name_height + gap);
-    std::string own;
-    for (const PlotSeries* s : panel.series) {
-      own += plot.interval == PlotInterval::band ? band(*s, scales) : bars(*s, scales);
-      own += line({.points = s->points, .thin = s->thin}, scales);  // solid, because the panel has no other series
-      if (plot.interval == PlotInterval::bars)
-        for (const PlotPoint& p : s->points)
-          if (scales.shows(p))
-            own += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="currentColor"/>)", scales.x.at(p.x),
-                               scales.y.at(p.y));
-    }
-    for (const PlotMark* m : panel.marks)
-      if (scales.x.shows(m->x))
-        own += cross(scales.x.at(m->x), scales.y.shows(m->y) ? scales.y.at_clamped(m->y) : panel_height - 6);
     body += fmt::format(
         R"svg(<g{} transform="translate({:.1f} {:.1f})"><use href="#{}-common"/><g clip-path="url(#{}-frame)" style="{}">{}</g>{})svg"
         R"svg(<rect y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="transparent"><title>{}</title></rect></g>)svg",
-        belongs_to(panel.name), x, y, plot.id, plot.id, colour_of(0), own,
+        belongs_to(panel.name), x, y, plot.id, plot.id, colour_of(0), own_lines(panel, plot, scales),
         text_at(0, -5, "start", "", shortened(panel.name, 18)), -name_height, panel_width, panel_height + name_height,
         escape_markup(summary_of(panel, plot, scales)));
     double free_below = panel_height + font;  // labels are placed from the bottom up; the space below this y is used
