@@ -32,7 +32,7 @@ run() { # arguments: TEST_PRESET BUILD_PRESET
 }
 
 tools/install.sh test
-if [ "$preset" = tsan ]; then build tsan backends_tests lab_tests threads_tests; else build "$preset"; fi
+if [ "$preset" = tsan ]; then build tsan backends_tests lab_tests threads_tests vision_tests; else build "$preset"; fi
 run "$preset" "$preset"
 if [ "$preset" = release ]; then
   run amx release  # products in bf16 by AMX, on emulated registers

@@ -253,11 +253,11 @@ int num_threads();
 void set_strict_determinism(bool on);
 bool strict_determinism();
 // The instructions with which the cpu backend multiplies bf16 operands: the CPU's bf16 instructions if they are faster
-// than those for f32, else the f32 instructions. In linear layers, both kinds of instructions round the same way, except
-// that denormal numbers become 0 on a CPU with AMX; the order of sums differs. With AMX, attention also multiplies in
-// bf16 (docs/numerics.md). The choice comes from a table of CPUs and not from a measurement, so that the choice is the
-// same in every run. The environment variable ONEDNN_MAX_CPU_ISA, which limits the instructions that oneDNN uses, is
-// respected.
+// than those for f32, else the f32 instructions. In linear layers, both kinds of instructions round the same way,
+// except that denormal numbers become 0 on a CPU with AMX; the order of sums differs. With AMX, attention also
+// multiplies in bf16 (docs/numerics.md). The choice comes from a table of CPUs and not from a measurement, so that the
+// choice is the same in every run. The environment variable ONEDNN_MAX_CPU_ISA, which limits the instructions that
+// oneDNN uses, is respected.
 struct Bf16Products {
   const char* instructions;  // "AMX", "AVX-512 bf16", "f32 instructions" (and why)
   bool faster_than_f32;

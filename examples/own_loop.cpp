@@ -6,10 +6,10 @@
 using namespace plumb;
 
 int main(int argc, char** argv) {
-  lab::Study study("own_loop", "Layer-wise learning rates and early stopping.",
-                   {.network = false, .optimization = false});
+  vision::Study study("own_loop", "Layer-wise learning rates and early stopping.",
+                      {.network = false, .optimization = false});
   return study.run(argc, argv, [](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = 6}));
+    nn::ViT model(vision::vit(trial, {.depth = 6}));
     // The last block has the full learning rate. Each earlier block has 0.8 of the next block's learning rate, and
     // the embedding has the lowest learning rate.
     for (std::size_t i = 0; i < 6; ++i)
@@ -20,24 +20,25 @@ int main(int argc, char** argv) {
     });
     nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
     fmt::print("{}", optimizer.describe_groups());
+    const vision::ImageProblem& images = vision::images(trial);
     double gradient = 0;
     const Handle hook =
         model.stack().blocks()[0]->on_backward([&](const nn::Layer&, const Tensor& g) { gradient = norm(g).item(); });
 
     const auto best_weights = trial.folder() / fmt::format("best-{}.safetensors", trial.seed());
     double best = INFINITY;
-    for (int step = 0, patience = 3; const lab::Batch& batch : trial.batches()) {
+    for (int step = 0, patience = 3; const vision::Batch& batch : vision::batches(trial)) {
       const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
       optimizer.step(g);
       trial.log({{"loss", g.loss()}, {"first_block_gradient", gradient}});
       if (++step % 20 != 0 && step != trial.steps()) continue;
-      const double loss = lab::evaluate(model, trial.data().validation, trial.normalization()).loss;
+      const double loss = vision::evaluate(model, images.data().validation, images.normalization()).loss;
       trial.log({{"val_loss", loss}});
       patience = loss < best ? 3 : patience - 1;
       if (loss < best) best = loss, nn::save_weights(model, best_weights);
       if (patience == 0) break;
     }
     nn::load_weights(model, best_weights);
-    trial.log({{"val_accuracy", lab::evaluate(model, trial.data().validation, trial.normalization()).accuracy}});
+    trial.log({{"val_accuracy", vision::evaluate(model, images.data().validation, images.normalization()).accuracy}});
   });
 }

@@ -24,9 +24,9 @@ struct Net : nn::Layer {  // images [B, 3, 32, 32] -> logits [B, 10]
 };
 
 int main() {
-  const lab::ImageData data = lab::open_data("glyphs", "");  // images that Plumb draws itself: no files
-  const lab::Normalization normalization = lab::normalization_of(data.train);
-  lab::BatchLoader loader(data.train, normalization, {.batch = 64, .seed = 0});
+  const vision::ImageData data = vision::open_data("glyphs", "");  // images that Plumb draws itself: no files
+  const vision::Normalization normalization = vision::normalization_of(data.train);
+  vision::BatchLoader loader(data.train, normalization, {.batch = 64, .seed = 0});
 
   Net model;
   nn::initialize(model, /*seed=*/0);
@@ -36,7 +36,7 @@ int main() {
 
   for (std::uint32_t step = 0; step < steps; ++step) {
     const RandomScope random({.seed = 0, .step = step});  // the draws of dropout
-    const lab::Batch batch = lab::to_tensors(loader.next(), data.train);
+    const vision::Batch batch = vision::to_tensors(loader.next(), data.train);
     const double lr = optimizer.learning_rate();
     const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
     optimizer.step(g);
@@ -44,13 +44,13 @@ int main() {
       fmt::print("step {:>3}: loss {:.3f}, learning rate {:.4f}\n", step, g.loss(), lr);
   }
 
-  const lab::Evaluation trained = lab::evaluate(model, data.validation, normalization);
+  const vision::Evaluation trained = vision::evaluate(model, data.validation, normalization);
   fmt::print("validation:    loss {:.3f}, accuracy {:.1f} %\n", trained.loss, 100 * trained.accuracy);
 
   const auto file = std::filesystem::temp_directory_path() / "plumb_tutorial_2.safetensors";
   nn::save_weights(model, file);
   Net loaded;
   nn::load_weights(loaded, file);
-  fmt::print("from the file: loss {:.3f}\n", lab::evaluate(loaded, data.validation, normalization).loss);
+  fmt::print("from the file: loss {:.3f}\n", vision::evaluate(loaded, data.validation, normalization).loss);
   std::filesystem::remove(file);
 }

@@ -3,7 +3,7 @@
 using namespace plumb;
 
 int main(int argc, char** argv) {
-  lab::Study study("tutorial_4_ablation", "How small may the initial value of LayerScale be?");
+  vision::Study study("tutorial_4_ablation", "How small may the initial value of LayerScale be?");
   const auto depth = study.axis<int>("--depths", {12}, "Numbers of blocks").at_least(1).slowest();
   const auto init = study.axis<double>("--inits", {0, 1e-6, 0.1}, "Initial values of LayerScale").at_least(0);
   study.options().steps = 300;
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
               lab::not_higher("train_loss", {{"init", 0}}, {{"init", 1e-6}}, 0.05));
 
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[init])}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = nn::methods::layerscale(trial[init])}));
     trial.train(model);
   });
 }

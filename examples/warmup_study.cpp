@@ -4,15 +4,15 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   std::string gate = "pre";
-  lab::Study study("warmup_study", "One gate at depth 24; compare --warmup 0 with --warmup 50.",
-                   {.optimization = false});
+  vision::Study study("warmup_study", "One gate at depth 24; compare --warmup 0 with --warmup 50.",
+                      {.optimization = false});
   study.options().warmup = 0;
   study.cli().option("--gate", &gate, "Residual gate").one_of("gate", nn::method_names());
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = 24, .gate = gate}));  // other options: --dim, --pool, ...
+    nn::ViT model(vision::vit(trial, {.depth = 24, .gate = gate}));  // other options: --dim, --pool, ...
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, trial.warmup(), trial.steps())});
     trial.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights
-    for (const lab::Batch& batch : trial.batches()) {
+    for (const vision::Batch& batch : vision::batches(trial)) {
       const double lr = optimizer.learning_rate();
       const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
       const Gradients g = backward(loss());

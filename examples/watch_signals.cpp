@@ -3,12 +3,12 @@
 using namespace plumb;
 
 int main(int argc, char** argv) {
-  lab::Study study("watch_signals", "Signals in a pre-norm network of 24 blocks.",
-                   {.network = false, .optimization = false});
+  vision::Study study("watch_signals", "Signals in a pre-norm network of 24 blocks.",
+                      {.network = false, .optimization = false});
   return study.run(argc, argv, [](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = 24, .gate = "pre"}));
+    nn::ViT model(vision::vit(trial, {.depth = 24, .gate = "pre"}));
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, trial.steps())});
-    for (std::int64_t step = 0; const lab::Batch& batch : trial.batches()) {
+    for (std::int64_t step = 0; const vision::Batch& batch : vision::batches(trial)) {
       std::optional<lab::SignalProbe> probe;
       if (step++ % 50 == 0) probe.emplace(model.stack());  // measures this step
       const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));

@@ -52,7 +52,7 @@ int merge(int argc, const char* const* argv);
 int norm_placement(int argc, const char* const* argv);
 
 // Measures how signals and gradients pass through residual networks, at init and during training: methods x depths x
-// seeds on one data set. A warning in a passport is a result, not a failure.
+// seeds on one data set. A network that does not follow its growth law is a result, not a failure.
 int passport(int argc, const char* const* argv);
 
 // replay DIR 'TRIAL': repeats the end of a diverged trial.

@@ -23,7 +23,7 @@ const bool at_namespace_scope = [] {
 int main(int argc, char** argv) {
   std::printf("begun\n");
   const std::string wrong = argc > 1 ? argv[1] : "";
-  lab::Study study("wrong", "Wrong.", {.network = false, .optimization = false});
+  vision::Study study("wrong", "Wrong.", {.network = false, .optimization = false});
   study.axis<int>("--depths", {1, 2}, "Depths");
   if (wrong == "axis") study.axis<int>("--depths", {1, 2}, "Depths");
   if (wrong == "gate") nn::register_gate<Plain>("pre");

@@ -10,14 +10,14 @@
 #include "autograd/autograd.h"
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/data/batch.h"
-#include "experiments/lab/data/image_file.h"
-#include "experiments/lab/data/image_folder.h"
-#include "experiments/lab/data/loader.h"
-#include "experiments/lab/data/open_data.h"
 #include "experiments/lab/run/folder.h"
-#include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/train/train.h"
+#include "experiments/vision/data/batch.h"
+#include "experiments/vision/data/image_file.h"
+#include "experiments/vision/data/image_folder.h"
+#include "experiments/vision/data/loader.h"
+#include "experiments/vision/data/open_data.h"
+#include "experiments/vision/pictures/attention_images.h"
 #include "nn/nn.h"
 
 using namespace plumb;
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string weights, gate, image, data, data_dir, out;
-  lab::NormalizationKind normalization = lab::NormalizationKind::imagenet;
+  vision::NormalizationKind normalization = vision::NormalizationKind::imagenet;
   std::optional<std::int64_t> heads, size;
   std::vector<std::int64_t> blocks{}, numbers{0, 1, 2, 3};
   std::optional<std::int64_t> query;
@@ -48,7 +48,7 @@ void declare(Options& o, lab::Cli& cli) {
       .one_of_methods("gate", true);
   cli.section("Images");
   cli.option("--image", &o.image, "A PNG or JPEG file, or a folder of them").path("FILE");
-  std::vector<std::string> in_memory = lab::data_set_names();
+  std::vector<std::string> in_memory = vision::data_set_names();
   std::erase(in_memory, "image-folder");  // left out because --image accepts folders
   cli.option("--data", &o.data, "Instead of --image: a data set, of which validation images are drawn")
       .one_of("data set", in_memory);
@@ -64,7 +64,7 @@ void declare(Options& o, lab::Cli& cli) {
       .at_most(1);
   cli.option("--normalization", &o.normalization,
              "Means and standard deviations of pixels, if the file does not state them")
-      .one_of("normalization", std::vector{lab::NormalizationKind::imagenet, lab::NormalizationKind::half});
+      .one_of("normalization", std::vector{vision::NormalizationKind::imagenet, vision::NormalizationKind::half});
   cli.section("Pictures");
   cli.option("--blocks", &o.blocks,
              "Self-attention blocks to draw, counted from 0; the default is the first, the middle and the last")
@@ -104,11 +104,11 @@ class Gallery {
         name_(fmt::format("{:02}-{}", number, fs::path(file).stem().string())),
         html_(fmt::format("<h2>{}</h2>\n<div class=\"images\">\n", escaped(file))) {}
 
-  void add(const std::string& title, const lab::Pixels& picture) {
+  void add(const std::string& title, const vision::Pixels& picture) {
     std::string file = name_ + "-" + title + ".png";
     std::ranges::replace(file, ' ', '-');
     std::erase(file, ',');
-    write_file_atomically(out_ / file, lab::png(picture));
+    write_file_atomically(out_ / file, vision::png(picture));
     html_ += fmt::format("<figure><img src=\"{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n", escaped(file),
                          escaped(title), escaped(title));
   }
@@ -133,9 +133,10 @@ const char* const page_head =
     "maps</h1>\n";
 
 void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, const Options& o,
-          const lab::Pixels& image, Gallery& gallery) {
-  gallery.add("what the class attends to", lab::beside({image, lab::heat(image, lab::attention_of_class(maps, 0))}));
-  gallery.add("rollout, above its least", lab::beside({image, lab::heat(image, lab::rolled_out(maps, 0))}));
+          const vision::Pixels& image, Gallery& gallery) {
+  gallery.add("what the class attends to",
+              vision::beside({image, vision::heat(image, vision::attention_of_class(maps, 0))}));
+  gallery.add("rollout, above its least", vision::beside({image, vision::heat(image, vision::rolled_out(maps, 0))}));
   std::int64_t depth = std::visit([](const auto& options) { return options.depth; }, card.options);
   std::vector<std::int64_t> blocks = o.blocks;
   if (blocks.empty()) {
@@ -143,10 +144,10 @@ void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, 
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
   }
   const auto add = [&](const nn::AttentionMap& map, std::int64_t query) {
-    std::vector<lab::Pixels> heads;
-    for (const lab::PatchWeights& weights : lab::attention_by_head(map, 0, query))
-      heads.push_back(lab::heat(image, weights));
-    gallery.add(title_of(map.path) + ", by head", lab::beside(heads, 8));
+    std::vector<vision::Pixels> heads;
+    for (const vision::PatchWeights& weights : vision::attention_by_head(map, 0, query))
+      heads.push_back(vision::heat(image, weights));
+    gallery.add(title_of(map.path) + ", by head", vision::beside(heads, 8));
   };
   for (const std::int64_t block : blocks) add(maps[static_cast<std::size_t>(block)], o.query.value_or(-1));
   for (const nn::AttentionMap& map : maps)
@@ -154,7 +155,7 @@ void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, 
 }
 
 struct Images {
-  lab::ImageSet set = {};
+  vision::ImageSet set = {};
   std::vector<std::int64_t> numbers = {};
   std::vector<std::string> names = {};  // names of the images in `numbers`
 };
@@ -168,7 +169,7 @@ Images images_of(const Options& o, const nn::ModelCard& card) {
                   .height = card.image(),
                   .width = card.image(),
                   .classes = card.classes(),
-                  .files = lab::image_files(o.image),
+                  .files = vision::image_files(o.image),
                   .crop = o.crop};
     images.set.labels.assign(images.set.files.size(), 0);
     images.names = images.set.files;
@@ -176,7 +177,7 @@ Images images_of(const Options& o, const nn::ModelCard& card) {
     std::iota(images.numbers.begin(), images.numbers.end(), 0);
     return images;
   }
-  images.set = lab::open_data(o.data, o.data_dir, {card.image(), o.crop}).validation;
+  images.set = vision::open_data(o.data, o.data_dir, {card.image(), o.crop}).validation;
   lab::usage_check(
       images.set.channels == card.channels() && images.set.height == card.image() && images.set.width == card.image(),
       "{} needs images of {} channels and {} x {} pixels; those of {} have {} channels and {} x {} pixels", o.weights,
@@ -226,10 +227,10 @@ int run(int argc, const char* const* argv) {
       nn::load_pretrained(*model, file, o.weights, {.method = o.gate, .given = {.heads = o.heads.has_value()}})
           .text()));
   model->eval();
-  const lab::Normalization normalization =
+  const vision::Normalization normalization =
       card.mean.empty() || cli.given("--normalization")
-          ? lab::normalization_of(images.set, o.normalization)
-          : lab::Normalization{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
+          ? vision::normalization_of(images.set, o.normalization)
+          : vision::Normalization{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   const fs::path out = o.out.empty() ? lab::new_run_folder("attention") : fs::path(o.out);
   std::error_code error;
   fs::create_directories(out, error);
@@ -239,12 +240,12 @@ int run(int argc, const char* const* argv) {
   bool all_read = true;
   for (std::size_t i = 0; i < images.numbers.size(); ++i) {
     try {
-      const lab::Batch batch =
-          lab::to_tensors(lab::evaluation_batch(images.set, normalization, images.numbers[i], 1), images.set);
+      const vision::Batch batch =
+          vision::to_tensors(vision::evaluation_batch(images.set, normalization, images.numbers[i], 1), images.set);
       const nn::AttentionMaps maps(*model);
       (*model)(batch.images);
       Gallery gallery(out, images.names[i], i + 1);
-      draw(card, maps.all(), o, lab::for_people(lab::fitted(images.set, images.numbers[i])), gallery);
+      draw(card, maps.all(), o, vision::for_people(vision::fitted(images.set, images.numbers[i])), gallery);
       page += gallery.html() + "</div>\n";
     } catch (const Error& e) {
       lab::note_error(fmt::format("error: {}\n", e.what()));

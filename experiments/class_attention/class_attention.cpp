@@ -7,11 +7,11 @@
 
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
-#include "experiments/lab/report/pictures.h"
-#include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/pictures/attention_images.h"
+#include "experiments/vision/pictures/pictures.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 #include "nn/models/cait.h"
 
 using namespace plumb;
@@ -49,8 +49,8 @@ Design parse(const std::string& text, std::int64_t depth) {
 }  // namespace
 
 int plumb::lab::class_attention(int argc, const char* const* argv) {
-  lab::Study study("class_attention",
-                   "Where should the class token enter: at the start, later, or in a separate stage?");
+  vision::Study study("class_attention",
+                      "Where should the class token enter: at the start, later, or in a separate stage?");
   const auto design =
       study.axis<std::string>("--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
                               "Designs to compare. token: a class token from the start; insert-B: inserted before "
@@ -65,34 +65,35 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   study.network().patch = 4;
   study.cli().leave_out("--pool", "use --designs token,mean");
   study.cli().rule([&study] {
-    lab::usage_check(study.network().recipe == lab::RecipeKind::shared, "--recipe {}: the designs need --recipe shared",
-                     enum_name(study.network().recipe));
+    lab::usage_check(study.network().recipe == vision::RecipeKind::shared,
+                     "--recipe {}: the designs need --recipe shared", enum_name(study.network().recipe));
   });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.choose_rates_by("val_accuracy", lab::Better::higher);
   study.judging().control = "token";
   study.cli().preset("quick", "four designs on glyphs-clutter, one seed; a minute on two cores", [&] {
-    study.options().data = "glyphs-clutter";
+    study.images().data = "glyphs-clutter";
     design.set({"token", "insert-10", "12:2", "mean"});
     study.network().patch = 8;
   });
   study.cli().preset(
       "cpu", "four designs on CIFAR-100, each at its own rate, seven seeds; an hour on two cores; needs --data-dir",
       [&] {
-        study.options().data = "cifar-100";
+        study.images().data = "cifar-100";
         design.set({"token", "insert-10", "12:2", "mean"});
         study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
         study.options().steps = 1000, study.options().warmup = 100;
       });
   study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet; needs --image-folder and GPUs", [&] {
-    lab::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
+    vision::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
     design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3",
                 "11:1", "10:2"});
-    lab::explain(study, "--designs",
-                 "Touvron et al. 2021, CaiT, section 3 (tokens inserted later, stages of class attention); ours: the "
-                 "choice of blocks");
-    lab::explain(study, "--depth", "facebookresearch/deit, models.py, deit_small_patch16_224");
+    vision::explain(
+        study, "--designs",
+        "Touvron et al. 2021, CaiT, section 3 (tokens inserted later, stages of class attention); ours: the "
+        "choice of blocks");
+    vision::explain(study, "--depth", "facebookresearch/deit, models.py, deit_small_patch16_224");
   });
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --data-dir data --jobs 2 --out runs/class_attention");
@@ -114,7 +115,7 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
                         .caption = "Means over the seeds with 95 % t intervals, and the single seeds.",
                         .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy")}};
   });
-  study.output(lab::attention_section);
+  study.output(vision::attention_section);
   study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
@@ -123,13 +124,13 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   });
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const Design d = parse(trial[design], depth);
-    nn::ViTOptions o = trial.vit({.depth = depth, .gate = "layerscale"});
+    nn::ViTOptions o = vision::vit(trial, {.depth = depth, .gate = "layerscale"});
     if (d.kind != Design::Kind::stages) {
       o.pool = d.kind == Design::Kind::mean ? nn::Pool::mean : nn::Pool::token;
       o.token_block = d.first;
       nn::ViT model(o);
       trial.train(model, lab::record_layers(trial, model.stack()));
-      return lab::attach_attention(trial, model);
+      return vision::attach_attention(trial, model);
     }
     nn::CaiT model({.image = o.image,
                     .patch = o.patch,
@@ -150,6 +151,6 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
                     .drop_path = o.drop_path,
                     .seed = o.seed});
     trial.train(model, lab::record_layers(trial, model.stack()));
-    lab::attach_attention(trial, model);
+    vision::attach_attention(trial, model);
   });
 }

@@ -6,18 +6,18 @@
 #include <numeric>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/study/study.h"
 #include "experiments/lab/train/train.h"
+#include "experiments/vision/study.h"
 #include "nn/audit.h"
 #include "nn/models/deep_mlp.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 namespace {
 
 // The mean losses over the steps of epochs 1, 2, 3, 5 and 10, with the names "epoch_1", "epoch_2" and so on. Epochs
 // without a step are left out.
 Values epoch_losses(const Trial& trial) {
-  const std::int64_t length = trial.data().train.size() / trial.options().batch;
+  const std::int64_t length = vision::images(trial).data().train.size() / trial.options().batch;
   const auto losses = trial.traced("loss");
   Values values;
   for (const std::int64_t epoch : {1, 2, 3, 5, 10}) {
@@ -30,7 +30,7 @@ Values epoch_losses(const Trial& trial) {
 }
 
 void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
-  const ImageSet& images = trial.data().train;
+  const ImageSet& images = vision::images(trial).data().train;
   nn::DeepMlp model(options);
   nn::audit_init(model, trial.seed());
   // Ten random inputs, as in ReZero's notebook. The Jacobian of a batch is the mean of the Jacobians of its samples.
@@ -53,9 +53,13 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
 
 }  // namespace
 
-int deep_mlp(int argc, const char* const* argv) {
-  Study study("deep_mlp", "Trains deep fully connected networks of four kinds: plain, residual, normalised and ReZero.",
-              {.network = false, .optimization = false});
+}  // namespace plumb::vision
+
+int plumb::lab::deep_mlp(int argc, const char* const* argv) {
+  using namespace vision;
+  vision::Study study("deep_mlp",
+                      "Trains deep fully connected networks of four kinds: plain, residual, normalised and ReZero.",
+                      {.network = false, .optimization = false});
   const auto method = study.axis<std::string>("--methods", nn::deep_mlp_methods(), "Kinds of hidden layers to compare")
                           .one_of("method", nn::deep_mlp_methods());
   const auto depth = study.axis<std::int64_t>("--depths", {64}, "Numbers of hidden layers")
@@ -66,7 +70,7 @@ int deep_mlp(int argc, const char* const* argv) {
   double lr = 0.01;
   study.options().seeds = {0, 1, 2};
   study.options().batch = 100;
-  study.options().normalization = NormalizationKind::half;  // maps pixels to [-1, 1]
+  study.images().normalization = NormalizationKind::half;  // maps pixels to [-1, 1]
   study.options().loss_limit = 0;  // 0 means no limit, because losses in the first epoch of this experiment reach 1e5
   Cli& cli = study.cli();
   cli.section("Model");
@@ -78,7 +82,7 @@ int deep_mlp(int argc, const char* const* argv) {
   study.columns({"train_loss", "jacobian_start", "jacobian_start_error", "jacobian_end"});
   study.show({"epoch_1", "train_loss", "jacobian_start", "jacobian_end"});
   return study.run(argc, argv, [&](Trial& trial) {
-    const ImageSet& images = trial.data().train;
+    const ImageSet& images = vision::images(trial).data().train;
     run_trial(trial,
               {.inputs = images.image_bytes(),
                .width = width,
@@ -89,5 +93,3 @@ int deep_mlp(int argc, const char* const* argv) {
               lr);
   });
 }
-
-}  // namespace plumb::lab

@@ -9,9 +9,9 @@
 
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/study/edge_search.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 
 using namespace plumb;
 
@@ -44,7 +44,7 @@ std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octav
 }  // namespace
 
 int plumb::lab::depth_limit(int argc, const char* const* argv) {
-  lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
+  vision::Study study("depth_limit", "How deep can a network be for each method to still train it?");
   const auto gate = study
                         .axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"},
                                            "Methods to compare")
@@ -62,13 +62,13 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
       .at_least(static_cast<double>(least))
       .at_most(lab::largest_size)
       .scope(lab::Scope::study);
-  trained.declare(cli, study.optimization().augment);
+  trained.declare(cli, [&study] { return study.augmentation().any(); });
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is larger than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().recipe = lab::RecipeKind::paper,
+  study.network().recipe = vision::RecipeKind::paper,
   study.network().weight_init =
-      lab::WeightInit::xavier;  // all methods train fast with Xavier weights, so a failure is not just slow training
+      vision::WeightInit::xavier;  // all methods train fast with Xavier weights, so a failure is not just slow training
   cli.preset("quick", "three methods up to depth 48, 200 steps, one seed; three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};
@@ -81,12 +81,12 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
              "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs "
              "--image-folder and GPUs",
              [&] {
-               lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
+               vision::set_deit_small_for_search(study, [gate] { return gate.values(); });
                lr.set({study.optimization().lr});
-               lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+               vision::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
                most = 768;
-               lab::explain(study, "--most", "ours");
-               lab::explain(study, "--first", "DeiT-S");
+               vision::explain(study, "--most", "ours");
+               vision::explain(study, "--first", "DeiT-S");
              });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");
@@ -148,7 +148,7 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.columns({"trained", "train_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = trial[gate]}));
     trial.train(model);
     trained.measure(trial);
   });

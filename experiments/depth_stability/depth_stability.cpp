@@ -9,12 +9,12 @@
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/verdict.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 #include "nn/conformance/gate_check.h"
 #include "nn/gates/method.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 namespace {
 
 std::string list_gates() {
@@ -88,8 +88,11 @@ void claim_cait_table1(Study& study) {
 
 }  // namespace
 
-int depth_stability(int argc, const char* const* argv) {
-  Study study("depth_stability", "Trains residual methods at several depths and reports which of them train.");
+}  // namespace plumb::vision
+
+int plumb::lab::depth_stability(int argc, const char* const* argv) {
+  using namespace vision;
+  vision::Study study("depth_stability", "Trains residual methods at several depths and reports which of them train.");
   const auto gate = study
                         .axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"},
                                            "Residual methods to compare")
@@ -122,7 +125,7 @@ int depth_stability(int argc, const char* const* argv) {
       .scope(Scope::call);
   cli.listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
   cli.preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores", [&] {
-    study.options().data = "glyphs-clutter";
+    study.images().data = "glyphs-clutter";
     gate.set({"post", "pre", "rezero", "skipinit", "fixup", "layerscale"});
     depth.set({6, 48});
     study.options().seeds = {1};
@@ -130,9 +133,9 @@ int depth_stability(int argc, const char* const* argv) {
   const auto cait_table1 = [&](std::vector<std::int64_t> depths, std::int64_t steps, std::vector<std::int64_t> seeds) {
     gate.set({"pre", "rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale", "rezero", "t_fixup", "fixup"});
     depth.set(depths);
-    study.options().data = "glyphs-clutter";
+    study.images().data = "glyphs-clutter";
     study.options().seeds = seeds, study.options().steps = steps;
-    study.network().recipe = lab::RecipeKind::paper;
+    study.network().recipe = vision::RecipeKind::paper;
     lr.set({1e-3});
     claim_cait_table1(study);
   };
@@ -153,8 +156,8 @@ int depth_stability(int argc, const char* const* argv) {
       [=, &study] {
         cait_table1({12, 18, 24, 36}, 1, {0});
         set_deit_small(study, [gate] { return gate.values(); });
-        study.network().recipe = lab::RecipeKind::paper, study.network().drop.drop_path = 0.05,
-        study.network().drop.drop_path_schedule = lab::DropPathSchedule::uniform;
+        study.network().recipe = vision::RecipeKind::paper, study.network().drop.drop_path = 0.05,
+        study.network().drop.drop_path_schedule = vision::DropPathSchedule::uniform;
         lr.set({study.optimization().lr});
         explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
         explain(
@@ -175,7 +178,7 @@ int depth_stability(int argc, const char* const* argv) {
   study.cli().action([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
   study.check([&](const DataFacts& data) {
     if (study.network().drop.drop_key > 0)
-      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(data.image_sizes())));
+      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(vision::image_facts(data).sizes)));
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at", "seconds", "images_per_second"});
   study.show({"train_loss", "val_accuracy"});
@@ -188,9 +191,7 @@ int depth_stability(int argc, const char* const* argv) {
                                            findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = trial[gate]}));
     trial.train(model, record_layers(trial, model.stack()));
   });
 }
-
-}  // namespace plumb::lab

@@ -5,15 +5,15 @@
 
 #include "experiments/detr/find_objects.h"
 #include "experiments/detr/network.h"
-#include "experiments/lab/data/shapes.h"
-#include "experiments/lab/problem/detection_problem.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
-#include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/signals/object_images.h"
-#include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
+#include "experiments/vision/data/shapes.h"
+#include "experiments/vision/pictures/object_images.h"
+#include "experiments/vision/pictures/pictures.h"
+#include "experiments/vision/problem/detection_problem.h"
+#include "experiments/vision/programs/published_settings.h"
 
 using namespace plumb;
 
@@ -29,10 +29,10 @@ std::string name_of(const lab::Point& p) {
 }
 
 // Sets the sizes and the training of facebookresearch/detr on COCO.
-void set_facebook_detr(lab::Study& study, lab::DetectionOptions& data, lab::DetrNetwork& network) {
+void set_facebook_detr(lab::Study& study, vision::DetectionOptions& data, vision::DetrNetwork& network) {
   const std::string main_py = "facebookresearch/detr, main.py", coco_py = "facebookresearch/detr, datasets/coco.py";
   const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
-    for (const char* option : options) lab::explain(study, option, source);
+    for (const char* option : options) vision::explain(study, option, source);
   };
   data.data = "coco", data.image_side = 1067, data.mirror = 0.5;
   say("COCO 2017", {"--data", "--train-annotations", "--train-images", "--val-annotations", "--val-images"});
@@ -74,11 +74,10 @@ void set_facebook_detr(lab::Study& study, lab::DetectionOptions& data, lab::Detr
 }  // namespace
 
 int plumb::lab::detr(int argc, const char* const* argv) {
-  DetectionOptions data;
-  DetrNetwork network;
+  vision::DetectionOptions data;
+  vision::DetrNetwork network;
   lab::Study study("detr",
-                   "Does a detector find objects better with DropKey than with dropout of attention, or with neither?",
-                   {.network = false});
+                   "Does a detector find objects better with DropKey than with dropout of attention, or with neither?");
   const auto form = study
                         .axis<std::string>("--forms", {"none", "dropout", "drop_key"},
                                            "Drops in attention: none, probabilities after the softmax (dropout), or "
@@ -109,9 +108,9 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   data.declare(cli);
   network.declare(cli);
   study.problem([&](const lab::StudyOptions& options) {
-    return std::make_unique<lab::DetectionProblem>(data, network.options(1, "pre", 0), options);
+    return std::make_unique<vision::DetectionProblem>(data, network.options(1, "pre", 0), options);
   });
-  ObjectSearch search;
+  vision::ObjectSearch search;
   search.declare(cli);
   std::string write_to;
   cli.section(lab::Cli::instead);
@@ -123,9 +122,9 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   cli.action([&]() -> std::optional<int> {
     if (search.given()) return search.run(study.options());
     if (write_to.empty()) return std::nullopt;
-    const lab::DetectionData set = lab::shapes();
-    lab::write_coco(set.train, write_to + "/train");
-    lab::write_coco(set.validation, write_to + "/val");
+    const vision::DetectionData set = vision::shapes();
+    vision::write_coco(set.train, write_to + "/train");
+    vision::write_coco(set.validation, write_to + "/val");
     fmt::print("{} training images in {}/train, {} validation images in {}/val\n", set.train.size(), write_to,
                set.validation.size(), write_to);
     return 0;
@@ -151,11 +150,11 @@ int plumb::lab::detr(int argc, const char* const* argv) {
   cli.preset("paper", "the sizes and the training of DETR on COCO; needs the files of COCO and a GPU", [&] {
     set_facebook_detr(study, data, network);
     schedule.set({"constant"}), rate.set({0.1}), gate.set({"post"});
-    lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey, table of DETR");
-    lab::explain(study, "--rates", "ours: DETR's rate of dropout; the paper's rate of DropKey is not known to us");
-    lab::explain(study, "--drop-key-schedules", "ours: the paper's schedule is not known to us");
-    lab::explain(study, "--places", "ours: as DETR's dropout of attention");
-    lab::explain(study, "--gates", "facebookresearch/detr, main.py: normalize_before is off");
+    vision::explain(study, "--forms", "Li et al., CVPR 2023, DropKey, table of DETR");
+    vision::explain(study, "--rates", "ours: DETR's rate of dropout; the paper's rate of DropKey is not known to us");
+    vision::explain(study, "--drop-key-schedules", "ours: the paper's schedule is not known to us");
+    vision::explain(study, "--places", "ours: as DETR's dropout of attention");
+    vision::explain(study, "--gates", "facebookresearch/detr, main.py: normalize_before is off");
   });
   cli.example("--preset quick");
   cli.example("--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3");
@@ -194,19 +193,20 @@ int plumb::lab::detr(int argc, const char* const* argv) {
         .charts = {lab::dots_of(r, "val_ap", "AP", name_of), lab::dots_of(r, "val_ap_50", "AP 50", name_of)}};
   });
   study.output([](const lab::StudyResults& r) {
-    return lab::picture_section(r, "boxes", "Objects found in validation images",
-                                "White: the objects. Yellow: predictions with a probability of at least one half.");
+    return vision::picture_section(r, "boxes", "Objects found in validation images",
+                                   "White: the objects. Yellow: predictions with a probability of at least one half.");
   });
   study.output([](const lab::StudyResults& r) {
-    return lab::picture_section(r, "queries", "Cross-attention of the first queries",
-                                "The attention of four queries to the first of these images, in the last block, as a "
-                                "mean over the heads. The box is the one that the query predicts.");
+    return vision::picture_section(
+        r, "queries", "Cross-attention of the first queries",
+        "The attention of four queries to the first of these images, in the last block, as a "
+        "mean over the heads. The box is the one that the query predicts.");
   });
   study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
   study.show({"train_loss", "val_ap", "val_ap_50", "query_spread"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    const auto& problem = trial.problem<lab::DetectionProblem>();
+    const auto& problem = trial.problem<vision::DetectionProblem>();
     nn::DetrOptions o = network.options(problem.data().train.classes(), trial[gate], trial.seed());
     const std::string form_name = trial[form], where = trial[place];
     const nn::DropKey drop_key{.rate = trial[rate], .schedule = enum_named<nn::Schedule>("schedule", trial[schedule])};
@@ -219,6 +219,6 @@ int plumb::lab::detr(int argc, const char* const* argv) {
     nn::Detr model(o);
     trial.save_under(nn::facebook_names());
     trial.train(model, lab::record_layers(trial, model.decoder()));
-    lab::attach_objects(trial, model);
+    vision::attach_objects(trial, model);
   });
 }

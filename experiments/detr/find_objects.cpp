@@ -11,14 +11,14 @@
 #include "core/atomic_file.h"
 #include "core/backend.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/data/image_file.h"
-#include "experiments/lab/data/image_folder.h"
 #include "experiments/lab/run/folder.h"
 #include "experiments/lab/run/setup.h"
-#include "experiments/lab/signals/object_images.h"
+#include "experiments/vision/data/image_file.h"
+#include "experiments/vision/data/image_folder.h"
+#include "experiments/vision/pictures/object_images.h"
 #include "nn/io/detr_card.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ int ObjectSearch::run(const StudyOptions& options) const {
   return list.size() == files.size() ? 0 : 1;
 }
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

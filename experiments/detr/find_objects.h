@@ -4,10 +4,13 @@
 #include <string>
 
 #include "experiments/lab/options/study_options.h"
+#include "experiments/vision/data/lab.h"
 
 namespace plumb::lab {
-
 class Cli;
+}
+
+namespace plumb::vision {
 
 // The options --weights, --image and --score.
 class ObjectSearch {
@@ -26,4 +29,4 @@ class ObjectSearch {
   double score_ = 0.5;
 };
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

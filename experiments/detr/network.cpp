@@ -3,7 +3,7 @@
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/study_options.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 
 void DetrNetwork::declare(Cli& cli) {
   cli.section("Model");
@@ -43,4 +43,4 @@ nn::DetrOptions DetrNetwork::options(std::int64_t classes, const nn::GateChoice&
           .seed = seed};
 }
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

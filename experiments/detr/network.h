@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "experiments/vision/data/lab.h"
 #include "nn/gates/method.h"
 #include "nn/models/detr.h"
 
 namespace plumb::lab {
-
 class Cli;
+}
+
+namespace plumb::vision {
 
 // The sizes and drops of a DETR that all trials share. The defaults are those of a network for images of 64 x 64
 // pixels.
@@ -25,4 +28,4 @@ struct DetrNetwork {
   nn::DetrOptions options(std::int64_t classes, const nn::GateChoice& gate, std::uint64_t seed) const;
 };
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

@@ -8,14 +8,14 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/data/batch.h"
-#include "experiments/lab/data/split.h"
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/report/pictures.h"
-#include "experiments/lab/signals/attention_images.h"
-#include "experiments/lab/signals/mask_images.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/data/batch.h"
+#include "experiments/vision/data/split.h"
+#include "experiments/vision/pictures/attention_images.h"
+#include "experiments/vision/pictures/mask_images.h"
+#include "experiments/vision/pictures/pictures.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 #include "nn/evaluation_scope.h"
 #include "nn/layers/attention_maps.h"
 
@@ -27,12 +27,13 @@ namespace {
 // measures: the entropy divided by ln T (1 is uniform), and the largest probability. Both measures are means over
 // blocks, heads and queries.
 lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
-  const lab::ImageSet& all = trial.data().validation;
-  const lab::ImageSet set = lab::few_images(all, std::min<std::int64_t>(64, all.size()));
+  const vision::ImageSet& all = vision::images(trial).data().validation;
+  const vision::ImageSet set = vision::few_images(all, std::min<std::int64_t>(64, all.size()));
   const NoGrad no_grad;
   const nn::EvaluationScope scope(model);
   const nn::AttentionMaps maps(model);
-  model(lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, set.size()), set).images);
+  model(vision::to_tensors(vision::evaluation_batch(set, vision::images(trial).normalization(), 0, set.size()), set)
+            .images);
   double entropy = 0, largest = 0, queries = 0;
   for (const nn::AttentionMap& map : maps.all()) {
     const auto keys = static_cast<std::size_t>(map.probabilities.dim(3));
@@ -59,8 +60,8 @@ std::string rate_and_form(const lab::Point& p) {
 }  // namespace
 
 int plumb::lab::drop_key(int argc, const char* const* argv) {
-  lab::Study study("drop_key",
-                   "Does it help to drop keys before the softmax? In which form, at which rate, and at which depth?");
+  vision::Study study(
+      "drop_key", "Does it help to drop keys before the softmax? In which form, at which rate, and at which depth?");
   const auto form = study
                         .axis<std::string>("--forms", {"plain", "block", "cross", "dropout"},
                                            "DropKey with single keys (plain), squares (block) or stripes (cross) of "
@@ -103,11 +104,11 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     cli.leave_out(option, "use --rates and --forms");
   study.check([&](const lab::DataFacts& data) {
     for (const std::string& name : form.values()) {
-      lab::NetworkOptions network = study.network();
+      vision::NetworkOptions network = study.network();
       if (name != "dropout")
         network.drop.drop_key = std::max(0.01, rate.values().back()),
         network.drop.drop_key_shape = enum_named<DropShape>("drop_shape", name);
-      network.check_for(data.image_sizes());
+      network.check_for(vision::image_facts(data).sizes);
     }
   });
   study.network().drop.drop_key_match = nn::DropMatch::share;
@@ -115,7 +116,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.optimization().lr = 1e-3;
   study.choose_rates_by("val_accuracy", lab::Better::higher);
   cli.preset("quick", "all forms at rates 0 and 0.3 on glyphs-few, one seed; three minutes on two cores", [&] {
-    study.options().data = "glyphs-few";
+    study.images().data = "glyphs-few";
     rate.set({0, 0.3}), schedule.set({"constant"}), tune.set({0});
     study.options().steps = 400;
     depth = 6;
@@ -124,40 +125,40 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
              "all forms at rates 0 and 0.3 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
              "combination at its own rate, seven seeds; an hour on two cores; needs --data-dir",
              [&] {
-               study.options().data = "cifar-100", study.options().train_images = 5000;
+               study.images().data = "cifar-100", study.images().train_images = 5000;
                study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
                rate.set({0, 0.3}), tune.set({0});
                study.options().steps = 1000, study.options().warmup = 100;
                depth = 6;
              });
   cli.preset("paper", "CIFAR-100 with the depth and width of T2T-ViT-19, rate 0.3; needs --data-dir and a GPU", [&] {
-    lab::set_deit_small(study, [] { return std::vector<std::string>{"pre"}; });
+    vision::set_deit_small(study, [] { return std::vector<std::string>{"pre"}; });
     study.network().dim = 448, study.network().heads = 7, depth = 19;
     const std::string size =
         "yitu-opensource/T2T-ViT, t2t_vit_19; ours: MLP ratio 4 (there 3), no tokens-to-token stage";
-    for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
+    for (const char* option : {"--dim", "--heads", "--depth"}) vision::explain(study, option, size);
     study.network().patch = 4;
-    lab::explain(study, "--patch", "ours: images of 32 pixels are not enlarged; T2T-ViT enlarges them to 224");
-    study.options().data = "cifar-100", study.options().normalization = lab::NormalizationKind::data,
-    study.options().image_size = 224, study.options().image_crop = 1;
+    vision::explain(study, "--patch", "ours: images of 32 pixels are not enlarged; T2T-ViT enlarges them to 224");
+    study.images().data = "cifar-100", study.images().normalization = vision::NormalizationKind::data,
+    study.images().image_size = 224, study.images().image_crop = 1;
     for (const char* option : {"--image-size", "--image-crop"})
-      lab::explain(study, option, "only for images in files, not used here");
-    lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
-    lab::explain(study, "--normalization", "ours");
+      vision::explain(study, option, "only for images in files, not used here");
+    vision::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
+    vision::explain(study, "--normalization", "ours");
     study.options().batch = 128, study.options().steps = 60 * 390, study.options().warmup = 5 * 390,
     study.optimization().lr = 5e-4;
     for (const char* option : {"--batch", "--steps", "--warmup", "--lr"})
-      lab::explain(study, option, "ours: the paper fine-tunes, for a length that we do not know");
+      vision::explain(study, option, "ours: the paper fine-tunes, for a length that we do not know");
     form.set({"plain", "block", "cross", "dropout"}), rate.set({0, 0.3});
-    lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
-    lab::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
-    lab::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
-    lab::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; ours: the length");
-    lab::explain(study, "--validation-split", "CIFAR-100's own test images");
-    lab::explain(study, "--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1");
-    lab::explain(study, "--drop-key-sharing", "Li et al., CVPR 2023, DropKey");
-    lab::explain(study, "--empty-rows", "ours: in the paper's code such a row attends uniformly to all keys");
-    lab::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share of dropped keys");
+    vision::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
+    vision::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
+    vision::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
+    vision::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; ours: the length");
+    vision::explain(study, "--validation-split", "CIFAR-100's own test images");
+    vision::explain(study, "--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1");
+    vision::explain(study, "--drop-key-sharing", "Li et al., CVPR 2023, DropKey");
+    vision::explain(study, "--empty-rows", "ours: in the paper's code such a row attends uniformly to all keys");
+    vision::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share of dropped keys");
   });
   cli.example("--preset quick");
   cli.example("--forms plain,dropout --rates 0,0.05,0.1,0.2 --drop-key-schedules decreasing --tunes 0 --seeds 0..2");
@@ -220,12 +221,12 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
         .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", rate_and_form),
                    lab::dots_of(r, "attention_entropy", "Entropy of attention", rate_and_form)}};
   });
-  study.output(lab::masks_section);
-  study.output(lab::attention_section);
+  study.output(vision::masks_section);
+  study.output(vision::attention_section);
   study.columns({"train_loss", "val_loss", "val_accuracy", "attention_entropy", "attention_max"});
   study.show({"train_loss", "val_loss", "val_accuracy", "attention_entropy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViTOptions o = trial.vit({.depth = depth, .gate = "pre"});
+    nn::ViTOptions o = vision::vit(trial, {.depth = depth, .gate = "pre"});
     if (trial[form] == "dropout") {
       o.attention_dropout = trial[rate];
     } else {
@@ -234,7 +235,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     }
     nn::ViT model(o);
     const std::int64_t grid = o.image / o.patch;
-    lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
+    vision::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
     // The steps at the end of the training that run without dropping.
     const auto without = static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));
     trial.train(model, [&](std::int64_t step) {
@@ -242,6 +243,6 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       return nullptr;
     });
     if (!trial.has_diverged()) trial.measure(peakedness(trial, model));
-    lab::attach_attention(trial, model);
+    vision::attach_attention(trial, model);
   });
 }

@@ -5,8 +5,8 @@
 
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 #include "nn/gates/methods.h"
 #include "nn/gates/recipe.h"
 
@@ -42,7 +42,7 @@ Pieces pieces(const std::string& name) {
 }  // namespace
 
 int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
-  lab::Study study("fixup_scalars", "Which of Fixup's rules does a training need?");
+  vision::Study study("fixup_scalars", "Which of Fixup's rules does a training need?");
   const auto depth =
       study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto piece =
@@ -52,7 +52,7 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 600;  // the number of steps that Fixup needs to learn more than the hues of the images
   study.judging().control = "whole";
-  study.network().recipe = lab::RecipeKind::paper;
+  study.network().recipe = vision::RecipeKind::paper;
   for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece sets its recipe");
   study.cli().preset("quick", "five pieces at depth 12, 300 steps, one seed; two minutes on two cores", [&] {
     study.options().steps = 300;
@@ -62,19 +62,19 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
                      "depth 12 on Fashion-MNIST, each piece at its own rate, seven seeds; half an hour on two cores; "
                      "needs --data-dir",
                      [&] {
-                       study.options().data = "fashion-mnist", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+                       study.images().data = "fashion-mnist", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
                        depth.set({12});
                      });
   study.cli().preset(
       "paper", "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
-        lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
-        study.network().recipe = lab::RecipeKind::paper, study.options().warmup.reset();
-        lab::explain(study, "--warmup", "follows --recipe");
+        vision::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
+        study.network().recipe = vision::RecipeKind::paper, study.options().warmup.reset();
+        vision::explain(study, "--warmup", "follows --recipe");
         depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
-        lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-        lab::explain(study, "--pieces",
-                     "Zhang, Dauphin, Ma 2019, rules 1 to 3; learning rate of the scalars: hongyi-zhang/Fixup");
+        vision::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+        vision::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+        vision::explain(study, "--pieces",
+                        "Zhang, Dauphin, Ma 2019, rules 1 to 3; learning rate of the scalars: hongyi-zhang/Fixup");
       });
   study.cli().example("--preset quick");
   study.cli().example("--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4");
@@ -103,7 +103,7 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const Pieces p = pieces(trial[piece]);
-    nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = nn::methods::fixup(p.parts)});
+    nn::ViTOptions o = vision::vit(trial, {.depth = trial[depth], .gate = nn::methods::fixup(p.parts)});
     o.recipe = p.recipe;
     nn::ViT model(o);
     trial.train(model, lab::record_layers(trial, model.stack()));

@@ -9,8 +9,8 @@
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 
@@ -43,8 +43,8 @@ lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
 }  // namespace
 
 int plumb::lab::layerscale_init(int argc, const char* const* argv) {
-  lab::Study study("layerscale_init",
-                   "Does the initial value of LayerScale matter? Does it survive Adam's first step?");
+  vision::Study study("layerscale_init",
+                      "Does the initial value of LayerScale matter? Does it survive Adam's first step?");
   const auto depth =
       study.axis<int>("--depths", {12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto gate = study
@@ -61,27 +61,27 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   study.cli().preset(
       "quick",
       "depth 12 on glyphs-clutter, three initial values, one gate per channel, one seed; a minute on two cores", [&] {
-        study.options().data = "glyphs-clutter";
+        study.images().data = "glyphs-clutter";
         depth.set({12}), gate.set({"layerscale"}), epsilon.set({0, 1e-5, 0.1});
       });
   study.cli().preset("cpu",
                      "depths 12 and 24 on glyphs-clutter, four initial values, each combination at its own rate, seven "
                      "seeds; half an hour on two cores",
                      [&] {
-                       study.options().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+                       study.images().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
                        epsilon.set({0, 1e-5, 0.1, 1}), warmup.set({60});
                      });
   study.cli().preset(
       "paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet; needs --image-folder and GPUs", [&] {
-        lab::set_deit_small(study, [gate] { return gate.values(); });
+        vision::set_deit_small(study, [gate] { return gate.values(); });
         depth.set({12, 18, 24, 36});
-        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-        lab::explain(study, "--gates",
-                     "Touvron et al. 2021, CaiT: one gate per channel (LayerScale) or per branch (alpha = eps)");
-        lab::explain(study, "--epsilons",
-                     "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as in ReZero; ours: the others");
+        vision::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+        vision::explain(study, "--gates",
+                        "Touvron et al. 2021, CaiT: one gate per channel (LayerScale) or per branch (alpha = eps)");
+        vision::explain(study, "--epsilons",
+                        "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as in ReZero; ours: the others");
         warmup.set({0, 6255});
-        lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
+        vision::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
       });
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --jobs 2 --out runs/layerscale_init");
@@ -139,9 +139,9 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const double eps = trial[epsilon];
-    nn::ViT model(trial.vit(
-        {.depth = trial[depth],
-         .gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
+    nn::ViT model(vision::vit(
+        trial, {.depth = trial[depth],
+                .gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
     trial.train(model, watch(trial, model, eps));
     if (!trial.has_diverged()) trial.measure({{"gate_end", mean_distance(model, 0)}});
   });

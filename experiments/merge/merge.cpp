@@ -70,7 +70,7 @@ void unite_plans(StudyDescription& merged, const StudyDescription& other) {
 std::string timeless(Record record) {
   record.seconds = 0;
   record.weights_saved.reset();
-  std::erase_if(record.values, [](const auto& v) { return v.first == "images_per_second"; });
+  std::erase_if(record.values, [](const auto& v) { return is_time(v.first); });
   return to_json(record);
 }
 

@@ -6,8 +6,8 @@
 
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/methods.h"
 
@@ -27,7 +27,7 @@ void register_no_norm() {
 
 int plumb::lab::norm_placement(int argc, const char* const* argv) {
   [[maybe_unused]] static const bool once = (register_no_norm(), true);
-  lab::Study study("norm_placement", "Where should the norm be, and which placements train without a warm-up?");
+  vision::Study study("norm_placement", "Where should the norm be, and which placements train without a warm-up?");
   const auto gate = study
                         .axis<std::string>("--gates",
                                            {"pre", "post", "no_norm", "deepnorm", "admin", "sub_ln", "peri_ln",
@@ -40,24 +40,24 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
   study.cli().preset("quick", "four placements at depth 12 on glyphs-clutter, one seed; two minutes on two cores", [&] {
-    study.options().data = "glyphs-clutter";
+    study.images().data = "glyphs-clutter";
     gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
   });
   study.cli().preset(
       "cpu",
       "nine placements at depth 24 on glyphs-clutter, each at its own rate, seven seeds; forty minutes on two cores",
       [&] {
-        study.options().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+        study.images().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
         depth.set({24});
       });
   study.cli().preset(
       "paper", "DeiT-S's size on ImageNet (no source compares all placements); needs --image-folder and GPUs", [&] {
-        lab::set_deit_small(study, [gate] { return gate.values(); });
+        vision::set_deit_small(study, [gate] { return gate.values(); });
         warmup.set({0, 6255}), lr.set({study.optimization().lr});
-        lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-        lab::explain(study, "--gates", "ours: most sources train language models, and none compares all methods");
-        lab::explain(study, "--depths", "12: DeiT-S; 36: Touvron et al. 2021, CaiT, table 1");
-        lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
+        vision::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+        vision::explain(study, "--gates", "ours: most sources train language models, and none compares all methods");
+        vision::explain(study, "--depths", "12: DeiT-S; 36: Touvron et al. 2021, CaiT, table 1");
+        vision::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
       });
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,post,deepnorm --depths 48 --warmups 0,30 --seeds 0..5");
@@ -110,7 +110,7 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = trial[gate]}));
     trial.train(model, lab::record_layers(trial, model.stack()));
   });
 }

@@ -7,14 +7,14 @@
 #include <map>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/data/batch.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/data/batch.h"
+#include "experiments/vision/study.h"
 #include "nn/audit.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 namespace {
 
 struct Options {
@@ -25,8 +25,9 @@ struct Options {
 // Measures the fresh network: one forward and one backward pass over the first training batch.
 void measure_fresh(nn::ViT& model, Trial& trial, const Options& o) {
   const RandomScope random({.seed = trial.seed(), .step = 0});
-  BatchLoader loader(trial.data().train, trial.normalization(), {.batch = trial.options().batch, .seed = trial.seed()});
-  const Batch batch = to_tensors(loader.next(), trial.data().train);
+  BatchLoader loader(vision::images(trial).data().train, vision::images(trial).normalization(),
+                     {.batch = trial.options().batch, .seed = trial.seed()});
+  const Batch batch = to_tensors(loader.next(), vision::images(trial).data().train);
   SignalProbe probe(model.stack());
   const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
   const LayerStats layers = probe.finish(gradients);
@@ -44,15 +45,15 @@ void measure_fresh(nn::ViT& model, Trial& trial, const Options& o) {
 
 // `fresh` is the network before training. `last` is the last recorded step of a network that trained.
 enum class Moment { fresh, last };
-using Steps = std::vector<StepStats>;
+using LoggedSteps = std::vector<StepStats>;
 
-const LayerStats* at(const Steps& steps, Moment moment) {
+const LayerStats* at(const LoggedSteps& steps, Moment moment) {
   if (steps.empty()) return nullptr;
   const StepStats& found = moment == Moment::fresh ? steps.front() : steps.back();
   return (found.step == 0) == (moment == Moment::fresh) ? &found.layers : nullptr;
 }
 
-const Steps& steps_of(const StudyResults& r, const TrialResult* trial) {
+const LoggedSteps& steps_of(const StudyResults& r, const TrialResult* trial) {
   return r.attached[static_cast<std::size_t>(trial - r.trials.data())].layers;
 }
 
@@ -160,8 +161,8 @@ TextTable warnings_of(const StudyResults& r) {
 struct Subject {
   std::string id, title;  // id and title of the charts; the title of each chart begins with the depth
   PlotAxis x, y;
-  std::function<Line(const Steps&)> line;
-  std::function<Line(const Steps&)> expected = {};  // the line of the predictions, drawn as a thin line
+  std::function<Line(const LoggedSteps&)> line;
+  std::function<Line(const LoggedSteps&)> expected = {};  // the line of the predictions, drawn as a thin line
 };
 
 // Adds a chart for each depth. A chart has a line for each method, the geometric mean over the seeds.
@@ -196,9 +197,9 @@ void add_by_block(Section& section, const StudyResults& r, Moment moment) {
   const std::string id = moment == Moment::fresh ? "init-" : "last-";
   const auto add = [&](const char* name, const std::string& title, const char* x, const char* y, const AtMoment& line,
                        const AtMoment& expected = {}) {
-    const auto of = [moment](const AtMoment& line_of) -> std::function<Line(const Steps&)> {
+    const auto of = [moment](const AtMoment& line_of) -> std::function<Line(const LoggedSteps&)> {
       if (!line_of) return {};
-      return [=](const Steps& steps) {
+      return [=](const LoggedSteps& steps) {
         const LayerStats* layers = at(steps, moment);
         return layers ? line_of(*layers) : Line();
       };
@@ -238,11 +239,12 @@ Section training_section(const StudyResults& r) {
                       "those of the first four samples of the batch."};
   if (table_of(r, Moment::last).empty()) return section;
   const auto add = [&](const char* id, const PlotAxis& y, const Number& number) {
-    add_charts(section, r, {.id = id, .title = "", .x = {.title = "step"}, .y = y, .line = [=](const Steps& steps) {
-                              Line line;
-                              for (const auto& [step, layers] : steps) line[static_cast<double>(step)] = number(layers);
-                              return line;
-                            }});
+    add_charts(section, r,
+               {.id = id, .title = "", .x = {.title = "step"}, .y = y, .line = [=](const LoggedSteps& steps) {
+                  Line line;
+                  for (const auto& [step, layers] : steps) line[static_cast<double>(step)] = number(layers);
+                  return line;
+                }});
   };
   const auto mean = [](std::optional<double> BranchStats::*member) {
     return [=](const LayerStats& l) { return summarize(values_of(l, member)).mean; };
@@ -288,10 +290,14 @@ void declare_sections(Study& study) {
 
 }  // namespace
 
-int passport(int argc, const char* const* argv) {
-  Study study("passport",
-              "Shows how signals and gradients pass through residual networks, at init and during training, and "
-              "compares them with each method's prediction.");
+}  // namespace plumb::vision
+
+int plumb::lab::passport(int argc, const char* const* argv) {
+  using namespace vision;
+  vision::Study study(
+      "passport",
+      "Shows how signals and gradients pass through residual networks, at init and during training, and "
+      "compares them with each method's prediction.");
   Options o;
   study
       .axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"},
@@ -303,7 +309,7 @@ int passport(int argc, const char* const* argv) {
       .slowest();
   study.options().steps = 0;
   study.optimization().lr = 3e-3;  // the same learning rate as in depth_stability
-  study.takes({.least_steps = 0});
+  study.options().least_steps = 0;
   study.judging().off = true;  // the study describes networks at one learning rate, and compares no losses
   Cli& cli = study.cli();
   cli.section("Signals");
@@ -316,12 +322,10 @@ int passport(int argc, const char* const* argv) {
   study.output({"layers.csv", all_layers_csv});
   declare_sections(study);
   return study.run(argc, argv, [&](Trial& trial) {
-    nn::ViT model(trial.vit());
+    nn::ViT model(vision::vit(trial));
     nn::audit_init(model, trial.seed());
     trial.calibrate(model);
     measure_fresh(model, trial, o);
     if (trial.steps() > 0) trial.train(model, record_layers(trial, model.stack(), o.every));
   });
 }
-
-}  // namespace plumb::lab

@@ -10,8 +10,8 @@
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/summary.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 
 using namespace plumb;
 
@@ -83,8 +83,9 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
 }  // namespace
 
 int plumb::lab::residual_ratio(int argc, const char* const* argv) {
-  lab::Study study("residual_ratio",
-                   "How much does each branch add to the stream, layer by layer? Is it more uniform with LayerScale?");
+  vision::Study study(
+      "residual_ratio",
+      "How much does each branch add to the stream, layer by layer? Is it more uniform with LayerScale?");
   const auto gate =
       study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual methods to compare").one_of_methods("gate");
   const auto depth =
@@ -93,21 +94,21 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   study.optimization().lr = 1e-3;
   study.judging().control = "pre";
   study.cli().preset("quick", "depth 36 on glyphs-clutter, one seed; a minute on two cores",
-                     [&] { study.options().data = "glyphs-clutter"; });
+                     [&] { study.images().data = "glyphs-clutter"; });
   study.cli().preset(
       "cpu",
       "depth 36 on glyphs-clutter, 600 steps, scalar_gate and layernorm_scaling added, each method at its own rate, "
       "seven seeds; half an hour on two cores",
       [&] {
         gate.set({"pre", "layerscale", "scalar_gate", "layernorm_scaling"});
-        study.options().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+        study.images().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
         study.options().steps = 600, study.options().warmup = 60;
       });
   study.cli().preset(
       "paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale; needs --image-folder and GPUs", [&] {
-        lab::set_deit_small(study, [gate] { return gate.values(); });
-        lab::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
-        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
+        vision::set_deit_small(study, [gate] { return gate.values(); });
+        vision::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
+        vision::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
       });
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,layerscale,deepnorm --depths 24,48 --steps 600");
@@ -141,7 +142,7 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   study.show({"train_loss", "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = trial[gate]}));
     trial.train(model, watch(trial, model.stack()));
   });
 }

@@ -12,9 +12,9 @@
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/study/edge_search.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 
 using namespace plumb;
 
@@ -37,7 +37,7 @@ std::string rate_words(const std::optional<lab::Edge>& edge, const lab::Octaves&
 }  // namespace
 
 int plumb::lab::stability_map(int argc, const char* const* argv) {
-  lab::Study study("stability_map", "At which learning rates and depths does each method train?");
+  vision::Study study("stability_map", "At which learning rates and depths does each method train?");
   const auto gate = study
                         .axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"},
                                            "Methods to compare")
@@ -50,12 +50,12 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   lab::Cli& cli = study.cli();
   cli.section("Search");
   cli.option("--first-lr", &first_lr, "The first learning rate to try").above(0);
-  trained.declare(cli, study.optimization().augment);
+  trained.declare(cli, [&study] { return study.augmentation().any(); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().recipe = lab::RecipeKind::paper,
+  study.network().recipe = vision::RecipeKind::paper,
   study.network().weight_init =
-      lab::WeightInit::xavier;  // all methods train fast with Xavier weights, so a failure is not just slow training
+      vision::WeightInit::xavier;  // all methods train fast with Xavier weights, so a failure is not just slow training
   cli.preset("quick", "two methods at depths 2 and 8, one seed; two minutes on two cores", [&] {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};
@@ -67,11 +67,11 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
              "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs "
              "--image-folder and GPUs",
              [&] {
-               lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
+               vision::set_deit_small_for_search(study, [gate] { return gate.values(); });
                first_lr = study.optimization().lr;
                depth.set({12, 24, 36, 48});
-               lab::explain(study, "--depths", "ours: from DeiT-S to the deepest CaiT");
-               lab::explain(study, "--first-lr", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+               vision::explain(study, "--depths", "ours: from DeiT-S to the deepest CaiT");
+               vision::explain(study, "--first-lr", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
              });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --depths 12,48 --seeds 0..4 --jobs 2");
@@ -147,7 +147,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   study.columns({"trained", "train_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = trial[gate]}));
     trial.train(model);
     trained.measure(trial);
   });

@@ -7,13 +7,13 @@
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/published_settings.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 
 using namespace plumb;
 
 int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
-  lab::Study study(
+  vision::Study study(
       "stochastic_depth",
       "Which rate of stochastic depth is best, and is a uniform rate as good as one that grows with depth?");
   const auto depth =
@@ -25,9 +25,9 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
           .at_least(0)
           .below(1);
   const auto schedule = study
-                            .axis<std::string>("--drop-path-schedules", enum_names<lab::DropPathSchedule>(),
+                            .axis<std::string>("--drop-path-schedules", enum_names<vision::DropPathSchedule>(),
                                                "Schedules of the rate over depth")
-                            .one_of("schedule", enum_names<lab::DropPathSchedule>());
+                            .one_of("schedule", enum_names<vision::DropPathSchedule>());
   // Without dropping, all schedules are equal, so only the first schedule is trained.
   study.only([&](const lab::Point& p) {
     return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front();
@@ -40,7 +40,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.optimization().lr = 1e-3;
   study.choose_rates_by("val_accuracy", lab::Better::higher);
   study.cli().preset("quick", "depth 12, two rates on glyphs-few, one seed; a minute on two cores", [&] {
-    study.options().data = "glyphs-few";
+    study.images().data = "glyphs-few";
     depth.set({12}), rate.set({0, 0.1});
     study.options().steps = 300;
   });
@@ -48,23 +48,23 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
                      "depths 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
                      "combination at its own rate, nine seeds; two hours on two cores; needs --data-dir",
                      [&] {
-                       study.options().data = "cifar-100", study.options().train_images = 5000;
+                       study.images().data = "cifar-100", study.images().train_images = 5000;
                        study.options().seeds = {0, 1, 2, 3, 4, 5, 6, 7, 8};
                        depth.set({12, 24}), rate.set({0, 0.1, 0.2});
                        study.options().steps = 1000, study.options().warmup = 100;
                      });
-  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
-                     [&] {
-                       lab::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });
-                       depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
-                       lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-                       lab::explain(study, "--drop-paths",
-                                    "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as "
-                                    "a secondary text reports; ours: 0 and 0.25");
-                       lab::explain(study, "--drop-path-schedules",
-                                    "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py");
-                       lab::explain(study, "--gate", "Touvron et al. 2021, CaiT");
-                     });
+  study.cli().preset(
+      "paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
+        vision::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });
+        depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
+        vision::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+        vision::explain(study, "--drop-paths",
+                        "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as "
+                        "a secondary text reports; ours: 0 and 0.25");
+        vision::explain(study, "--drop-path-schedules",
+                        "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py");
+        vision::explain(study, "--gate", "Touvron et al. 2021, CaiT");
+      });
   study.cli().example("--preset quick");
   study.cli().example("--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2");
   for (const int d : {6, 12, 18, 24, 36})
@@ -106,7 +106,7 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(trial.vit({.depth = trial[depth], .gate = gate}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = gate}));
     trial.train(model, lab::record_layers(trial, model.stack()));
   });
 }

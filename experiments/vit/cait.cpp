@@ -9,7 +9,7 @@
 #include "nn/gates/layerscale.h"
 #include "nn/models/cait_presets.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 namespace {
 
 const std::string usual_preset = "cait-paper-xxs24";
@@ -30,7 +30,7 @@ std::map<std::string, std::variant<std::int64_t*, double*, std::optional<double>
           {"attn_drop", &network.drop.attn_drop},
           {"weight_decay", &training.weight_decay},
           {"clip_norm", &training.clip_norm},
-          {"label_smoothing", &training.augment.label_smoothing}};
+          {"label_smoothing", &study.augmentation().label_smoothing}};
 }
 
 std::string option_of(std::string constant) {
@@ -218,4 +218,4 @@ Values dropped_keys(const nn::CaiT& model, std::int64_t batch) {
   return {{"drop_ratio", ratio}, {"empty_rows", empty}};
 }
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

@@ -4,7 +4,7 @@
 #include "experiments/vit/settings.h"
 #include "nn/models/cait.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 
 // Declares the options of a CaiT, the presets of all published CaiTs, and the listings of these presets. With --model
 // cait, the defaults of all options are those of the preset cait-paper-xxs24.
@@ -22,4 +22,4 @@ nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit);
 // Returns DropKey's statistics of the current step, as means over the attention layers of stage 1.
 Values dropped_keys(const nn::CaiT& model, std::int64_t batch);
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

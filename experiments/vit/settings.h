@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/study/pretrained_weights.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/programs/pretrained_weights.h"
+#include "experiments/vision/study.h"
 
-namespace plumb::lab {
+namespace plumb::vision {
 
 // The values of the options. The model of the network is Study::network().model.
 struct VitSettings {
@@ -24,4 +24,4 @@ struct VitSettings {
   bool has_layerscale() const { return nn::method_text(gate).name == "layerscale"; }
 };
 
-}  // namespace plumb::lab
+}  // namespace plumb::vision

@@ -2,12 +2,13 @@
 // method. Also evaluates trained weights or continues their training.
 #include "experiments/programs.h"
 
-#include "experiments/lab/options/gate_init.h"
 #include "experiments/lab/report/layers.h"
-#include "experiments/lab/report/pictures.h"
-#include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/evaluate_images.h"
+#include "experiments/vision/options/gate_init.h"
+#include "experiments/vision/pictures/attention_images.h"
+#include "experiments/vision/pictures/pictures.h"
+#include "experiments/vision/programs/evaluate_images.h"
+#include "experiments/vision/study.h"
 #include "experiments/vit/cait.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"
@@ -16,7 +17,7 @@ using namespace plumb;
 
 namespace {
 
-using lab::VitSettings;
+using vision::VitSettings;
 
 // Number of steps between two logs of DropKey's statistics in a CaiT. The statistics are not logged at every step,
 // because each log draws every mask again.
@@ -28,28 +29,28 @@ struct Size {
 };
 constexpr Size sizes[] = {{"tiny", 192, 3}, {"small", 384, 6}, {"base", 768, 12}};
 
-bool is_cait(lab::Study& study) { return study.network().model == lab::NetworkModel::cait; }
+bool is_cait(vision::Study& study) { return study.network().model == vision::NetworkModel::cait; }
 
 // Throws UsageError if the user gives an option or a preset of the other model.
-void check_model(lab::Study& study) {
+void check_model(vision::Study& study) {
   const lab::Cli& cli = study.cli();
   const bool cait = is_cait(study);
   const std::string preset = cli.declared("--preset")->text();
   lab::usage_check(preset.empty() || preset.starts_with("cait-") == cait,
                    "--preset {} is a {}, and the network is a {}; leave it out", preset, cait ? "ViT" : "CaiT",
                    title(study.network().model));
-  lab::usage_check(!cait || !cli.typed("--pool"),
+  lab::usage_check(!cait || (!cli.typed("--pool") && study.network().pool == nn::Pool::mean),
                    "--pool has no effect with --model cait, whose head reads a class token; leave it out");
   for (const char* option : {"--depth-token-only", "--talking-heads"})
     lab::usage_check(cait || !cli.typed(option),
                      "{} has no effect without --model cait; give --model cait, or leave it out", option);
 }
 
-void declare(VitSettings& o, lab::Study& study) {
+void declare(VitSettings& o, vision::Study& study) {
   lab::Cli& cli = study.cli();
   cli.section("Model");
   cli.option("--model", &study.network().model,
-             "Network; with cait, all defaults are those of --preset cait-paper-xxs24")
+             "Network; with cait, the defaults are those of a CaiT, which --model cait --print-config shows")
       .one_of("model");
   cli.option("--gate", &o.gate, "Residual method (of stage 1 of a CaiT, whose stage 2 always has LayerScale)")
       .one_of_methods("gate", true);
@@ -75,7 +76,7 @@ void declare(VitSettings& o, lab::Study& study) {
                  for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"})
                    cli.explain(option, source);
                });
-  lab::declare_cait(o, study);
+  vision::declare_cait(o, study);
   cli.section("Machine");
   cli.option("--checkpoint", &o.checkpoint, "Save memory: recompute the blocks (of stage 1) in the backward pass")
       .scope(lab::Scope::speed);
@@ -89,9 +90,9 @@ void declare(VitSettings& o, lab::Study& study) {
 
 // Takes the sizes and the residual method of the network from the file of --weights. If the method in the file is pre
 // and --gate is layerscale, a network that is trained further gets LayerScale.
-void take_sizes(VitSettings& o, lab::Study& study) {
+void take_sizes(VitSettings& o, vision::Study& study) {
   lab::Cli& cli = study.cli();
-  lab::NetworkOptions& network = study.network();
+  vision::NetworkOptions& network = study.network();
   const auto decide = [&](const std::string& option, auto& variable, const auto& there) {
     o.weights.decide(cli, option, variable, there);
   };
@@ -119,7 +120,7 @@ void take_sizes(VitSettings& o, lab::Study& study) {
     decide("--talking-heads", o.talking_heads, talks ? nn::HeadMix::cait : nn::HeadMix::none);
 }
 
-void supply(VitSettings& o, lab::Study& study) {
+void supply(VitSettings& o, vision::Study& study) {
   const lab::Cli& cli = study.cli();
   o.weights.supply({.heads = cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt,
                     .norm_eps = cli.given("--norm-eps") ? std::optional(o.norm_eps) : std::nullopt,
@@ -137,20 +138,21 @@ void train_network(const VitSettings& o, lab::Trial& trial, Model& model, nn::Ke
   if constexpr (std::is_same_v<Model, nn::CaiT>)
     if (model.options().drop_key.rate > 0)
       around = [&trial, &model, layers = std::move(around)](std::int64_t step) {
-        if (step % drop_logged_every == 0) trial.log(lab::dropped_keys(model, trial.options().batch));
+        if (step % drop_logged_every == 0) trial.log(vision::dropped_keys(model, trial.options().batch));
         return layers(step);
       };
   trial.train(model, around);
-  lab::attach_attention(trial, model);
+  vision::attach_attention(trial, model);
 }
 
 }  // namespace
 
 int plumb::lab::vit(int argc, const char* const* argv) {
-  lab::Study study("vit",
-                   "Trains a ViT or a CaiT with any residual method; or evaluates trained weights (timm's names) on "
-                   "images, or continues their training. With --save-weights it saves the weights of each trial that "
-                   "does not diverge, under timm's names.");
+  vision::Study study(
+      "vit",
+      "Trains a ViT or a CaiT with any residual method; or evaluates trained weights (timm's names) on "
+      "images, or continues their training. With --save-weights it saves the weights of each trial that "
+      "does not diverge, under timm's names.");
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   VitSettings o;
@@ -159,27 +161,29 @@ int plumb::lab::vit(int argc, const char* const* argv) {
     if (!o.weights.evaluates()) return std::nullopt;
     supply(o, study);
     take_sizes(o, study);
-    return lab::evaluate_images(o.weights, study.options(), study.cli());
+    return vision::evaluate_images(o.weights, study.options(), study.images(), study.cli());
   });
   study.cli().derive([&] {
     supply(o, study);
-    o.init_is_of_gate = lab::take_init_of_gate(study.cli(), o.gate, o.depth, o.init);
-    if (o.weights.trains_on()) take_sizes(o, study), o.weights.take_images(study.cli(), study.options());
-    if (is_cait(study)) lab::derive_cait(o, study);
+    o.init_is_of_gate = vision::take_init_of_gate(study.cli(), o.gate, o.depth, o.init);
+    if (o.weights.trains_on()) take_sizes(o, study), o.weights.take_images(study.cli(), study.images());
+    if (is_cait(study)) vision::derive_cait(o, study);
   });
   study.check([&](const lab::DataFacts& data) {
-    if (is_cait(study) && study.network().drop.drop_key > 0) lab::note_drop_key(o, study.network(), data.image_sizes());
+    if (is_cait(study) && study.network().drop.drop_key > 0)
+      vision::note_drop_key(o, study.network(), vision::image_facts(data).sizes);
   });
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
-  study.output(lab::attention_section);
+  study.output(vision::attention_section);
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViTOptions options = trial.vit(
+    nn::ViTOptions options = vision::vit(
+        trial,
         {.depth = o.depth, .gate = o.has_layerscale() ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate)});
     options.mlp_ratio = o.mlp_ratio, options.norm_eps = o.norm_eps;
     if (is_cait(study)) {
-      nn::CaiT model(lab::cait_options(o, options));
+      nn::CaiT model(vision::cait_options(o, options));
       return train_network(o, trial, model, nn::timm_cait(options.channels));
     }
     nn::ViT model(options);

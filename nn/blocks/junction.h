@@ -58,13 +58,14 @@ class Junction {
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer);
 
+  // The parts of the junction.
   Branch& branch() { return *parts_.branch; }
   const Branch& branch() const { return *parts_.branch; }
   const std::string& branch_name() const { return parts_.name; }
   const Gate& gate() const { return *parts_.gate; }
   Norm norm() const { return parts_.norm; }
   Layer* norm_layer() const { return parts_.norm_layer.get(); }  // null if the block has no norms
-  DropPath& drop_path() { return drop_path_; }
+  DropPath& drop_path() { return drop_path_; }                   // stochastic depth
   const JunctionPlace& place() const { return parts_.place; }
 
   // Throws Error if neither the gate nor the branch could ever get a gradient, because both start at 0.

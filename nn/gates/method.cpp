@@ -41,8 +41,9 @@ std::unique_ptr<Layer> make_norm(Layout layout, std::int64_t dim, double eps) {
 
 std::unique_ptr<Layer> Method::make_norm(Layout layout, std::int64_t dim, double eps) const {
   if (!norm_layer) return nn::make_norm(layout, dim, eps);
-  check(layout == Layout::tokens,
-        "[{}] expected a stream of tokens, got images: the norm of the method has no form for images", name);
+  if (layout != Layout::tokens)
+    throw NotApplicable(fmt::format(
+        "[{}] expected a stream of tokens, got images: the norm of the method has no form for images", name));
   std::unique_ptr<Layer> norm_of_method = norm_layer(dim, eps);
   check(norm_of_method != nullptr, "[block] expected norm_layer of method \"{}\" to make a layer, got null", name);
   return norm_of_method;

@@ -113,8 +113,9 @@ Tensor AttentionBranch::probabilities(const AttentionPass& pass) const { return 
 
 namespace {
 
-// Adds the products of positions [T, D] or [B, T, D] with the rows first .. last - 1 of a weight to the first columns of
-// x, which was computed from inputs without positions. If all samples share the positions, this is one small product.
+// Adds the products of positions [T, D] or [B, T, D] with the rows first .. last - 1 of a weight to the first columns
+// of x, which was computed from inputs without positions. If all samples share the positions, this is one small
+// product.
 Tensor with_position(const Tensor& x, const Tensor& position, const Tensor& weight, std::int64_t first,
                      std::int64_t last) {
   if (!position.defined()) return x;
@@ -182,8 +183,7 @@ BranchResult CrossAttention::forward(const BranchCall& call) const {
   const std::int64_t D = options().dim;
   const Tensor& position = call.inputs().position;
   const Tensor q = call.enter([&](const Tensor& u) { return qkv().rows(position.defined() ? u + position : u, 0, D); });
-  const Tensor kv =
-      with_position(qkv().rows(memory.x, D, 3 * D), memory.position, qkv().weight(), D, 2 * D);
+  const Tensor kv = with_position(qkv().rows(memory.x, D, 3 * D), memory.position, qkv().weight(), D, 2 * D);
   show(q, kv, 0, memory.keep);
   return leave(call, attention_q_kv(q, kv, options().heads, call_options(memory.keep)));
 }

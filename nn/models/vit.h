@@ -41,7 +41,7 @@ struct ViTOptions {
 // class token joins late (CaiT, section 3), or with Pool::mean, pos_embed is (1, T, D). With Pool::mean, the default,
 // the model has no cls_token, as in timm with global_pool='avg', class_token=False, fc_norm=False.
 // The parameters outside blocks.* and their initial values are the same for every method, except that the recipe may
-// set the head to 0. With default options, the network equals the network of a study's Trial::vit except for the
+// set the head to 0. With default options, the network equals the network of a study's vision::vit except for the
 // recipe: a study uses the recipe that all methods share, Recipe{}.
 // The constructor initialises the parameters. Throws Error for invalid options.
 class ViT : public Classifier {

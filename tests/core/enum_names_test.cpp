@@ -11,6 +11,6 @@ TEST_CASE("An enum that declares names is found by name, and an unknown name is 
   CHECK(enum_named<DropSharing>("sharing", "column") == DropSharing::column);
   CHECK(test::error_of([] { enum_named<DropShape>("drop_shape", "disc"); }) ==
         "[drop_shape] expected plain, block or cross, got \"disc\"");
-  CHECK(test::error_of([] { enum_named<DropShape>("drop_shape", "plane"); }) ==
-        "[drop_shape] expected plain, block or cross, got \"plane\"; did you mean \"plain\"?");
+  CHECK(test::error_of([] { enum_named<DropShape>("drop_shape", "plan"); }) ==
+        "[drop_shape] expected plain, block or cross, got \"plan\"; did you mean \"plain\"?");
 }

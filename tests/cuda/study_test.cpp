@@ -1,6 +1,6 @@
 // Runs whole studies on the device. The results are the results of the cpu, however late the numbers of a step are
 // read.
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 
 #include <signal.h>
 
@@ -13,6 +13,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 namespace {
@@ -21,10 +22,10 @@ const Words small_study{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-i
 
 // Runs a study. If `logs`, each step writes a line before the result of the step is known.
 int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
-  Study study("device", "Trains on a device.");
+  vision::Study study("device", "Trains on a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
   return study.run(argc, argv, [&](Trial& trial) {
-    nn::ViT model(trial.vit({.depth = 2, .gate = nn::GateChoice(trial[gate])}));
+    nn::ViT model(vision::vit(trial, {.depth = 2, .gate = nn::GateChoice(trial[gate])}));
     if (!logs) return trial.train(model, around);
     trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
       trial.trace({{"begun", static_cast<double>(step)}});

@@ -11,22 +11,24 @@
 #include "autograd/npy.h"
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/data/cifar.h"
-#include "experiments/lab/data/coco.h"
-#include "experiments/lab/data/idx.h"
-#include "experiments/lab/data/image_file.h"
 #include "experiments/lab/hash.h"
-#include "experiments/lab/options/network_options.h"
 #include "experiments/lab/options/optimizer_options.h"
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/study_description.h"
+#include "experiments/vision/data/cifar.h"
+#include "experiments/vision/data/coco.h"
+#include "experiments/vision/data/idx.h"
+#include "experiments/vision/data/image_file.h"
+#include "experiments/vision/options/augment_options.h"
+#include "experiments/vision/options/image_options.h"
+#include "experiments/vision/options/network_options.h"
 #include "nn/io/detr_card.h"
 #include "nn/io/pretrained.h"
 #include "nn/nn.h"
-#include "tests/lab/data/data_files.h"
 #include "tests/support/paths.h"
+#include "tests/vision/data/data_files.h"
 
 namespace plumb::test {
 namespace {
@@ -72,7 +74,7 @@ std::vector<Bytes> jpeg_seeds() { return golden_images(".jpg"); }
 std::vector<Bytes> png_seeds() { return golden_images(".png"); }
 
 void fuzz_image(std::span<const std::uint8_t> bytes) {
-  try_read([&] { return lab::read_image(file_with(text_of(bytes))); });
+  try_read([&] { return vision::read_image(file_with(text_of(bytes))); });
 }
 
 // The file with right checksums of its chunks, so that mutations reach the code behind the checksums.
@@ -111,35 +113,34 @@ void fuzz_idx(std::span<const std::uint8_t> bytes) {
   const std::string input = file_with(text_of(bytes));
   static const std::string images = file_with(text_of(digits({3, 4, 5})), "images"),
                            labels = file_with(text_of(digits({3})), "labels");
-  try_read([&] { return lab::read_idx(input, labels); });
-  try_read([&] { return lab::read_idx(images, input); });
+  try_read([&] { return vision::read_idx(input, labels); });
+  try_read([&] { return vision::read_idx(images, input); });
 }
 
 std::vector<Bytes> idx_seeds() { return {digits({3, 4, 5}), digits({3}), gzip(digits({3, 4, 5})), gzip(digits({3}))}; }
 
 void fuzz_cifar(std::span<const std::uint8_t> bytes) {
   const std::string input = file_with(text_of(bytes));
-  try_read([&] { return lab::read_cifar10({input}); });
-  try_read([&] { return lab::read_cifar100({input}); });
+  try_read([&] { return vision::read_cifar10({input}); });
+  try_read([&] { return vision::read_cifar100({input}); });
 }
 
 std::vector<Bytes> cifar_seeds() { return {Bytes(2 * 3073, 3), Bytes(2 * 3074, 5), gzip(Bytes(2 * 3073, 3))}; }
 
 void fuzz_coco(std::span<const std::uint8_t> bytes) {
   const std::string input = file_with(text_of(bytes));
-  try_read([&] { return lab::read_coco(input); });
-  try_read([&] { return lab::read_coco_detections(input); });
+  try_read([&] { return vision::read_coco(input); });
+  try_read([&] { return vision::read_coco_detections(input); });
 }
 
 std::vector<Bytes> coco_seeds() {
-  const lab::Coco content{
+  const vision::Coco content{
       .images = {{1, "a.png", 8, 6}, {2, "b.jpg", 640, 480}},
       .categories = {{3, "disc"}, {7, "box"}},
       .annotations = {{.id = 1, .image = 1, .category = 3, .box = {1, 2, 3, 4}, .area = 12},
                       {.id = 2, .image = 2, .category = 7, .box = {0, 0, 640, 480}, .crowd = true}}};
-  return {
-      bytes_of(lab::coco_json(content)),
-      bytes_of(lab::coco_json(std::vector<lab::CocoDetection>{{1, 3, {1, 2, 3, 4}, 0.5}, {2, 7, {0, 0, 9, 9}, 1}}))};
+  return {bytes_of(vision::coco_json(content)), bytes_of(vision::coco_json(std::vector<vision::CocoDetection>{
+                                                    {1, 3, {1, 2, 3, 4}, 0.5}, {2, 7, {0, 0, 9, 9}, 1}}))};
 }
 
 // ---- tensors
@@ -324,7 +325,7 @@ lab::StudyDescription small_study() {
                              .text = "glyphs, 10 images",
                              .validation_is = "v",
                              .hash = "1",
-                             .images = lab::ImageFacts{.sizes = {.channels = 1, .height = 8, .width = 8, .classes = 4}},
+                             .further = R"({"validation_images":10,"image":[1,8,8],"classes":4})",
                              .measures = lab::measures_of_classification(4, 10)},
                     .code = "c",
                     .outputs = {"layers.csv"}},
@@ -339,10 +340,12 @@ lab::StudyDescription small_study() {
 // Gives the arguments to a command line with the options of all studies.
 void parse(std::vector<std::string> arguments) {
   lab::Cli cli("fuzz", "Fuzzed.");
-  lab::NetworkOptions network;
+  vision::NetworkOptions network;
   lab::OptimizationOptions optimization;
   lab::StudyOptions options;
-  network.declare(cli), optimization.declare(cli, true), options.declare(cli, {});
+  vision::ImageOptions images;
+  vision::AugmentOptions augmentation;
+  network.declare(cli), augmentation.declare(cli), images.declare(cli), optimization.declare(cli), options.declare(cli);
   cli.preset("quick", "a preset", [&] { options.steps = 3; });
   arguments.insert(arguments.begin(), "fuzz");
   arguments.push_back("--print-config");

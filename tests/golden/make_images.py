@@ -24,7 +24,7 @@ KINDS = {  # all kinds of PNG except 16-bit grey, which Pillow clips to 255
 
 
 def some_pixels(count, seed):
-    """Returns the bytes of tests/lab/data/data_files.h, from which the test draws its pictures."""
+    """Returns the bytes of tests/vision/data/data_files.h, from which the test draws its pictures."""
     return bytes(((i + seed) * 2654435761 >> 13) & 255 for i in range(count))
 
 
@@ -33,7 +33,7 @@ def png_chunk(name, data):
 
 
 def drawn_png(colour_type, channels, bits, transparent=False, height=13, width=21):
-    """Returns a PNG file with the picture that tests/lab/data/png_test.cpp draws."""
+    """Returns a PNG file with the picture that tests/vision/data/png_test.cpp draws."""
     row = (width * channels * bits + 7) // 8
     pixels = some_pixels(height * row, 1)
     colours = min(2**bits, 200)  # fewer colours than an 8-bit picture uses

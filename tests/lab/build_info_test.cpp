@@ -34,9 +34,9 @@ TEST_CASE("the code hash covers the files that decide the numbers of a trial, an
   const std::vector<std::string> files = hashed_files();
   for (const char* file :
        {"core/backend.h", "core/kernels.def", "autograd/ops/gelu.cpp", "nn/gates/layerscale.cpp",
-        "backends/cpu/gelu_simd.cpp", "experiments/lab/train/train.cpp", "experiments/lab/data/loader.cpp",
+        "backends/cpu/gelu_simd.cpp", "experiments/lab/train/train.cpp", "experiments/vision/data/loader.cpp",
         "experiments/lab/options/optimizer_options.cpp", "experiments/lab/signals/probe.cpp",
-        "experiments/lab/study/pretrained_weights.cpp", "experiments/depth_stability/depth_stability.cpp"}) {
+        "experiments/vision/programs/pretrained_weights.cpp", "experiments/depth_stability/depth_stability.cpp"}) {
     REQUIRE(fs::exists(fs::path(plumb::test::source_dir()) / file));
     if (std::ranges::find(files, file) == files.end()) FAIL_CHECK(file << " is not covered");
   }

@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "core/atomic_file.h"
-#include "experiments/lab/data/open_data.h"
-#include "experiments/lab/data/split.h"
-#include "experiments/lab/study/study.h"
 #include "experiments/programs.h"
+#include "experiments/vision/data/open_data.h"
+#include "experiments/vision/data/split.h"
+#include "experiments/vision/study.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/method.h"
 #include "tests/misuse/misuse.h"
@@ -19,6 +19,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 namespace fs = std::filesystem;
 
@@ -51,7 +52,7 @@ void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int
 }
 
 int own_experiment(int argc, const char* const* argv) {
-  return Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, [](Trial& trial) {
+  return vision::Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, [](Trial& trial) {
     trial.log({{"loss", 1}});
   });
 }
@@ -188,7 +189,7 @@ TEST_CASE("misuse: values of a trial that cannot be logged") {
     const Ended e =
         call(folder.path(),
              [&](int argc, const char* const* argv) {
-               return Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, body);
+               return vision::Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, body);
              },
              {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
     CHECK(e.status == 1);

@@ -514,3 +514,33 @@ TEST_CASE("unchanged_in_bf16() gives the share of a stream that bf16 would not c
   CHECK_THAT(detail_of("layerscale", "bf16"), contains("bf16 would lose 100 %"));
   CHECK_THAT(detail_of("rezero", "bf16"), contains("add nothing"));
 }
+
+TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, and only such a gate") {
+  struct OpenGate : nn::Gate {
+    void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
+  };
+  struct Multiplying : OpenGate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip * (1 + branch); }
+  };
+  struct Tiny : OpenGate {  // the added term is lost to rounding in a stream of ones, but the branch gets a gradient
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e-12 * branch; }
+  };
+  struct Normalising : OpenGate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+      return skip + layer_norm(branch, ones({branch.dim(-1)}), zeros({branch.dim(-1)}), 1e-6);
+    }
+  };
+  struct WithLayer : OpenGate {  // the layer has no values before initialize()
+    explicit WithLayer(const nn::GateContext& c) : mix({.in = c.dim, .out = c.dim}) { child("mix", mix); }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + mix(skip) * branch; }
+    nn::Linear mix;
+  };
+  const auto build = [](const nn::GateChoice& gate) {
+    nn::Stack({.dim = 8, .depth = 1, .gate = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
+  };
+  CHECK_THAT(error_of([&] { build(method_of<Dead>()); }),
+             contains("(Block.attn.proj)") && contains("neither would ever get a gradient"));
+  for (const nn::Method& open :
+       {method_of<Multiplying>(), method_of<Tiny>(), method_of<Normalising>(), method_of<WithLayer>()})
+    CHECK_NOTHROW(build(open));
+}

@@ -112,6 +112,30 @@ TEST_CASE("a gate that reads the stream reports its added term and its factors a
   CHECK_FALSE(nn::ScaleGate().values({ones({1, 1, 12})}).defined());
 }
 
+TEST_CASE("the claims of a method about a fresh network hold") {
+  const DefaultsScope f64(reference_f64);
+  const Tensor x = random_normal({2, 5, 12}, 1, "stream"), images = random_normal({3, 1, 16, 16}, 1, "images");
+  for (const std::string& name : built_in_gates) {
+    INFO(name);
+    const nn::Method& method = nn::method_named(name);
+    CHECK_FALSE(method.formula.empty());
+    CHECK_FALSE(method.source.empty());
+    nn::ViT model = make_vit(name);
+    const bool identity = (*model.blocks()[0])(x).values() == x.values();
+    const Gradients g = backward(cross_entropy(model(images), integers({0, 3, 6}, {3})));
+    double branch_gradient = 0;
+    for (const char* weight : {"attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight"})
+      branch_gradient += deviation(g[fmt::format("blocks.0.{}", weight)]);
+    const auto claims = [&](nn::InitProperty c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
+    CHECK(identity == claims(nn::InitProperty::identity_at_init));
+    // With a head of zeros, only the head gets a gradient. Therefore a gradient of 0 proves a claim only without such a
+    // head.
+    if (!method.paper.zero_head) CHECK((branch_gradient == 0) == claims(nn::InitProperty::zero_branch_gradient));
+    if (claims(nn::InitProperty::zero_branch_gradient)) CHECK(branch_gradient == 0);
+    CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::InitProperty::loss_is_log_classes));
+  }
+}
+
 TEST_CASE("methods add parameters with the expected names, shapes, roles and learning-rate factors") {
   const auto added = [](const std::string& gate) {
     std::vector<std::string> lines;

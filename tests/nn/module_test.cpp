@@ -275,3 +275,39 @@ TEST_CASE("sizes of models that overflow, or that no memory holds, are errors") 
   CHECK_THAT(error_of([&] { (void)nn::sine_positions(1LL << 33, 1LL << 33, 4); }),
              contains("[sine_positions] expected extents"));
 }
+
+TEST_CASE("every gradient of a small model agrees with finite differences in f64") {
+  const DefaultsScope f64(reference_f64);
+  const RandomScope random({.seed = 1, .step = 0});
+  for (const std::string& gate : built_in_gates) {
+    INFO(gate);
+    nn::ViTOptions o = small_vit(gate);
+    o.depth = 1;
+    o.dim = 4;
+    o.drop_key.rate = 0.3;
+    o.drop_path.rate = 0.3;
+    nn::ViT model(o);
+    const Tensor x = images(2);
+    Tensors parameters;
+    for (const nn::Parameter& p :
+         model.parameters()) {  // moves parameters away from 0 and 1, so that no 0 and no 1 hides a term
+      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 9, p.name)).array(), p.value.array());
+      parameters.push_back(p.value);
+    }
+    const auto loss = [&] { return cross_entropy(model(x), integers({1, 3}, {2})); };
+    const Gradients g = backward(loss());
+    for (const nn::Parameter& p : model.parameters()) {
+      const Tensor direction = random_normal(p.value.shape(), 4, p.name);
+      const double analytic = sum(g[p.name] * direction).item(), h = 1e-6;
+      const Tensor at = Tensor(full_like(p.value.array(), p.value.shape(), 0)) + p.value.detach();
+      const auto moved = [&](double t) {
+        copy_into((at + t * direction).array(), p.value.array());
+        return loss().item();
+      };
+      const double numeric = (moved(h) - moved(-h)) / (2 * h);
+      copy_into(at.array(), p.value.array());
+      INFO(p.name);
+      CHECK(analytic == Approx(numeric).margin(1e-7).epsilon(1e-5));
+    }
+  }
+}

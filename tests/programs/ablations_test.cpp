@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "experiments/lab/data/glyphs.h"
-#include "experiments/lab/data/image_file.h"
+#include "experiments/vision/data/glyphs.h"
+#include "experiments/vision/data/image_file.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
@@ -187,11 +187,11 @@ TEST_CASE("augmentation works by name and by single options and is refused if it
 
 TEST_CASE("the published setting of every study names the source of each constant and trains") {
   const TemporaryFolder folder;
-  const lab::ImageSet glyphs = lab::make_glyphs(lab::GlyphSplit::train, 40);
+  const vision::ImageSet glyphs = vision::make_glyphs(vision::GlyphSplit::train, 40);
   for (std::int64_t i = 0; i < 16; ++i) {
     const auto path = folder / fmt::format("images/{}/{}/{}.png", i < 12 ? "train" : "val", i % 2 ? "a" : "b", i);
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << lab::png(lab::original(glyphs, i));
+    std::ofstream(path, std::ios::binary) << vision::png(vision::original(glyphs, i));
   }
   const std::set<std::string> of_this_call{"threads", "jobs", "shard", "preset", "checkpoint_every", "deterministic"};
   struct Case {

@@ -248,7 +248,8 @@ TEST_CASE("texts of run.json and of the ledger send no commands to the terminal 
   REQUIRE(run(folder.path(), tiny_study + "--seeds 0..1 --out a").status == 0);
   const std::string wild = "\x1b[31m\r\nwild <img src=x onerror=alert(1)> ![p](http://x) \xc2\x9b", mild = "wild";
   const auto spoil = [&](const auto& self, Json& json) -> void {
-    if (json.is_string()) json = json.get<std::string>() + wild;
+    if (json.is_string() && json != "lower" && json != "higher" && json != "plain" && json != "fraction")
+      json = json.get<std::string>() + wild;
     if (json.is_structured())
       for (Json& item : json) self(self, item);
   };

@@ -6,16 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "experiments/lab/data/batch.h"
-#include "experiments/lab/data/glyphs.h"
-#include "experiments/lab/data/image_file.h"
-#include "experiments/lab/data/image_folder.h"
-#include "experiments/lab/data/loader.h"
-#include "experiments/lab/data/split.h"
 #include "experiments/lab/train/train.h"
+#include "experiments/vision/data/batch.h"
+#include "experiments/vision/data/glyphs.h"
+#include "experiments/vision/data/image_file.h"
+#include "experiments/vision/data/image_folder.h"
+#include "experiments/vision/data/loader.h"
+#include "experiments/vision/data/split.h"
 #include "nn/nn.h"
-#include "tests/lab/data/data_files.h"
 #include "tests/programs/program.h"
+#include "tests/vision/data/data_files.h"
 
 using namespace plumb;
 using namespace plumb::test;
@@ -25,12 +25,12 @@ namespace {
 
 // Writes glyphs as image files of two classes. Each class has `count` images in train/ and two in val/.
 void write_glyphs(const fs::path& root, int count) {
-  const lab::ImageSet set = lab::make_glyphs(lab::GlyphSplit::train, 400);
+  const vision::ImageSet set = vision::make_glyphs(vision::GlyphSplit::train, 400);
   for (const int label : {2, 5}) {
     int written = 0;
     for (std::int64_t i = 0; i < set.size() && written < count + 2; ++i) {
       if (set.labels[static_cast<std::size_t>(i)] != label) continue;
-      const std::string bytes = lab::png(lab::original(set, i));
+      const std::string bytes = vision::png(vision::original(set, i));
       write_bytes(root / (written < count ? "train" : "val") / (label == 2 ? "two" : "five") / fmt::format("{}.png", i),
                   {bytes.begin(), bytes.end()});
       ++written;
@@ -67,12 +67,12 @@ struct ByHand {
   std::map<std::pair<std::int64_t, std::int64_t>, int> confusion;  // key: (label, predicted class)
 };
 
-ByHand by_hand(const nn::Classifier& model, const lab::ImageSet& set, const lab::Normalization& normalization) {
+ByHand by_hand(const nn::Classifier& model, const vision::ImageSet& set, const vision::Normalization& normalization) {
   const NoGrad no_grad;
   ByHand result;
   for (std::int64_t i = 0; i < set.size(); ++i) {
     const std::vector<double> logits =
-        model(lab::to_tensors(lab::evaluation_batch(set, normalization, i, 1), set).images).values();
+        model(vision::to_tensors(vision::evaluation_batch(set, normalization, i, 1), set).images).values();
     const std::int64_t label = set.labels[static_cast<std::size_t>(i)];
     const double mine = logits[static_cast<std::size_t>(label)];
     double sum = 0;
@@ -139,13 +139,13 @@ TEST_CASE(
     "a data set is evaluated with the loss and accuracy and confusion of the logits and pictures of every class") {
   const TemporaryFolder folder;
   const auto model = glyph_vit(folder / "w");
-  const lab::ImageData data = lab::with_validation_split(lab::glyphs(), 0.01);
+  const vision::ImageData data = vision::with_validation_split(vision::glyphs(), 0.01);
   const std::string call = program("vit") + " --weights w --evaluate --data glyphs --validation-split 0.01 --out ";
   const Finished f = run(folder.path(), call + "e --json");
   INFO(f.err);
   REQUIRE(f.status == 0);
   const auto scores = nlohmann::json::parse(f.out);
-  const ByHand expected = by_hand(*model, data.validation, lab::normalization_of(data.train));
+  const ByHand expected = by_hand(*model, data.validation, vision::normalization_of(data.train));
   REQUIRE(data.validation.size() == 130);
   REQUIRE(expected.confusion.size() > 15);  // a smaller confusion matrix would test little
   check_scores(scores, expected, 130);
@@ -154,7 +154,7 @@ TEST_CASE(
   std::map<std::int64_t, int> drawn;
   for (const auto& picture : scores["pictures"]) {
     ++drawn[picture["label"]];
-    const lab::Pixels pixels = lab::read_image((folder / picture["picture"].get<std::string>()).string());
+    const vision::Pixels pixels = vision::read_image((folder / picture["picture"].get<std::string>()).string());
     CHECK((pixels.height == 192 && pixels.width == 2 * 192 + 2));
   }
   CHECK(scores["pictures"].size() == 32);
@@ -202,13 +202,13 @@ TEST_CASE("folders are evaluated with labels by name or by order if the weights 
   nn::load_pretrained(*model, nn::read_safetensors(weights), weights);
   model->eval();
   const auto expected_of = [&](bool five_is_first) {
-    lab::ImageSet set{.channels = 3,
-                      .height = 16,
-                      .width = 16,
-                      .classes = 2,
-                      .files = lab::image_files((folder / "images/val").string())};
+    vision::ImageSet set{.channels = 3,
+                         .height = 16,
+                         .width = 16,
+                         .classes = 2,
+                         .files = vision::image_files((folder / "images/val").string())};
     for (const std::string& file : set.files) set.labels.push_back((file.find("/five/") != file.npos) != five_is_first);
-    return by_hand(*model, set, lab::normalization_of(set, lab::NormalizationKind::imagenet));
+    return by_hand(*model, set, vision::normalization_of(set, vision::NormalizationKind::imagenet));
   };
   check_scores(nlohmann::json::parse(slurp(folder / "e/evaluation.json")), expected_of(true), 4);
   // Each file is printed in the same form as without labels, and its loss is added.
@@ -557,7 +557,7 @@ TEST_CASE("attention_maps draws each image of files and of a data set") {
   CHECK_THAT(page, contains("block 1, by head") && contains("class attention 1, by head") && contains("rollout"));
   int pictures = 0;
   for (const auto& entry : fs::directory_iterator(folder / "a"))
-    if (entry.path().extension() == ".png") ++pictures, lab::read_image(entry.path().string());
+    if (entry.path().extension() == ".png") ++pictures, vision::read_image(entry.path().string());
   CHECK(pictures == 4 * 6);  // the six pictures are: class token, rollout, two blocks, two blocks of class attention
 
   const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .gate = "rezero"});

@@ -10,16 +10,16 @@
 #include "core/atomic_file.h"
 #include "core/random.h"
 #include "experiments/lab/console.h"
-#include "experiments/lab/data/augment.h"
-#include "experiments/lab/data/image_file.h"
-#include "experiments/lab/signals/attention_images.h"
-#include "experiments/lab/signals/mask_images.h"
+#include "experiments/vision/data/augment.h"
+#include "experiments/vision/data/image_file.h"
+#include "experiments/vision/pictures/attention_images.h"
+#include "experiments/vision/pictures/mask_images.h"
 #include "nn/layers/drop_key.h"
 
 namespace {
 
 using namespace plumb;
-using lab::Pixels;
+using vision::Pixels;
 namespace fs = std::filesystem;
 
 constexpr std::int64_t side = 96, copies = 4;
@@ -56,7 +56,7 @@ Pixels scene(bool second) {
 
 Pixels row(const Pixels& first, std::vector<Pixels> others) {
   others.insert(others.begin(), first);
-  return lab::beside(others);
+  return vision::beside(others);
 }
 
 // A picture made of float values in 0..1. The values are not normalized.
@@ -81,43 +81,44 @@ Pixels masks(DropShape shape) {
   const KeyMask drop =
       key_mask(by_rate.rate, shape, 0, DropSharing::per_entry, grid, grid.cells(), random_key(1, "picture"));
   std::vector<Pixels> rows;
-  for (std::int64_t query = 0; query < 4; ++query) rows.push_back(lab::mask_picture(drop, grid, grid.cells(), query));
-  return lab::beside(rows, 0, lab::mask_gap);
+  for (std::int64_t query = 0; query < 4; ++query)
+    rows.push_back(vision::mask_picture(drop, grid, grid.cells(), query));
+  return vision::beside(rows, 0, vision::mask_gap);
 }
 
 std::map<std::string, Pixels> pictures() {
   const Pixels first = scene(false), second = scene(true);
   std::map<std::string, Pixels> all;
-  lab::ImageSet set{
+  vision::ImageSet set{
       .channels = 3, .height = side, .width = side, .classes = 2, .pixels = first.bytes, .labels = {0, 1}};
   set.pixels.insert(set.pixels.end(), second.bytes.begin(), second.bytes.end());
   const std::vector<std::uint8_t> fill{124, 116, 104};
-  const auto augmented = [&](const std::string& name, const lab::Augmentation& a) {
+  const auto augmented = [&](const std::string& name, const vision::Augmentation& a) {
     std::vector<Pixels> drawn;
     for (std::uint32_t epoch = 0; epoch < copies; ++epoch)
-      drawn.push_back(lab::augmented(set, {1, epoch, 0, 0}, a, fill));
+      drawn.push_back(vision::augmented(set, {1, epoch, 0, 0}, a, fill));
     all[name] = row(first, drawn);
   };
   augmented("flip", {.flip = true});
   std::vector<Pixels> repeated;  // every copy of an image of 96 pixels in the batch, before erasing and mixing
   for (std::int64_t copy = 0; copy < 3; ++copy)
-    repeated.push_back(lab::augmented(set, {1, 0, 0, copy}, lab::deit_augmentation(side), fill));
+    repeated.push_back(vision::augmented(set, {1, 0, 0, copy}, vision::deit_augmentation(side), fill));
   all["repeated_augmentation"] = row(first, repeated);
   augmented("crop_padding", {.crop_padding = 12, .flip = true});
   augmented("crop_scale", {.crop_scale = 0.08});
   augmented("rand_augment", {.rand_augment = {.operations = 2}});
-  for (const std::string& name : lab::rand_augment_names()) {
+  for (const std::string& name : vision::rand_augment_names()) {
     std::vector<Pixels> drawn;
     for (const double magnitude : {3.0, 6.0, 9.0}) {
       lab::RandomStream stream(3, "picture." + name, 0, 0);
-      drawn.push_back(lab::apply(name, magnitude, first, fill, stream));
+      drawn.push_back(vision::apply(name, magnitude, first, fill, stream));
     }
     all[name] = row(first, drawn);
   }
   std::vector<Pixels> erased;
   for (std::uint32_t epoch = 0; epoch < copies; ++epoch) {
     std::vector<float> values = to_floats({first});
-    lab::erase_image(values.data(), 3, side, side, {5, epoch, 0, 0}, 1);
+    vision::erase_image(values.data(), 3, side, side, {5, epoch, 0, 0}, 1);
     erased.push_back(from_floats(values.data()));
   }
   all["random_erasing"] = row(first, erased);
@@ -126,7 +127,7 @@ std::map<std::string, Pixels> pictures() {
     for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
       std::vector<float> values = to_floats({first, second});
       lab::RandomStream stream(2, "picture.mix", epoch, 0);
-      lab::mix_batch(values, 2, 3, side, side, {.mixup = cuts ? 0 : 0.8, .cutmix = cuts ? 1.0 : 0}, stream);
+      vision::mix_batch(values, 2, 3, side, side, {.mixup = cuts ? 0 : 0.8, .cutmix = cuts ? 1.0 : 0}, stream);
       mixed.push_back(from_floats(values.data()));
     }
     mixed.insert(mixed.begin(), second);
@@ -146,8 +147,8 @@ int run(const fs::path& root, bool check_only) {
     const fs::path file = folder / (name + ".png");
     if (!check_only) {
       fs::create_directories(folder);
-      write_file_atomically(file, lab::png(picture));
-    } else if (!fs::exists(file) || lab::read_image(file.string()).bytes != picture.bytes) {
+      write_file_atomically(file, vision::png(picture));
+    } else if (!fs::exists(file) || vision::read_image(file.string()).bytes != picture.bytes) {
       std::fprintf(stderr, "%s differs from the picture that the code draws; to update it, run: augment_pictures %s\n",
                    file.c_str(), root.c_str());
       ++other;

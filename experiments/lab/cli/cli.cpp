@@ -125,6 +125,10 @@ void Cli::explain(const std::string& name, const std::string& source) {
   option->explained = option->text();
 }
 
+void Cli::set(const std::string& name, const AxisValue& value) {
+  if (CliOption* const option = find(name)) option->set(value);
+}
+
 bool Cli::has(const std::string& name) const {
   return std::ranges::find(options_, name, &CliOption::name) != options_.end();
 }

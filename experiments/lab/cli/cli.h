@@ -73,6 +73,8 @@ class Cli {
   // Records the source of a value that a preset or a rule has just set. --print-config shows the source. If the user
   // gives another value, on the command line or in --config, --print-config shows this fact instead.
   void explain(const std::string& option, const std::string& source);
+  // Sets the option to the value of an axis (CliOption::set). Without an option of this name, nothing happens.
+  void set(const std::string& option, const AxisValue& value);
   bool has(const std::string& option) const;  // whether an option of this name is declared
   // The declared option of this name; null if there is none. The option keeps its address.
   const CliOption* declared(std::string_view name) const;

@@ -35,11 +35,8 @@ class EnumVariable {
   const Names& names() const { return names_; }          // the names of all values of the enum
   const std::type_info& type() const { return *type_; }  // the enum type
 
-  const void* address() const { return variable_; }            // the address of the variable
   long long get() const { return get_(variable_); }            // the value of the variable
   void set(long long value) const { set_(variable_, value); }  // assigns `value` to the variable
-  // Assigns `value` to another variable of the same enum type, at the address `place`.
-  void set_at(void* place, long long value) const { set_(place, value); }
 
   friend bool operator==(const EnumVariable& a, const EnumVariable& b) { return a.variable_ == b.variable_; }
 

@@ -72,78 +72,6 @@ CliOption::CliOption(std::string name_, std::string section_, Field field_, std:
   if (const auto* variable = std::get_if<EnumVariable>(&field); variable) one_of("name");
 }
 
-CliOption& CliOption::bound(double& limit, double value, bool& open, bool is_open) {
-  limit = value;
-  open = is_open;
-  return *this;
-}
-
-CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
-  noun_ = std::move(noun);
-  names_ = std::move(names);
-  return *this;
-}
-
-CliOption& CliOption::one_of(std::string noun) {
-  const auto* variable = std::get_if<EnumVariable>(&field);
-  internal_check(variable, "option {} needs the names of an enum, but its variable is not an enum", name);
-  return one_of_values(std::move(noun), variable->names(), variable->type());
-}
-
-CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type) {
-  const auto* variable = std::get_if<EnumVariable>(&field);
-  internal_check(variable && variable->type() == type, "option {} has names of a different enum than its variable",
-                 name);
-  std::vector<std::string> names;
-  for (const auto& [name_, value] : values) names.push_back(name_);
-  return one_of(std::move(noun), std::move(names));
-}
-
-CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
-  methods_ = true;
-  as_typed_ = as_typed;
-  help += "; write NAME:CONSTANT=VALUE to change a constant of a method";
-  return one_of(std::move(noun), nn::method_names());
-}
-
-CliOption& CliOption::or_word(std::string word) {
-  word_ = std::move(word);
-  return *this;
-}
-
-CliOption& CliOption::pair() {
-  pair_ = true;
-  return *this;
-}
-
-CliOption& CliOption::may_repeat() {
-  internal_check(is_axis(), "option {} may repeat values, but its variable is not a vector", name);
-  may_repeat_ = true;
-  return *this;
-}
-
-CliOption& CliOption::may_be_empty() {
-  internal_check(is_axis(), "option {} may be empty, but its variable is not a vector", name);
-  may_be_empty_ = true;
-  return *this;
-}
-
-CliOption& CliOption::value_name(std::string name_) {
-  value_name_ = std::move(name_);
-  return *this;
-}
-
-CliOption& CliOption::path(std::string name_) {
-  internal_check(takes_text(), "option {} is a path, but its variable is not a text", name);
-  path_ = true;
-  return value_name(std::move(name_));
-}
-
-CliOption& CliOption::scope(Scope what) {
-  scope_ = what;
-  return *this;
-}
-
 std::string CliOption::key() const {
   std::string key = name.substr(2);
   std::replace(key.begin(), key.end(), '-', '_');
@@ -222,21 +150,10 @@ void CliOption::check_bounds(const std::string& where, T value) const {
   if (!inside) refuse(where, fmt::format("{}", value));
 }
 
-// The variable in `copy` has the same offset as the variable in `original`.
-void CliOption::set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const {
+void CliOption::set(const AxisValue& value) {
   std::visit(
       [&](auto variable) {
         using T = std::remove_pointer_t<decltype(variable)>;
-        constexpr bool is_enum = std::is_same_v<T, EnumVariable>;
-        const void* place = nullptr;
-        if constexpr (is_enum)
-          place = variable.address();
-        else
-          place = variable;
-        const auto offset =
-            static_cast<std::size_t>(static_cast<const char*>(place) - static_cast<const char*>(original));
-        if (offset >= size) return;  // outside `original`; for an address before `original`, the offset wraps around
-        void* const counterpart = static_cast<char*>(copy) + offset;
         const auto number = [&]<class N>(N) -> N {
           const auto* whole = std::get_if<std::int64_t>(&value);
           const auto* real = std::get_if<double>(&value);
@@ -245,21 +162,20 @@ void CliOption::set_at(const void* original, void* copy, std::size_t size, const
           check_bounds(name, n);
           return n;
         };
-        if constexpr (std::is_same_v<T, std::string> || is_enum) {
+        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, EnumVariable>) {
           const auto* text = std::get_if<std::string>(&value);
           if (!text) throw UsageError(fmt::format("{} expects text, got {}", name, to_string(value)));
-          if constexpr (is_enum)
-            variable.set_at(counterpart, value_named(variable, name, *text));
+          if constexpr (std::is_same_v<T, EnumVariable>)
+            variable.set(value_named(variable, name, *text));
           else
-            check_name(name, *text), *static_cast<T*>(counterpart) = *text;
+            check_name(name, *text), *variable = *text;
         } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
-          *static_cast<T*>(counterpart) = number(T{});
+          *variable = number(T{});
         } else if constexpr (is_optional<T>) {
-          T& target = *static_cast<T*>(counterpart);
           if (const auto* text = std::get_if<std::string>(&value); text && *text == word_)
-            target.reset();
+            variable->reset();
           else
-            target = number(typename T::value_type{});
+            *variable = number(typename T::value_type{});
         } else {
           internal_check(false, "an axis cannot set {}, which is a switch or a list", name);
         }

@@ -2,7 +2,6 @@
 // value as text and as JSON.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -102,13 +101,8 @@ struct CliOption {
   // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);
 
-  // Sets the member of `copy` that corresponds to the variable of this option in `original`; `copy` is a copy of
-  // `original`. If the variable is not part of `original`, nothing happens. Throws UsageError if the option does not
-  // accept the value.
-  template <class Struct>
-  void set_in_copy(const Struct& original, Struct& copy, const AxisValue& value) const {
-    set_at(&original, &copy, sizeof(Struct), value);
-  }
+  // Sets the variable to the value of an axis. Throws UsageError if the option does not accept the value.
+  void set(const AxisValue& value);
 
   std::string text() const;  // the value as typed on a command line: "6,24"; "" for an empty value
   JsonValue json() const;    // the value as JSON: [6,24]
@@ -119,7 +113,6 @@ struct CliOption {
   std::string name_of_value(const EnumVariable& variable) const;
   long long value_named(const EnumVariable& variable, const std::string& where, const std::string& name) const;
   CliOption& bound(double& limit, double value, bool& open, bool is_open);
-  void set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const;
   template <class T>
   void check_bounds(const std::string& where, T value) const;
   void check_name(const std::string& where, const std::string& name) const;

@@ -32,12 +32,9 @@ Precision precision_of(NumberFormat format) { return format == NumberFormat::bf1
 
 Precision precision_for(NumberFormat format, Device device) {
   if (precision_of(format) == Precision::bf16 && device == Device::cpu)
-    note_error(
-        fmt::format("--dtype bf16: the operands of matrix products are rounded to bf16 and multiplied by {}{}\n",
-                    bf16_products().instructions,
-                    bf16_products().faster_than_f32
-                        ? ""
-                        : ", so the results have bf16 precision at f32 speed"));
+    note_error(fmt::format("--dtype bf16: the operands of matrix products are rounded to bf16 and multiplied by {}{}\n",
+                           bf16_products().instructions,
+                           bf16_products().faster_than_f32 ? "" : ", so the results have bf16 precision at f32 speed"));
   return precision_of(format);
 }
 

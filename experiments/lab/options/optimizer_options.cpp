@@ -18,7 +18,7 @@ nn::LearningRate cosine_between(double first, double peak, double last, std::int
 
 }  // namespace
 
-void OptimizationOptions::declare(Cli& cli, bool images) {
+void OptimizationOptions::declare(Cli& cli) {
   cli.section("Training");
   cli.option("--lr", &lr, "Peak learning rate").above(0);
   cli.option("--optimizer", &optimizer, "Optimizer (sgd: with Nesterov momentum 0.9)").one_of("optimizer");
@@ -28,13 +28,9 @@ void OptimizationOptions::declare(Cli& cli, bool images) {
   cli.option("--clip-norm", &clip_norm,
              "Largest norm of all gradients together, to which they are clipped; 0: no clipping")
       .at_least(0);
-  cli.option("--ema-decay", &ema_decay,
-             "Evaluate a moving average of the weights with this decay, which has a warm-up; 0: no average")
+  cli.option("--ema-decay", &ema_decay, "Evaluate a moving average of the weights with this decay; 0: no average")
       .at_least(0)
       .below(1);
-  if (!images) return;
-  augment.declare(cli);
-  augment.declare_smoothing(cli);
 }
 
 std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup,
@@ -48,11 +44,11 @@ std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Paramet
 
 std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates,
                                           const std::string& warmup) const {
-  return fmt::format(
-      "{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}", run.steps, run.batch,
-      title(optimizer), weight_decay, rates, warmup,
-      ends && schedule == ScheduleKind::cosine ? fmt::format("cosine to {:g}", ends->last) : title(schedule),
-      clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
+  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}",
+                     run.steps, run.batch, title(optimizer), weight_decay, rates, warmup,
+                     ends && schedule == ScheduleKind::cosine ? fmt::format("cosine to {:g}", std::min(ends->last, lr))
+                                                              : title(schedule),
+                     clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
 }
 
 std::string OptimizationOptions::describe_evaluated() const {

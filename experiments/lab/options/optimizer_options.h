@@ -1,4 +1,4 @@
-// The command-line options for the optimizer, the learning-rate schedule and the augmentation.
+// The command-line options for the optimizer and the learning-rate schedule.
 #pragma once
 
 #include <array>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/enum_names.h"
-#include "experiments/lab/options/augment_options.h"
 #include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
@@ -36,21 +35,21 @@ struct OptimizationOptions {
   OptimizerKind optimizer = OptimizerKind::adamw;
   ScheduleKind schedule = ScheduleKind::cosine;
   double weight_decay = 0.05, clip_norm = 0;
-  AugmentOptions augment;
   // The decay of a moving average of the weights (nn::Ema, which warms the decay up). If the decay is above 0, the
   // averaged weights are evaluated instead of the weights.
   double ema_decay = 0;
-  // Settings that no option sets, for the networks of bin/vit whose published training differs. Whether the decay of
-  // the average has a warm-up; the rates of the cosine schedule in its first step and at its end, in place of peak /
-  // warmup and 0. A rate above the peak counts as the peak.
+  // Settings that no option sets, for networks whose published training differs: whether the decay of the average has a
+  // warm-up, and the ends of the cosine schedule.
   bool ema_warm_up = true;
+  // The rates of the cosine schedule in its first step and at its end, in place of peak / warmup and 0. A rate above
+  // the peak counts as the peak.
   struct Ends {
     double first, last;
   };
   std::optional<Ends> ends = {};
 
-  // Declares the options in the sections Training and, for a problem with `images`, Augmentation.
-  void declare(Cli& cli, bool images = true);
+  // Declares the options in the section Training.
+  void declare(Cli& cli);
   // Makes the optimizer of `parameters` for a trial of `steps` steps. The first `warmup` steps are the warm-up. Throws
   // Error unless 0 <= warmup <= steps.
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup,

@@ -10,21 +10,27 @@ std::string option_of_axis(std::string axis) {
   return "--" + axis;
 }
 
-template <class Options>
-Options OptionsByPoint::at(const Options& of_call, const Point& point) const {
-  Options copy = of_call;
-  for (const auto& [axis, option] : bound_)
-    if (const AxisValue* value = point.find(axis)) option->set_in_copy(of_call, copy, *value);
-  return copy;
+const void* OptionsByPoint::find(std::type_index group) const {
+  const auto found = std::ranges::find(groups_, group, &AddedGroup::type);
+  return found == groups_.end() ? nullptr : found->of_call;
+}
+
+void OptionsByPoint::check(const Point& point) const {
+  for (const AddedGroup& group : groups_) group.check(point);
+}
+
+void OptionsByPoint::set_axes(Cli& cli, const Point& point) const {
+  for (const auto& [axis, name] : bound_)
+    if (const AxisValue* value = point.find(axis)) cli.set(name, *value);
 }
 
 bool OptionsByPoint::binds(const std::string& axis) const {
   return axis == search_steps ||
-         std::ranges::find(bound_, axis, &std::pair<std::string, const CliOption*>::first) != bound_.end();
+         std::ranges::find(bound_, axis, &std::pair<std::string, std::string>::first) != bound_.end();
 }
 
 StudyOptions OptionsByPoint::study(const Point& point) const {
-  StudyOptions o = at(study_, point);
+  StudyOptions o = at<StudyOptions>(point);
   if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));
   if (point.find(search_steps)) {
     const auto steps = point.get<std::int64_t>(search_steps);
@@ -35,8 +41,5 @@ StudyOptions OptionsByPoint::study(const Point& point) const {
   }
   return o;
 }
-
-NetworkOptions OptionsByPoint::network(const Point& point) const { return at(network_, point); }
-OptimizationOptions OptionsByPoint::optimization(const Point& point) const { return at(optimization_, point); }
 
 }  // namespace plumb::lab

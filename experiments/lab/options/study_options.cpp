@@ -79,52 +79,10 @@ StudyOptions::Shard StudyOptions::shard_of_call() const {
   return part;
 }
 
-void StudyOptions::declare_images(Cli& cli, const StudyChoices& choices) {
-  cli.option("--data", &data, "Data set").one_of("data set", choices.data).scope(Scope::run);
-  cli.option("--data-dir", &data_dir, "Folder with the files of the data set").path("DIR").scope(Scope::speed);
-  cli.option("--image-folder", &image_folder,
-             "Folder of PNG or JPEG images by class, in DIR/train/CLASS and DIR/val/CLASS, or in DIR/CLASS; short for "
-             "--data image-folder --data-dir DIR")
-      .path("DIR")
-      .scope(Scope::speed);
-  cli.option("--image-size", &image_size,
-             "Side in pixels to which the images of an image folder are resized; native: the shorter side of the first "
-             "training image")
-      .at_least(1)
-      .at_most(4096)
-      .or_word("native")
-      .scope(Scope::run);
-  cli.option("--image-crop", &image_crop,
-             "Share of the shorter side that the centre crop of an evaluated image keeps, in an image folder")
-      .at_least(0.05)
-      .at_most(1)
-      .scope(Scope::run);
-  cli.option("--normalization", &normalization,
-             "Mean and deviation that normalize the pixels (data: those of the training images; imagenet: those of "
-             "ImageNet, the default for an image folder; half: 0.5 and 0.5)")
-      .one_of("normalization")
-      .scope(Scope::run);
-  cli.option("--train-images", &train_images,
-             "Number of training images, drawn so that each class keeps its share; 0: all")
-      .at_least(0)
-      .scope(Scope::run);
-  cli.option("--validation-split", &validation_split,
-             "Share of the training images of each class to validate on, so that the test set stays unseen; 0: "
-             "validate on the published test set")
-      .at_least(0)
-      .below(1)
-      .scope(Scope::run);
-}
-
-void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
-  cli.section("Axes");
-  cli.option("--seeds", &seeds, "Random seeds; each point of the study is trained once for each seed")
-      .at_least(0)
-      .scope(Scope::study);
-
+void StudyOptions::declare_training(Cli& cli) {
   cli.section("Training");
   cli.option("--steps", &steps, "Optimizer steps of a trial")
-      .at_least(static_cast<double>(choices.least_steps))
+      .at_least(static_cast<double>(least_steps))
       .at_most(4294967295.0);
   const std::string rising = "Warm-up: number of first steps, in which the learning rate rises";
   if (warmup)
@@ -132,7 +90,6 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   else
     cli.option("--warmup", &warmup, rising + "; recipe: as set by --recipe").at_least(0).or_word("recipe");
   cli.option("--batch", &batch, "Samples per step").at_least(1).at_most(1 << 20);
-  if (choices.images) declare_images(cli, choices);
   cli.option(
          "--loss-limit", &loss_limit,
          "A trial has diverged if its loss is above this limit times the chance loss (of the best constant guess) for "
@@ -140,17 +97,15 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       .at_least(0);
   cli.option("--eval-every", &eval_every, "Training steps between evaluations; 0: evaluate only at the end")
       .at_least(0);
-  if (choices.images)
-    cli.option("--eval-images", &eval_images,
-               "Number of validation images, drawn so that each class keeps its share; 0: all")
-        .at_least(0);
+}
 
+void StudyOptions::declare_machine(Cli& cli) {
   cli.section("Machine");
   cli.option("--dtype", &dtype, "Number format (bf16: only the operands of matrix products, all other values are f32)")
-      .one_of("dtype", choices.dtypes)
+      .one_of("dtype")
       .scope(Scope::run);
   cli.option("--device", &device, "Device that computes (auto: cuda if it can be used, otherwise cpu)")
-      .one_of("device", choices.devices)
+      .one_of("device")
       .scope(Scope::run);
   cli.option("--deterministic", &deterministic,
              "Calls that give bit-identical results (threads: those with the same number of threads; strict: all)")
@@ -161,7 +116,9 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       .at_most(256)
       .or_word("all")
       .scope(Scope::speed);
+}
 
+void StudyOptions::declare_sweep(Cli& cli) {
   cli.section("Sweep");
   cli.option("--jobs", &jobs, "Number of trials that run at the same time and share the CPU threads")
       .at_least(1)
@@ -183,7 +140,9 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   cli.option("--accept-code", &accept_code, "Also use trials in the folder that were computed by code with this hash")
       .value_name("HASH")
       .scope(Scope::call);
+}
 
+void StudyOptions::declare_output(Cli& cli) {
   cli.section("Output");
   cli.option("--out", &out, "Folder for the results; by default a new folder under runs/")
       .path("DIR")
@@ -215,7 +174,9 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
              "TRIAL is the label that --dry-run prints")
       .value_name("TRIAL")
       .scope(Scope::call);
+}
 
+void StudyOptions::add_rules(Cli& cli) {
   const auto defaults = std::make_shared<std::pair<std::int64_t, std::int64_t>>();
   cli.when_defaults_are_set([this, defaults] { *defaults = {steps, warmup.value_or(0)}; });
   cli.rule([this, &cli, defaults] {
@@ -226,23 +187,6 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       if (steps != of_steps)
         cli.explain("--warmup", fmt::format("{:.3g} % of the steps, the default share", 100 * *warmup_share));
     }
-    // A configuration file has data, data_dir and image_folder. The command line overrides these values.
-    if (!cli.has("--data")) {
-      data.clear(), image_folder.clear();  // the problem of the program has no images
-    } else if (cli.typed("--image-folder") && !image_folder.empty()) {
-      usage_check(!cli.typed("--data") || data == "image-folder",
-                  "--image-folder selects the data set; leave out --data {}", data);
-      usage_check(!cli.typed("--data-dir"), "--image-folder and --data-dir exclude each other; give only one");
-      data = "image-folder", data_dir = image_folder;
-    } else {
-      image_folder = data == "image-folder" ? data_dir : "";
-    }
-    const bool in_files = data == "image-folder";
-    for (const char* option : {"--image-size", "--image-crop"})
-      usage_check(in_files || !cli.typed(option),
-                  "{} applies only to an image folder; give --image-folder, or leave it out", option);
-    if (in_files && normalization == NormalizationKind::data && !cli.given("--normalization"))
-      normalization = NormalizationKind::imagenet;
     if (device == DeviceChoice::automatic) {
       device = best_device();  // settings, keys and reports name the device in use
       if (cli.has("--device") && !cli.given("--device"))
@@ -276,6 +220,18 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
                 "--profile times the steps {} to {}, counted from 0; give --steps of at least {}, got {}",
                 first_profiled_step, last_profiled_step, first_profiled_step + 1, steps);
   });
+}
+
+void StudyOptions::declare(Cli& cli) {
+  cli.section("Axes");
+  cli.option("--seeds", &seeds, "Random seeds; each point of the study is trained once for each seed")
+      .at_least(0)
+      .scope(Scope::study);
+  declare_training(cli);
+  declare_machine(cli);
+  declare_sweep(cli);
+  declare_output(cli);
+  add_rules(cli);
 }
 
 }  // namespace plumb::lab

@@ -3,7 +3,7 @@
 //   StudyOptions o;
 //   cli.section("Axes");
 //   cli.option("--depths", &depths, "Residual blocks").at_least(1);
-//   o.declare(cli, {.data = {"glyphs", "fashion"}});
+//   o.declare(cli);
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,11 @@
 #include <vector>
 
 #include "core/enum_names.h"
-#include "experiments/lab/data/image_set.h"
-#include "experiments/lab/data/open_data.h"
 #include "experiments/lab/options/device.h"
 
 namespace plumb::lab {
 
 class Cli;
-
-// The accepted values of --data, --dtype and --device, and the smallest value of --steps.
-struct StudyChoices {
-  std::vector<std::string> data = data_set_names();
-  std::vector<NumberFormat> dtypes = enum_values<NumberFormat>();
-  std::vector<DeviceChoice> devices = enum_values<DeviceChoice>();
-  std::int64_t least_steps = 1;
-  bool images = true;  // whether the options of image data are declared: --data, --image-folder, ...
-};
 
 // The steps that --profile times, counted from 0. Earlier steps are left out, because they allocate memory and compile
 // kernels.
@@ -50,7 +39,8 @@ inline constexpr double largest_size = 1 << 20;
 struct StudyOptions {
   std::vector<std::int64_t> seeds{0};
 
-  std::int64_t steps = 200;  // number of optimizer steps of a trial
+  std::int64_t steps = 200;      // number of optimizer steps of a trial
+  std::int64_t least_steps = 1;  // the smallest value that --steps accepts
   // The number of steps in which the learning rate rises. If there is no value, the recipe of the network decides. A
   // default warm-up belongs to the default number of steps; if the user gives only --steps, the warm-up keeps its share
   // of the steps.
@@ -59,24 +49,13 @@ struct StudyOptions {
   // and the user does not give --warmup.
   std::optional<double> warmup_share = {};
   std::int64_t batch = 64;  // number of samples per step
-  std::string data = "glyphs";
-  std::string data_dir;      // "": no folder
-  std::string image_folder;  // "": no image folder; otherwise equal to data_dir, and `data` is image-folder
-  // The side of the images of an image folder after resizing. No value: the shorter side of the first training image.
-  std::optional<std::int64_t> image_size = 224;
-  std::int64_t train_images = 0;  // number of images to train on; 0: all
-  double image_crop = 1;          // see FolderOptions::crop (data/image_folder.h)
-  NormalizationKind normalization = NormalizationKind::data;
-  // The share of the training images that is used for validation. 0: the published test set is used (data/split.h).
-  double validation_split = 0;
   NumberFormat dtype = NumberFormat::fp32;
   DeviceChoice device = DeviceChoice::cpu;  // never DeviceChoice::automatic after parse()
   Determinism deterministic = Determinism::strict;
   std::optional<std::int64_t> threads;  // no value: all CPU threads that this process may use
   double loss_limit = 10;               // limit of DivergenceWatch (train/divergence.h)
 
-  std::int64_t eval_every = 0,  // number of steps between evaluations; 0: evaluate only at the end
-      eval_images = 0;          // number of validation images; 0: all
+  std::int64_t eval_every = 0;  // number of steps between evaluations; 0: evaluate only at the end
 
   std::int64_t jobs = 1;        // number of trials that run at the same time
   std::string shard;            // a shard such as "2/5"; "": all trials
@@ -114,10 +93,14 @@ struct StudyOptions {
   // rules throw UsageError in these cases, for example: --warmup is longer than --steps; --resume and --overwrite are
   // both given, or one of them is given without --out; the trials are too short for --profile; --jobs would change the
   // results.
-  void declare(Cli& cli, const StudyChoices& choices = {});
+  void declare(Cli& cli);
 
  private:
-  void declare_images(Cli& cli, const StudyChoices& choices);
+  void declare_training(Cli& cli);
+  void declare_machine(Cli& cli);
+  void declare_sweep(Cli& cli);
+  void declare_output(Cli& cli);
+  void add_rules(Cli& cli);
 };
 
 }  // namespace plumb::lab

@@ -1,5 +1,5 @@
 // The interface between the laboratory and the problem that the networks of a study solve. The laboratory knows only
-// this interface: image classification is one problem, and a program can bring a problem of its own.
+// this interface. The folders beside the laboratory define problems, and a program can bring a problem of its own.
 //
 //   struct Waves : lab::Problem {                        // a regression problem
 //     lab::DataFacts facts() const override;             // name, text, hash and chance level of the data
@@ -18,6 +18,7 @@
 #include <string>
 
 #include "experiments/lab/options/optimizer_options.h"
+#include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/record/record.h"
@@ -30,7 +31,15 @@ namespace plumb::lab {
 struct TaskSettings {
   std::uint64_t seed;                       // of the trial
   const StudyOptions& study;                // --batch, --steps, ...
-  const OptimizationOptions& optimization;  // --augment, ...
+  const OptimizationOptions& optimization;  // --lr, ...
+  const OptionsByPoint& by_point;
+  const Point& point;
+
+  // The options of a further group of the study (Study::add); the defaults if the study has no such group.
+  template <class Group>
+  Group group() const {
+    return by_point.at<Group>(point);
+  }
 };
 
 // The batches and the loss of one trial.
@@ -74,12 +83,12 @@ class Problem {
   // default does nothing, so that the methods act_norm and admin_profile start as pre and admin.
   virtual void calibrate(nn::Layer& /*model*/, const TaskSettings& /*settings*/) const {}
   // Returns the metadata of a file with the weights of `model`, from which a program can make the network and its
-  // inputs again. Throws Error if no metadata can describe the model. The default is the card of a ViT or a CaiT (nn::metadata_of), without
-  // facts about the data; it throws for other models.
+  // inputs again. Throws Error if no metadata can describe the model. The default is the metadata of model_card(),
+  // without facts about the data.
   virtual std::map<std::string, std::string> weights_metadata(const nn::Module& model) const;
 };
 
-// Returns the card of a ViT or a CaiT. Throws Error for any other model.
+// Returns the card of a model that nn::card_of() can describe. Throws Error for any other model.
 nn::ModelCard model_card(const nn::Module& model);
 
 // Makes the problem of a call from the options of the call.

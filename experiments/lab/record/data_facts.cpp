@@ -10,9 +10,4 @@ Chance DataFacts::chance() const {
   return {*loss->chance, loss->chance_text.empty() ? fmt::format("{:.4g}", *loss->chance) : loss->chance_text};
 }
 
-const ImageSet& DataFacts::image_sizes() const {
-  check(images.has_value(), "[data] expected a problem with images, got {}", name);
-  return images->sizes;
-}
-
 }  // namespace plumb::lab

@@ -21,6 +21,8 @@ Unit unit_of(const std::vector<Measure>& measures, std::string_view name) {
   return name.ends_with("accuracy") ? Unit::fraction : Unit::plain;
 }
 
+bool is_time(std::string_view name) { return name == "seconds" || name.ends_with("_per_second"); }
+
 const Measure* score_of(const std::vector<Measure>& measures) {
   const auto found = std::ranges::find(measures, Better::higher, &Measure::better);
   return found == measures.end() ? nullptr : &*found;

@@ -31,8 +31,20 @@ struct Measure {
   // "ln 28 = 3.332"; if it is empty, reports print the number.
   std::optional<double> chance = {};
   std::string chance_text = {};
-  // A smaller difference of means decides no claim. Example: two images of 10,000 for an accuracy. 0: no such limit.
+  // A smaller difference of means decides no claim. Example: two samples of 10,000 for an accuracy. 0: no such limit.
   double resolution = 0;
+};
+
+// A reference level of a measured value. Charts of the value show the level as a dashed line.
+struct Reference {
+  std::string value;  // name of the value, such as "val_accuracy"
+  double level;
+  std::string name;     // name of the level, such as "chance, 10 %"
+  bool chance = false;  // whether the level is that of a guess that knows nothing
+  Better better = Better::lower;
+  // Whether the level is the result of a simple model, as the levels of DataFacts::references are. A network that is
+  // not better has learned nothing that needs a network.
+  bool baseline = false;
 };
 
 // The value of a trial by which a search chooses learning rates, and its direction.
@@ -52,12 +64,15 @@ const Measure* find_measure(const std::vector<Measure>& measures, std::string_vi
 // The unit of a value of a trial. A value that is no measure of the problem is a fraction if its name ends in
 // "accuracy", and a plain number otherwise.
 Unit unit_of(const std::vector<Measure>& measures, std::string_view name);
+// Whether a value is a time or a speed, which differs from run to run: "seconds", and names that end in "_per_second".
+// Tables, the progress and comparisons of ledgers leave out such values.
+bool is_time(std::string_view name);
 // The score of a problem: the first measure whose higher values are better, such as val_accuracy. Reports draw the
 // score against depth. Null if there is none.
 const Measure* score_of(const std::vector<Measure>& measures);
 
 // The measures of classification: the training loss and val_loss in nats, and val_accuracy. For fewer than two classes,
-// no measure has a chance level. `validation_images` is the number of images of an evaluation; 0: unknown.
+// no measure has a chance level. `validation_images` is the number of samples of an evaluation; 0: unknown.
 std::vector<Measure> measures_of_classification(std::int64_t classes, std::int64_t validation_images = 0);
 
 }  // namespace plumb::lab

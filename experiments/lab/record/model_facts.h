@@ -14,9 +14,9 @@ namespace plumb::lab {
 // that has no card, and with the number of parameters.
 std::string model_facts(const nn::Module& model);
 
-// A text for reports, such as "vit, image 32, dim 64, depth 6 or 12, gate post, ..., parameters 1234". If a fact
-// differs between the records, the text has all values of the fact, or "varied" for more than four values. The text is
-// empty if no record has facts.
+// A text for reports, for example of a ViT: "vit, image 32, dim 64, depth 6 or 12, gate post, ..., parameters 1234". If
+// a fact differs between the records, the text has all values of the fact, or "varied" for more than four values. The
+// text is empty if no record has facts.
 std::string describe_models(const std::vector<Record>& records);
 
 }  // namespace plumb::lab

@@ -12,23 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::optional<LinearModel> linear_from(const Json& data) {
-  if (!data.contains("linear_model")) return std::nullopt;
-  const Json& linear = data["linear_model"];
-  return LinearModel{.train_loss = linear.at("train_loss"),
-                     .val_loss = linear.at("val_loss"),
-                     .val_accuracy = linear.at("val_accuracy")};
-}
-
-std::optional<ImageFacts> images_from(const Json& data) {
-  if (!data.contains("image")) return std::nullopt;
-  const Json& image = data["image"];
-  return ImageFacts{
-      .sizes = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
-      .linear = linear_from(data),
-      .validation_images = data.at("validation_images")};
-}
-
 // Without the key, the training loss chose.
 RateCriterion rates_by_from(const Json& run) {
   if (!run.contains("rates_by")) return {};
@@ -54,20 +37,38 @@ Json json_of(const std::vector<Measure>& measures) {
   return all;
 }
 
+Json json_of(const std::vector<Reference>& references) {
+  Json all = Json::array();
+  for (const Reference& r : references)
+    all.push_back({{"value", r.value}, {"level", r.level}, {"name", r.name}, {"better", enum_name(r.better)}});
+  return all;
+}
+
 Json json_of(const DataFacts& data) {
   Json all{{"name", data.name}, {"validation_is", data.validation_is}, {"hash", data.hash}};
-  if (const auto& images = data.images) {
-    all["validation_images"] = images->validation_images;
-    all["image"] = {images->sizes.channels, images->sizes.height, images->sizes.width};
-    all["classes"] = images->sizes.classes;
-  }
+  if (!data.further.empty()) all.update(Json::parse(data.further));
   all["measures"] = json_of(data.measures);
-  if (data.images && data.images->linear) {
-    const LinearModel& linear = *data.images->linear;
-    all["linear_model"] = {
-        {"train_loss", linear.train_loss}, {"val_loss", linear.val_loss}, {"val_accuracy", linear.val_accuracy}};
-  }
+  if (!data.references.empty()) all["references"] = json_of(data.references);
   return all;
+}
+
+// The names that json_of() writes itself.
+constexpr const char* own_names[] = {"name", "validation_is", "hash", "measures", "references"};
+
+// The facts that json_of() does not write itself.
+std::string further_from(Json data) {
+  for (const char* own : own_names) data.erase(own);
+  return data.empty() ? "" : data.dump();
+}
+
+std::vector<Reference> references_from(const Json& data) {
+  std::vector<Reference> references;
+  for (const Json& r : data.value("references", Json::array()))
+    references.push_back({.value = r.at("value"),
+                          .level = r.at("level"),
+                          .name = r.at("name"),
+                          .better = enum_named<Better>("better", r.at("better"))});
+  return references;
 }
 
 std::vector<Measure> measures_from(const Json& data) {
@@ -91,6 +92,16 @@ std::vector<std::vector<std::int64_t>> looks_from(const Json& run, const std::st
 }
 
 }  // namespace
+
+void check_further(const DataFacts& data) {
+  if (data.further.empty()) return;
+  const Json further = Json::parse(data.further, nullptr, false);
+  check(further.is_object(), "[problem] expected facts().further to be the text of a JSON object, got {}",
+        one_line(data.further.substr(0, 60)));
+  for (const char* own : own_names)
+    check(!further.contains(own), "[problem] expected facts().further without the name \"{}\", which run.json has",
+          own);
+}
 
 void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
   std::vector<std::int64_t> all = looks.back();
@@ -147,8 +158,9 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                                .text = run.at("data"),
                                .validation_is = data.at("validation_is"),
                                .hash = data.at("hash"),
-                               .images = images_from(data),
-                               .measures = measures_from(data)},
+                               .further = further_from(data),
+                               .measures = measures_from(data),
+                               .references = references_from(data)},
                       .code = run.at("code"),
                       .rates_by = rates_by_from(run),
                       .outputs = run.at("outputs")},

@@ -23,6 +23,9 @@ struct StudyFacts {
   std::vector<std::string> claims = {};
 };
 
+// Throws Error unless DataFacts::further is empty, or an object without the names that run.json uses for other facts.
+void check_further(const DataFacts& data);
+
 // The content of run.json.
 struct StudyDescription {
   std::string experiment = {}, version = {}, commit = {}, build = {};

@@ -27,8 +27,8 @@ Section references_section(const StudyResults& results) {
   section.table.column("lowest here", right);
   section.table.column("highest here", right);
   const std::vector<TrialGroup> groups = results.groups();
-  // Whether a trial was compared with the linear model, and whether any trial was better.
-  bool compared = false, any_better = false;
+  std::string baseline;     // the name of the baseline, if a trial was compared with one
+  bool any_better = false;  // whether a trial was better than the baseline
   for (const Reference& r : results.judging.references) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const TrialGroup& group : groups)
@@ -38,12 +38,12 @@ Section references_section(const StudyResults& results) {
     section.table.row(
         {r.value, r.name, describe_level(unit, r.level), describe_level(unit, low), describe_level(unit, high)});
     // A lower training loss does not mean that a trial has learned more.
-    if (r.name != linear_model_name || r.value == "train_loss") continue;
-    compared = true;
+    if (!r.baseline || r.value == "train_loss") continue;
+    baseline = r.name;
     any_better = any_better || (r.better == Better::higher ? high > r.level : low < r.level);
   }
-  if (compared && !any_better)
-    section.title = fmt::format("Known levels: no trial is better than {}", linear_model_name);
+  if (!baseline.empty() && !any_better)
+    section.title = fmt::format("Known levels: no trial is better than {}", baseline);
   return section;
 }
 

@@ -16,8 +16,8 @@ std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::st
                                double high);
 
 // A table with each reference level and the lowest and highest mean of a group of trials. If no trial is better than
-// the linear model in any measured value except train_loss, the title says that no trial is better. The table is empty
-// if no trial has measured any of the values.
+// the baseline in any measured value except train_loss, the title says that no trial is better. The table is empty if
+// no trial has measured any of the values.
 Section references_section(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -88,6 +88,33 @@ std::string pictures_html(const Section& section) {
   return html.empty() ? "" : scroll_region(section.title, "<div class=\"pictures\">" + html + "</div>\n");
 }
 
+// The sections on branches and gates; the caption of each ends with over_seeds.
+std::string layer_sections(const StudyResults& results, const std::string& over_seeds, Gallery& gallery) {
+  std::string html;
+  const std::vector<LayerPoint> layers = layer_points(results);
+  if (const std::vector<Plot> plots = ratio_plots(results, layers); !plots.empty())
+    html += section("Branch against stream",
+                    "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
+                    "to, by block, at the last logged step of each trial. A gate may also scale the stream: the column "
+                    "change of layers.csv has the norm of the whole change at a residual sum, before a post-norm, "
+                    "divided by the norm of the stream." +
+                        over_seeds,
+                    gallery.show(plots));
+  if (const std::vector<Plot> plots = gate_plots(results, layers); !plots.empty())
+    html += section("Gates",
+                    "The largest magnitude of the factors of a gate, by block, at the last logged step of each trial. "
+                    "Methods without factors are not shown, and a factor of exactly 0 has no place on a log scale." +
+                        over_seeds,
+                    gallery.show(plots));
+  if (const std::vector<Plot> plots = gate_step_plots(results, layers); !plots.empty())
+    html += section("Gates over training",
+                    "The largest factor of each branch as a geometric mean over blocks and branches, against the "
+                    "optimizer step." +
+                        over_seeds,
+                    gallery.show(plots));
+  return html;
+}
+
 }  // namespace
 
 std::string section(const Section& own, Gallery& gallery) {
@@ -162,27 +189,7 @@ Report results_report(const StudyResults& results, bool with_question) {
     html += section(escape_markup("Against depth: " + score->title),
                     score_caption + (crowded ? "" : "Methods at one depth are drawn side by side."),
                     gallery.show(score_plots(results, *score)));
-  const std::vector<LayerPoint> layers = layer_points(results);
-  if (const std::vector<Plot> plots = ratio_plots(results, layers); !plots.empty())
-    html += section("Branch against stream",
-                    "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
-                    "to, by block, at the last logged step of each trial. A gate may also scale the stream: the column "
-                    "change of layers.csv has the norm of the whole change at a residual sum, before a post-norm, "
-                    "divided by the norm of the stream." +
-                        over_seeds,
-                    gallery.show(plots));
-  if (const std::vector<Plot> plots = gate_plots(results, layers); !plots.empty())
-    html += section("Gates",
-                    "The largest magnitude of the factors of a gate, by block, at the last logged step of each trial. "
-                    "Methods without factors are not shown, and a factor of exactly 0 has no place on a log scale." +
-                        over_seeds,
-                    gallery.show(plots));
-  if (const std::vector<Plot> plots = gate_step_plots(results, layers); !plots.empty())
-    html += section("Gates over training",
-                    "The largest factor of each branch as a geometric mean over blocks and branches, against the "
-                    "optimizer step." +
-                        over_seeds,
-                    gallery.show(plots));
+  html += layer_sections(results, over_seeds, gallery);
   if (!results.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(results.settings) + "</section>\n";
   if (!results.notes.empty())
     html += "<section>\n<h2>Provenance</h2>\n" + facts(results.notes, " notes") + "</section>\n";

@@ -7,11 +7,6 @@
 #include <tuple>
 
 namespace plumb::lab {
-namespace {
-
-bool is_time(const std::string& name) { return name == "images_per_second" || name == "seconds"; }
-
-}  // namespace
 
 ShownValues shown_values(const StudyResults& r) {
   std::vector<std::string> measured = r.columns;

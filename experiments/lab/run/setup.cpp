@@ -7,6 +7,7 @@
 
 #include "core/backend.h"
 #include "experiments/lab/options/device.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 namespace {
@@ -39,6 +40,7 @@ std::unique_ptr<Problem> made_by(const ProblemFactory& make, const StudyOptions&
 
 // Refuses a description of measures that verdicts and reports cannot use, before any trial runs.
 DataFacts checked(DataFacts facts) {
+  check_further(facts);
   std::set<std::string> names;
   for (const Measure& m : facts.measures) {
     check(!m.name.empty() && names.insert(m.name).second,

@@ -21,8 +21,8 @@ struct StepStats {
   std::int64_t step;
   LayerStats layers;
 };
-// The attachments of a trial, parsed: the layer statistics in the order of their steps, and the pictures
-// (attach_picture in attention_images.h) as pairs of a name and a PNG file in base64.
+// The attachments of a trial, parsed: the layer statistics in the order of their steps, and the pictures as pairs of a
+// name and a PNG file in base64.
 struct Attached {
   std::vector<StepStats> layers = {};
   std::vector<std::pair<std::string, std::string>> pictures = {};

@@ -2,7 +2,7 @@
 // forward and one backward pass.
 //
 //   lab::SignalProbe probe(model.stack());  // observes the passes from here on
-//   const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
+//   const Gradients g = backward(cross_entropy(model(inputs), labels));
 //   optimizer.step(g);
 //   const lab::LayerStats layers = probe.finish(g);
 //
@@ -64,7 +64,7 @@ struct BranchStats {
 // Layer statistics: the statistics of all branches and of the input of a stack.
 struct LayerStats {
   nn::Growth growth = nn::Growth::linear;  // the growth law of the method
-  Shape sample = {};                       // the shape of a sample of the input: [T, D], or [D, H, W] for images
+  Shape sample = {};                       // the shape of a sample of the input: [T, D], or [D, H, W] for feature maps
   double input_mean_square = 0;            // mean square of the input of the first block
   std::vector<BranchStats> branches = {};  // the branches of all blocks, in the order of the forward pass
 

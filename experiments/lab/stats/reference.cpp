@@ -24,10 +24,4 @@ std::optional<double> chance_of(const std::vector<Reference>& references, std::s
   return std::nullopt;
 }
 
-std::vector<Reference> references_of(const LinearModel& m) {
-  return {{"train_loss", m.train_loss, linear_model_name},
-          {"val_loss", m.val_loss, linear_model_name},
-          {"val_accuracy", m.val_accuracy, linear_model_name, false, Better::higher}};
-}
-
 }  // namespace plumb::lab

@@ -2,6 +2,7 @@
 // read it.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <deque>
 #include <functional>
@@ -80,10 +81,8 @@ class Output {
   Kind kind_ = Kind::file;
 };
 
-// The groups of options that the command line of a study has. A body with its own training loop sets `optimization` to
-// false.
+// The parts of a study.
 struct StudyParts {
-  bool network = true;       // options of the ViT that Trial::vit builds
   bool optimization = true;  // options of the training by Trial::train
 };
 
@@ -108,7 +107,8 @@ using Rates = std::variant<std::monostate, RateSearch, ChosenRates>;
 struct StudyDeclaration {
   StudyDeclaration(std::string name_, std::string question_, StudyParts parts_)
       : name(name_), question(question_), parts(parts_), cli(std::move(name_), std::move(question_)) {
-    if (parts.network) options.warmup.reset();
+    by_point.add(options);
+    by_point.add(optimization);
   }
   // Not copyable, because options and axes point into the declaration.
   StudyDeclaration(const StudyDeclaration&) = delete;
@@ -120,10 +120,9 @@ struct StudyDeclaration {
   std::string title = {};
   Cli cli;
   StudyOptions options = {};
-  StudyChoices choices = {};
-  NetworkOptions network = {};
   OptimizationOptions optimization = {};
-  OptionsByPoint by_point{options, network, optimization};
+  std::vector<std::function<void(Cli&)>> groups = {};  // functions that declare further groups of options
+  OptionsByPoint by_point = {};
   std::deque<AxisData> axes = {};  // a deque keeps references to axes valid
   NextPoints next = {};
   // The values of --at-lr and --rates-from, and the rule for learning rates that settle_rates() derives (own_rates.h).
@@ -132,8 +131,11 @@ struct StudyDeclaration {
   RateCriterion rates_by = {};  // what a search compares
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
-  std::function<void(const DataFacts&)> check = {};
-  ProblemFactory problem = {};  // Study sets the classification of images
+  std::vector<std::function<void(const DataFacts&)>> checks = {};
+  std::function<void(const Point&, const DataFacts&)> check_point = {};
+  std::function<NamedTexts(const DataFacts&)> describe = {};
+  std::function<std::string()> describe_warmup = {};
+  ProblemFactory problem = {};
   std::function<void(Trial&)> body = {};
   std::vector<Output> outputs = {};
   std::vector<Claim> claims = {};
@@ -147,6 +149,10 @@ struct StudyDeclaration {
 
   // Whether each combination of the axes has its own learning rate.
   bool has_own_rates() const { return !std::holds_alternative<std::monostate>(rates); }
+  // Whether the command line leaves out the option of this name, because an axis or the program varies it.
+  bool varies(const std::string& option) const {
+    return std::ranges::any_of(cli.left_out(), [&](const CliOption& o) { return o.name == option; });
+  }
   // The axis with this name; null if there is none.
   const AxisData* axis(const std::string& axis_name) const {
     for (const AxisData& a : axes)

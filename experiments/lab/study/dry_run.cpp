@@ -6,7 +6,7 @@
 
 #include "core/backend.h"
 #include "core/thread_share.h"
-#include "experiments/lab/problem/evaluate.h"
+#include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/run/progress.h"
 
 namespace plumb::lab {
@@ -31,15 +31,16 @@ double depth_or_one(const Point& point) {
 
 Measured measure(const TrialEnvironment& environment, const Point& point, const std::function<void(Trial&)>& body) {
   TrialState run(environment, point, "", 0);
-  run.leaves_files = false;
-  run.stop_before = measured_steps;
-  run.enough_seconds = long_enough;
+  run.limits.leaves_files = false;
+  run.limits.stop_before = measured_steps;
+  run.limits.enough_seconds = long_enough;
   try {
     run_body(run, body);
   } catch (const TrialStopped&) {
   }
   check(run.record.status != Status::failed, "{}: {}", point.label(), run.record.reason);
-  return {point.label(), depth_or_one(point), std::isfinite(run.fastest_step) ? run.fastest_step : 0, run.parameters};
+  return {point.label(), depth_or_one(point), std::isfinite(run.fastest_step) ? run.fastest_step : 0,
+          run.tracked.parameters};
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   std::vector<Point> trials = named;
   trials.insert(trials.end(), later.trials.begin(), later.trials.end());
   std::int64_t steps = 0, samples = 0;
-  const char* sample_name = data.images ? "images" : "samples";
+  const char* sample_name = data.samples.empty() ? "samples" : data.samples.c_str();
   std::set<std::int64_t> lengths;
   for (const Point& point : trials) {
     const StudyOptions own = environment.by_point.study(point);

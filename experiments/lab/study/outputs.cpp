@@ -19,7 +19,6 @@
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/study/own_rates.h"
-#include "nn/gates/method.h"
 
 namespace plumb::lab {
 namespace {
@@ -29,44 +28,22 @@ using Json = nlohmann::ordered_json;
 // The settings of a study for its report: data, model, the options of the library in words, then the study's own
 // options.
 NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) {
-  const auto by_axis = [&](const char* option) {
-    return std::ranges::find(study.cli.left_out(), option, &CliOption::name) != study.cli.left_out().end();
-  };
-  const ImageSet* const images = data.images ? &data.images->sizes : nullptr;
   NamedTexts texts{{"data", data.text}};
-  if (study.parts.network && images) texts.emplace_back("model", study.network.describe(*images));
   std::string rates = fmt::format("{}", study.optimization.lr);
   if (const AxisData* axis = study.axis("lr"))
     if (const auto* values = axis->values_of<double>()) rates = fmt::format("{}", fmt::join(*values, ", "));
   if (study.has_own_rates()) rates = "as in the table Learning rates";
-  const std::string warmup = study.options.warmup_share && by_axis("--steps")
+  const std::string warmup = study.options.warmup_share && study.varies("--steps")
                                  ? fmt::format("{:.3g} % of the steps", 100 * *study.options.warmup_share)
-                                 : study.network.describe_warmup(study.options.warmup);
+                             : study.options.warmup  ? fmt::format("{}", *study.options.warmup)
+                             : study.describe_warmup ? study.describe_warmup()
+                                                     : "0";
   texts.emplace_back("training", study.parts.optimization
                                      ? study.optimization.describe(study.options, rates, warmup)
                                      : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps,
                                                    study.options.batch, study.options.warmup.value_or(0)));
-  if (study.parts.optimization && study.choices.images && images)
-    texts.emplace_back("augmentation", study.optimization.augment.describe(
-                                           study.optimization.augment.make(data.name, *images, study.options.batch)));
   if (study.parts.optimization) texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
-  if (study.parts.network && images) {
-    const DropOptions& drop = study.network.drop;
-    texts.insert(
-        texts.end(),
-        {{"recipe", by_axis("--recipe") ? "varied" : study.network.describe_recipe()},
-         {"DropKey", by_axis("--drop-key") ? "varied" : study.network.describe_drop_key(*images)},
-         {"attention dropout", by_axis("--attn-drop") ? "varied"
-                               : drop.attn_drop > 0   ? fmt::format("{:g}", drop.attn_drop)
-                                                      : "none"},
-         {"DropHead",
-          drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
-         {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
-  }
-  if (const AxisData* gates = study.axis("gate"); gates && study.network.recipe == RecipeKind::paper)
-    if (const auto* names = gates->values_of<std::string>())
-      for (const std::string& name : *names)
-        texts.emplace_back("recipe of " + name, study.network.describe_recipe_of(nn::method_named(name)));
+  if (study.describe) std::ranges::copy(study.describe(data), std::back_inserter(texts));
   std::vector<std::string> varied;
   for (const CliOption& option : study.cli.left_out())
     if (option.name != "--lr") varied.push_back(option.name);
@@ -95,7 +72,9 @@ std::vector<std::string> own_files(const StudyDeclaration& study) {
 std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const Record& record) {
   if (!study.show.empty()) return study.show;
   std::vector<std::string> names = measured_names({record});
-  for (const char* in_files_only : {"images_per_second", target_entropy_name}) std::erase(names, in_files_only);
+  std::erase_if(names, [](const std::string& name) {  // these values are in files only
+    return is_time(name) || name == target_entropy_name;
+  });
   if (names.size() > shown_unasked) names.resize(shown_unasked);
   return names;
 }
@@ -131,9 +110,10 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   r.judging.look = std::ssize(run.looks);
   r.judging.off = study.judging.off || study.next != nullptr;
   r.judging.references = chance_references(data.measures);
-  const bool has_linear_model = data.images && data.images->linear;
-  if (has_linear_model)
-    std::ranges::copy(references_of(*data.images->linear), std::back_inserter(r.judging.references));
+  for (Reference baseline : data.references) {
+    baseline.baseline = true;
+    r.judging.references.push_back(std::move(baseline));
+  }
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
   if (study.parts.optimization && !study.has_own_rates()) {
     const AxisData* axis = study.axis("lr");
@@ -167,7 +147,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
     if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
   if (study.has_own_rates()) r.sections.push_back(section_of_rates(study, r.rates));
   if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
-  if (has_linear_model || !study.references.empty()) r.sections.push_back(references_section(r));
+  if (!data.references.empty() || !study.references.empty()) r.sections.push_back(references_section(r));
   return r;
 }
 

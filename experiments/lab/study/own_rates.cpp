@@ -316,7 +316,7 @@ void declare_rates(StudyDeclaration& study) {
               "its ledger")
       .path("FILE")
       .scope(Scope::study);
-  if (!axis) study.by_point.bind("lr", *study.cli.declared("--lr"));
+  if (!axis) study.by_point.bind("lr", "--lr");
 }
 
 void settle_rates(StudyDeclaration& study) {

@@ -93,12 +93,10 @@ std::vector<std::string> Plan::claims_not_judged() const {
 }
 
 void Plan::check_for(const DataFacts& data) const {
-  const std::optional<ImageFacts>& images = data.images;
   for (const Point& point : grid()) {
-    if (study_.parts.network && images) study_.by_point.network(point).check_for(images->sizes);
+    study_.by_point.check(point);
+    if (study_.check_point) study_.check_point(point, data);
     const StudyOptions o = study_.by_point.study(point);
-    if (study_.parts.optimization && images)
-      study_.by_point.optimization(point).augment.make(study_.options.data, images->sizes, o.batch);
     usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0),
                 o.steps);
   }
@@ -106,7 +104,7 @@ void Plan::check_for(const DataFacts& data) const {
   internal_check(!criterion || criterion->better == study_.rates_by.better,
                  "choose_rates_by(\"{}\") has another direction than the measure of the problem",
                  study_.rates_by.value);
-  if (study_.check) study_.check(data);
+  for (const auto& check : study_.checks) check(data);
 }
 
 }  // namespace plumb::lab

@@ -45,13 +45,13 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
     } catch (const Error& e) {
       text += fmt::format("{}\n", e.what());
     }
-  first.leaves_files = false;
-  first.start_from = from ? &*from : nullptr;
-  first.capture_before = std::max<std::int64_t>(onset - before, 0);
+  first.limits.leaves_files = false;
+  first.limits.start_from = from ? &*from : nullptr;
+  first.limits.capture_before = std::max<std::int64_t>(onset - before, 0);
   run_body(first, body);
   check(first.record.status != Status::failed, "{}: {}", o.replay, first.record.reason);
-  check(first.captured.has_value(), "the replay ended before step {}, which the recorded trial reached",
-        first.capture_before);
+  check(first.limits.captured.has_value(), "the replay ended before step {}, which the recorded trial reached",
+        first.limits.capture_before);
   const bool again = first.record.status == Status::diverged;
   text += fmt::format(
       "{} from step {}: {}\n", enum_name(o.dtype), from ? from->step : 0,
@@ -61,10 +61,10 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
   const DefaultsScope f64({.dtype = DType::f64, .device = defaults().device});
   const PrecisionScope exact(Precision::f32);  // f32 means that nothing is rounded to bf16
   TrialState second(environment, found->point, first.key, 0);
-  second.leaves_files = false;
-  second.start_from = &*first.captured;
+  second.limits.leaves_files = false;
+  second.limits.start_from = &*first.limits.captured;
   const std::int64_t last = std::min(at + 1 + after, second.options.steps);
-  second.stop_before = last;
+  second.limits.stop_before = last;
   try {
     run_body(second, body);
   } catch (const TrialStopped& stopped) {
@@ -73,7 +73,7 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
   check(second.record.status != Status::failed, "{} in f64: {}", o.replay, second.record.reason);
   const bool survived = second.record.status != Status::diverged;
   text +=
-      fmt::format("f64 from step {}: {}\n", first.captured->step,
+      fmt::format("f64 from step {}: {}\n", first.limits.captured->step,
                   survived ? fmt::format("no divergence up to step {}, loss {:.4g}", second.record.steps - 1,
                                          second.last_loss.value_or(unknown))
                            : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),

@@ -1,6 +1,7 @@
 #include "experiments/lab/study/runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "experiments/lab/build_info.h"
@@ -65,10 +66,7 @@ std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& l
 }
 
 // Prints notes on stderr before the first trial.
-void announce(const StudyDeclaration& study, const DataFacts& data, const std::vector<std::string>& claims_not_judged) {
-  if (const auto& images = data.images; images && !images->enlarged.empty() && !study.cli.typed("--image-size"))
-    note_error(fmt::format("{}{}; --image-size native keeps their size\n", images->enlarged,
-                           study.parts.network ? ": " + study.network.describe(images->sizes) : ""));
+void announce(const StudyDeclaration& study, const std::vector<std::string>& claims_not_judged) {
   for (const std::string& note : study.notes) note_error(note + "\n");
   if (!claims_not_judged.empty())
     note_error(fmt::format(
@@ -124,6 +122,32 @@ int rebuild(const StudyDeclaration& study, const Plan& plan) {
   return 0;
 }
 
+// --dry-run: prints the trials and their cost.
+void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFacts& facts,
+                 const TrialEnvironment& environment) {
+  const StudyOptions& options = study.options;
+  const std::filesystem::path folder = options.resume ? options.out : "";
+  const bool resumes = !folder.empty() && std::filesystem::exists(folder / "run.json");
+  Ledger ledger(resumes ? folder / Ledger::file_name : "");
+  std::vector<std::string> codes;
+  if (resumes) {
+    StudyDescription description = described(folder);
+    description.facts.code = code_hash();
+    codes = codes_of(study, ledger, description);
+  }
+  const Sweep sweep(plan, facts, ledger, codes, Sweep::Takes::finished);
+  const std::vector<Record> finished = sweep.records();
+  std::vector<Point> named = sweep.named(), cells = sweep.cells();
+  std::erase_if(named, [&](const Point& point) {
+    return std::ranges::any_of(finished, [&](const Record& record) { return record.point == point; });
+  });
+  const ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
+  const int jobs = jobs_for(plan, named.size() + later.trials.size());
+  write_result(
+      dry_run(environment, named, finished.size(), later, jobs, facts, study.body) +
+      (study.next ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
+}
+
 }  // namespace
 
 int run_study(const StudyDeclaration& study) {
@@ -135,33 +159,14 @@ int run_study(const StudyDeclaration& study) {
   const std::vector<std::string> not_judged = plan.claims_not_judged();
   const Setup setup(options, study.problem);
   plan.check_for(setup.facts);
-  announce(study, setup.facts, not_judged);
+  announce(study, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
     return TrialEnvironment{options,        *setup.problem, setup.facts.chance().loss,
                             folder,         code_hash(),    setup.arithmetic,
                             study.by_point, progress,       study.loss_levels};
   };
   if (options.mode() == Mode::dry_run) {
-    const std::filesystem::path folder = options.resume ? options.out : "";
-    const bool resumes = !folder.empty() && std::filesystem::exists(folder / "run.json");
-    Ledger ledger(resumes ? folder / Ledger::file_name : "");
-    std::vector<std::string> codes;
-    if (resumes) {
-      StudyDescription description = described(folder);
-      description.facts.code = code_hash();
-      codes = codes_of(study, ledger, description);
-    }
-    const Sweep sweep(plan, setup.facts, ledger, codes, Sweep::Takes::finished);
-    const std::vector<Record> finished = sweep.records();
-    std::vector<Point> named = sweep.named(), cells = sweep.cells();
-    std::erase_if(named, [&](const Point& point) {
-      return std::ranges::any_of(finished, [&](const Record& record) { return record.point == point; });
-    });
-    const ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
-    const int jobs = jobs_for(plan, named.size() + later.trials.size());
-    write_result(
-        dry_run(environment({}, nullptr), named, finished.size(), later, jobs, setup.facts, study.body) +
-        (study.next ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
+    list_trials(study, plan, setup.facts, environment({}, nullptr));
     return 0;
   }
   if (options.mode() == Mode::replay) {
@@ -178,6 +183,9 @@ int run_study(const StudyDeclaration& study) {
     note_error(fmt::format("{} has no study yet; --resume starts a new one\n", options.out));
   DataFacts facts = setup.facts;
   setup.problem->add_baseline(facts);
+  for (const Reference& r : facts.references)
+    check(std::isfinite(r.level), "[problem] expected finite levels in DataFacts::references, got {} for {} of {}",
+          r.level, r.value, r.name);
   std::vector<std::string> claims;
   for (const Claim& claim : study.claims) claims.push_back(claim.text);
   StudyFolder folder(study.cli, options,

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 
-#include "experiments/lab/problem/image_problem.h"
 #include "experiments/lab/record/json_value.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/study/own_rates.h"
@@ -72,15 +71,13 @@ void declare_warmups(StudyDeclaration& study) {
 void bind_axes(StudyDeclaration& study) {
   for (const AxisData& axis : study.axes)
     for (const CliOption& option : study.cli.left_out())
-      if (option.name == option_of_axis(axis.name)) study.by_point.bind(axis.name, option);
+      if (option.name == option_of_axis(axis.name)) study.by_point.bind(axis.name, option.name);
 }
 
 }  // namespace
 
 Study::Study(std::string name, std::string question, StudyParts parts)
-    : d_(std::move(name), std::move(question), parts) {
-  d_.problem = [](const StudyOptions& o) { return std::make_unique<ImageProblem>(o); };
-}
+    : d_(std::move(name), std::move(question), parts) {}
 
 AxisData& Study::add_axis(const std::string& option, const std::string& help, AxisData data) {
   data.name = axis_name(option);
@@ -97,9 +94,6 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
 void Study::problem(ProblemFactory make) {
   plumb::check(make != nullptr, "[study] expected a function that makes the problem, got an empty one");
   d_.problem = std::move(make);
-  d_.choices.images = false;
-  d_.parts.network = false;
-  d_.options.warmup = d_.options.warmup.value_or(0);
 }
 
 std::string Study::steps_to(double loss) {
@@ -121,9 +115,9 @@ void Study::declare() {
   const JsonValue own = d_.cli.fixed_settings();
   for (const auto& [key, value] : own.json.items()) d_.own_settings.push_back(key);
   for (const AxisData& axis : d_.axes) d_.cli.leave_out(option_of_axis(axis.name));
-  if (d_.parts.network) d_.network.declare(d_.cli);
-  if (d_.parts.optimization) d_.optimization.declare(d_.cli, d_.choices.images);
-  d_.options.declare(d_.cli, d_.choices);
+  for (const auto& group : d_.groups) group(d_.cli);
+  if (d_.parts.optimization) d_.optimization.declare(d_.cli);
+  d_.options.declare(d_.cli);
   check_axes(d_);
   bind_axes(d_);
   declare_warmups(d_);
@@ -133,6 +127,8 @@ void Study::declare() {
 int Study::run(int argc, const char* const* argv, std::function<void(Trial&)> body) {
   d_.body = std::move(body);
   return exit_status([&] {
+    plumb::check(d_.problem != nullptr,
+                 "[study] expected a problem, got none; call Study::problem(), or use vision::Study for images");
     declare();
     if (d_.cli.parse(argc, argv) == Action::done) return d_.cli.status();
     settle_rates(d_);

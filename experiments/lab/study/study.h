@@ -1,15 +1,21 @@
-// A study in one file: its axes, the training of one trial, and its claims. The library adds command line, data,
-// folder, ledger, resuming, parallel jobs, shards, checkpoints, progress, statistics and report.
+// A study in one file: its problem, its axes, the training of one trial, and its claims. The library adds command line,
+// folder, ledger, resuming, parallel jobs, shards, checkpoints, progress, statistics and report. For studies of images,
+// vision::Study (experiments/vision/study.h) has the problem and its options.
 //
 // clang-format off
 //   int main(int argc, char** argv) {
 //     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
+//     study.problem([](const lab::StudyOptions&) { return std::make_unique<Waves>(); });  // problem/problem.h
 //     const auto depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks");
 //     const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
 //     study.claim("eps > 0 trains better than 0", "CaiT, table 1",
 //                 lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth", 24}}));
 //     return study.run(argc, argv, [&](lab::Trial& trial) {
-//       nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+//       nn::Stack model({.dim = 16,
+//                        .depth = trial[depth],
+//                        .gate = nn::methods::layerscale(trial[epsilon]),
+//                        .junctions = {nn::mlp({.hidden = 64})}});
+//       nn::initialize(model, trial.seed());
 //       trial.train(model);
 //     });
 //   }
@@ -40,14 +46,18 @@ class Study {
   Cli& cli() { return d_.cli; }
   // The options that every study has. The values before run() are the defaults.
   StudyOptions& options() { return d_.options; }
-  NetworkOptions& network() { return d_.network; }
   OptimizationOptions& optimization() { return d_.optimization; }
-  // Sets the problem that the networks solve, in place of the classification of images (problem/problem.h). The study
-  // then has no options of images, of ViTs and of augmentation. If options of the program decide the data, `make` reads
-  // the variables of these options.
+  // Adds a group of options, a copyable struct with the function declare(Cli&). run() calls declare(). An axis may set
+  // an option of the group; Trial::group<Group>() then has the value of the trial. For this, declare() is also called
+  // on copies, so it must not change the group. `group` must outlive the study.
+  template <class Group>
+  void add(Group& group) {
+    d_.groups.push_back([&group](Cli& cli) { group.declare(cli); });
+    d_.by_point.add(group);
+  }
+  // Sets the problem that the networks solve (problem/problem.h). If options of the program decide the data, `make`
+  // reads the variables of these options.
   void problem(ProblemFactory make);
-  // Restricts the values of common options: data sets, number formats, devices, least number of steps.
-  void takes(const StudyChoices& choices) { d_.choices = choices; }
   // Sets the value by which a search chooses learning rates (own_rates.h), in place of the training loss. A study of
   // regularisation needs this: the training loss is lowest at a rate at which the network fits its training data, and
   // best without regularisation. Each trial must measure the value at its end.
@@ -72,9 +82,9 @@ class Study {
   // receives have no seed and no searched axes. If each method trains at its own learning rate, a combination of the
   // other axes is in the study if `wanted` returns true for any value on the axis "lr".
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
-  // Sets a function that is called with the facts about the data before any file is made. The function throws
-  // UsageError if the options do not suit the data, such as the sizes of images (DataFacts::image_sizes).
-  void check(std::function<void(const DataFacts&)> f) { d_.check = std::move(f); }
+  // Adds a function that is called with the facts about the data before any file is made. The function throws
+  // UsageError if the options do not suit the data.
+  void check(std::function<void(const DataFacts&)> f) { d_.checks.push_back(std::move(f)); }
 
   // Adds a claim about the trials, stated before they run. The axes and values of the claim are checked when the study
   // starts (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an
@@ -92,7 +102,7 @@ class Study {
   //               lab::lower(study.steps_to(0.1), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", 24}}));
   std::string steps_to(double loss);
   // Adds a reference level of a value, such as the optimum of a task. Charts and the table "Known levels" show the
-  // level. Studies on labelled images always have the levels of chance and of a linear model on the pixels.
+  // level. The problem adds its chance levels and its baselines (DataFacts::references).
   void reference(const std::string& value, double level, const std::string& name) {
     d_.references.push_back({value, level, name});
   }
@@ -117,6 +127,26 @@ class Study {
   // once. Returns the exit status: 0 if no trial failed (a divergence is no failure), 1 for an error at run time, 2 for
   // an error on the command line, 130 or 143 after an interrupt.
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
+
+ protected:
+  // For a study of one family of problems, such as vision::Study: the groups of options at a point.
+  const OptionsByPoint& by_point() const { return d_.by_point; }
+  // The names and values of the axes, and the axes that replace options.
+  const StudyDeclaration& declaration() const { return d_; }
+  // Sets a function that is called with each point and the facts about the data before any file is made. The function
+  // throws UsageError if the options of the trial do not suit the data.
+  void check_points(std::function<void(const Point&, const DataFacts&)> f) { d_.check_point = std::move(f); }
+  // Sets the functions that describe the added groups of options in reports, and the warm-up that a call without
+  // --warmup has. `make` is called with the facts about the data.
+  void describe(std::function<NamedTexts(const DataFacts&)> make, std::function<std::string()> warmup) {
+    d_.describe = std::move(make);
+    d_.describe_warmup = std::move(warmup);
+  }
+  // Adds a group whose options the command line does not have. The values of the program hold for all trials.
+  template <class Group>
+  void add_without_options(Group& group) {
+    d_.by_point.add(group);
+  }
 
  private:
   AxisData& add_axis(const std::string& option, const std::string& help, AxisData data);

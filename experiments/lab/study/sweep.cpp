@@ -275,7 +275,7 @@ void Sweep::note_unread_axes(const TrialState& run) {
 
 // Runs the body of a finished trial until its weights are written. All other parts of the record stay as they are.
 void Sweep::write_weights(Named& trial, TrialState& run, const Calls& calls) {
-  run.finished = &*trial.record;
+  run.limits.finished = &*trial.record;
   try {
     run_body(run, calls.body);
   } catch (const TrialStopped& stopped) {

@@ -2,7 +2,6 @@
 
 #include <exception>
 
-#include "experiments/lab/problem/image_problem.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/train/trial_state.h"
 
@@ -34,20 +33,6 @@ void Steps::advance() {
   if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
   run_.before_step(++step_);
   scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
-}
-
-Batches::Batches(TrialState& run, const ImageProblem& problem, const Augmentation& augment)
-    : steps_(run),
-      images_(problem.data().train),
-      loader_(images_, problem.normalization(),
-              {.batch = run.options.batch,
-               .seed = static_cast<std::uint64_t>(run.record.seed()),
-               .augment = augment,
-               .start_step = steps_.first_}) {}
-
-void Batches::advance() {
-  steps_.advance();
-  if (steps_.scope_) batch_ = to_tensors(loader_.next(), images_);
 }
 
 }  // namespace plumb::lab

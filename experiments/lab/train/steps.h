@@ -1,15 +1,13 @@
-// The loops of a trial: over the step numbers, or over the training batches.
+// The loop of a trial over the step numbers.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "experiments/lab/data/batch.h"
 #include "experiments/lab/train/step_scope.h"
 
 namespace plumb::lab {
 
-class ImageProblem;
 class TrialState;
 
 // The step numbers of a trial, for a range-based for loop. While the body of the loop runs, random draws belong to the
@@ -42,50 +40,14 @@ class Steps {
     return Iterator(this);
   }
   std::nullptr_t end() const { return nullptr; }
+  std::int64_t first() const { return first_; }  // the number of the first step
 
  private:
-  friend class Batches;
   void advance();
 
   TrialState& run_;
   std::int64_t first_, step_;
   std::optional<StepScope> scope_;
-};
-
-// The training batches of a trial, one batch for each step. Apart from the batches, the loop is the same as with Steps.
-class Batches {
- public:
-  // An iterator for range-based for, like that of Steps.
-  class Iterator {
-   public:
-    const Batch& operator*() const { return owner_->batch_; }
-    Iterator& operator++() {
-      owner_->advance();
-      return *this;
-    }
-    bool operator!=(std::nullptr_t) const { return owner_->steps_.scope_.has_value(); }
-
-   private:
-    friend Batches;
-    explicit Iterator(Batches* owner) : owner_(owner) {}
-    Batches* owner_;
-  };
-
-  Batches(TrialState& run, const ImageProblem& problem, const Augmentation& augment);
-  // For range-based for. begin() starts the first step.
-  Iterator begin() {
-    advance();
-    return Iterator(this);
-  }
-  std::nullptr_t end() const { return nullptr; }
-
- private:
-  void advance();
-
-  Steps steps_;
-  const ImageSet& images_;
-  BatchLoader loader_;
-  Batch batch_;
 };
 
 }  // namespace plumb::lab

@@ -64,10 +64,10 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   measure({{"train_loss", recent_loss()}});
   measure(evaluation);
   if (ema) ema->swap();  // the model keeps the weights that were evaluated
-  run_.ema = nullptr, run_.optimizer = nullptr;
-  if (run_.env.problem.facts().images)
-    measure(
-        {{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
+  run_.tracked.ema = nullptr, run_.tracked.optimizer = nullptr;
+  if (const std::string samples = run_.env.problem.facts().samples; !samples.empty())
+    measure({{samples + "_per_second",
+              static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
 }  // namespace plumb::lab

@@ -4,14 +4,14 @@
 
 namespace plumb::lab {
 
-void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
+void TrainedAt::declare(Cli& cli, std::function<bool()> augments) {
   cli.option("--trained-at", &share,
              "Share of the chance loss: a network counts as trained if its final training loss is below it, both above "
              "the entropy of smoothed or mixed labels")
       .above(0)
       .below(1);
-  cli.rule([this, &cli, &augment] {
-    usage_check(cli.given("--trained-at") || !augment.any(),
+  cli.rule([this, &cli, augments = std::move(augments)] {
+    usage_check(cli.given("--trained-at") || !augments(),
                 "augmentation raises the final training loss, also above the entropy of its labels, so the default "
                 "--trained-at {:g} does not apply; give --trained-at, the share of the chance loss below which a "
                 "network counts as trained",

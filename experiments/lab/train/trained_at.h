@@ -1,8 +1,9 @@
 // The rule that decides whether a network counts as trained. Studies that search for trainable networks use this rule.
 #pragma once
 
+#include <functional>
+
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/augment_options.h"
 #include "experiments/lab/train/trial.h"
 
 namespace plumb::lab {
@@ -14,9 +15,9 @@ struct TrainedAt {
   // glyphs.
   double share = 0.5;
 
-  // Declares the option --trained-at. With augmentation, the user must give the option, because augmentation changes
-  // the final training loss.
-  void declare(Cli& cli, const AugmentOptions& augment);
+  // Declares the option --trained-at. If augments() returns true, the user must give the option, because augmentation
+  // changes the final training loss.
+  void declare(Cli& cli, std::function<bool()> augments);
   // Records the value "trained" (1 or 0) of a trial whose training has ended. If the trial has diverged, no value is
   // recorded.
   void measure(Trial& trial) const;

@@ -8,7 +8,6 @@
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/train/trial_state.h"
 #include "nn/evaluation_scope.h"
-#include "nn/models/card_fields.h"
 
 namespace plumb::lab {
 namespace {
@@ -46,31 +45,18 @@ const StudyOptions& Trial::options() const { return run_.options; }
 std::uint64_t Trial::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
 const Problem& Trial::problem_of_any_type() const { return run_.env.problem; }
 const TaskSettings& Trial::task_settings() const { return run_.task_settings; }
-const ImageData& Trial::data() const { return problem<ImageProblem>().data(); }
-const Normalization& Trial::normalization() const { return problem<ImageProblem>().normalization(); }
 const std::filesystem::path& Trial::folder() const { return run_.env.folder; }
 std::filesystem::path Trial::weights_file() const { return run_.weights_file(); }
 
 std::int64_t Trial::warmup() const {
-  return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps())));
+  return options().warmup.value_or(std::llround(run_.warmup_share * static_cast<double>(steps())));
 }
+void Trial::default_warmup(double share) { run_.warmup_share = share; }
 
-Batches Trial::batches(const Augmentation& augment) { return Batches(run_, problem<ImageProblem>(), augment); }
 Steps Trial::each_step() { return Steps(run_); }
 
-nn::ViTOptions Trial::vit(const ViTChoice& choice) {
-  const Point& own = run_.record.point;
-  const NetworkOptions network = run_.env.by_point.network(own);
-  nn::ViTOptions o = network.vit(data().train, steps());
-  if (choice.depth || own.find("depth"))
-    o.depth = choice.depth ? *choice.depth : read("depth").get<std::int64_t>("depth");
-  if (choice.gate || own.find("gate"))
-    o.gate = choice.gate ? *choice.gate : nn::GateChoice(read("gate").get<std::string>("gate"));
-  run_.recipe = network.recipe_of(*o.gate);
-  o.recipe = run_.recipe;
-  o.seed = seed();
-  if (!run_.model) run_.record.model = nn::card_text<Json>(o);
-  return o;
+void Trial::describe_model(const std::string& card) {
+  if (!run_.tracked.model) run_.record.model = card;
 }
 
 void Trial::mark_pretrained() { run_.trained = true; }
@@ -83,21 +69,21 @@ void Trial::calibrate(nn::Layer& model) {
 }
 
 void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
-  check(!run_.model, "[track] expected one call in a trial, got a second");
+  check(!run_.tracked.model, "[track] expected one call in a trial, got a second");
   check(run_.record.steps == 0, "[track] expected a call before the first step, got one after step {}",
         run_.record.steps);
-  run_.parameters = model.parameter_count();
+  run_.tracked.parameters = model.parameter_count();
   run_.record.model = model_facts(model);
-  run_.model = &model, run_.optimizer = &optimizer, run_.ema = ema;
-  run_.evaluate = [this_run = &run_] {
+  run_.tracked.model = &model, run_.tracked.optimizer = &optimizer, run_.tracked.ema = ema;
+  run_.tracked.evaluate = [this_run = &run_] {
     std::optional<nn::EmaScope> averaged;
-    if (this_run->ema) averaged.emplace(*this_run->ema);
-    const nn::EvaluationScope evaluation(*this_run->model);
-    return evaluation_of(this_run->env.problem, *this_run->model);
+    if (this_run->tracked.ema) averaged.emplace(*this_run->tracked.ema);
+    const nn::EvaluationScope evaluation(*this_run->tracked.model);
+    return evaluation_of(this_run->env.problem, *this_run->tracked.model);
   };
   run_.restore();
   // Reports before the training, not hours later, that the weights file will have no model card.
-  if (run_.options.save_weights && run_.leaves_files)
+  if (run_.options.save_weights && run_.limits.leaves_files)
     if (const std::string lack = run_.weights_metadata().second; !lack.empty())
       run_.note(
           fmt::format("--save-weights: the weights file of {} will have no model card, so other programs cannot build "
@@ -106,8 +92,8 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
 }
 
 Values Trial::evaluate() { return run_.latest_evaluation(); }
-void Trial::track_evaluation(std::function<Values()> evaluate) { run_.evaluate = std::move(evaluate); }
-void Trial::save_under(nn::KeyMap names) { run_.names = std::move(names); }
+void Trial::track_evaluation(std::function<Values()> evaluate) { run_.tracked.evaluate = std::move(evaluate); }
+void Trial::save_under(nn::KeyMap names) { run_.tracked.names = std::move(names); }
 
 void Trial::log(const Values& values) { run_.log(values); }
 void Trial::trace(const Values& values) { run_.trace(values); }

@@ -1,5 +1,5 @@
-// One trial of a study, for the code that runs the trial (the body of the trial): the values on the axes, the data, and
-// functions for batches, training, logging, evaluation, divergence and checkpoints.
+// One trial of a study, for the code that runs the trial (the body of the trial): the values on the axes, the options,
+// the problem, and functions for steps, training, logging, evaluation, divergence and checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/data/batch.h"
 #include "experiments/lab/options/study_options.h"
-#include "experiments/lab/problem/image_problem.h"
+#include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/step_scope.h"
 #include "experiments/lab/train/steps.h"
-#include "nn/gates/method.h"
 #include "nn/io/weights.h"
-#include "nn/models/vit.h"
 #include "nn/optim/ema.h"
 #include "nn/optim/optimizer.h"
 
@@ -27,14 +24,6 @@ namespace plumb::lab {
 template <class T>
 class Axis;
 class TrialState;
-
-// The options of a ViT that the body of a trial sets. For every other option, the value comes from the axis of the same
-// name ("--dims" sets --dim); without such an axis, the value comes from the command line. A field of nn::ViTOptions
-// that has no option (mlp_ratio) keeps its default; the body can set the field in the result of Trial::vit().
-struct ViTChoice {
-  std::optional<std::int64_t> depth = {};   // default: the value of the axis "depth"
-  std::optional<nn::GateChoice> gate = {};  // default: the value of the axis "gate"
-};
 
 // A function that Trial::train() calls before each step. The function may return a second function. The second function
 // is called after the update of the step, with the gradients of the step.
@@ -51,6 +40,12 @@ class Trial {
   T operator[](const Axis<T>& axis) const {
     return read(axis.name()).template get<T>(axis.name());
   }
+  // The value on the axis of this name; no value if the study has no such axis.
+  template <class T>
+  std::optional<T> find(const std::string& axis) const {
+    const Point& point = read(axis);
+    return point.find(axis) ? std::optional(point.get<T>(axis)) : std::nullopt;
+  }
   // The values of this trial on all axes.
   const Point& point() const;
 
@@ -59,42 +54,41 @@ class Trial {
   // seed() is the seed of this trial; steps() is the number of training steps of this trial.
   std::uint64_t seed() const;
   std::int64_t steps() const { return options().steps; }
-  std::int64_t warmup() const;  // in steps: the value of --warmup or of the recipe of the network from vit(), or 0
-  // The problem of the study, as the type that Study::problem() makes; ImageProblem without Study::problem(). Throws
-  // Error if the problem has another type.
+  // The warm-up in steps: the value of --warmup, or else the share of the steps that default_warmup() sets, at first 0.
+  std::int64_t warmup() const;
+  void default_warmup(double share);
+  // A group of options (Study::add), or its defaults if the study has no such group. Options that are axes have the
+  // values of this trial's point.
+  template <class Group>
+  Group group() const {
+    return task_settings().group<Group>();
+  }
+  // The problem of the study, as the type that Study::problem() makes. Throws Error if the problem has another type.
   template <class P>
   const P& problem() const {
     const auto* const wanted = dynamic_cast<const P*>(&problem_of_any_type());
     check(wanted,
-          "[trial] expected the problem of the study in Trial::problem<P>(), got another type; data(), "
-          "normalization() and batches() need an ImageProblem");
+          "[trial] expected the problem of the study in Trial::problem<P>(), got another type; vision::images(), "
+          "vit() and batches() need a vision::Study");
     return *wanted;
   }
   // The settings of this trial on which batches and losses may depend. They live as long as the trial.
   const TaskSettings& task_settings() const;
-  // The training and validation images, and the normalization of the pixels. Throws Error if the problem of the study
-  // has no images.
-  const ImageData& data() const;
-  const Normalization& normalization() const;
   const std::filesystem::path& folder() const;  // the study folder
   std::filesystem::path weights_file() const;   // the file in which --save-weights stores the weights
 
-  // The options of a ViT for the images of the data set. The seed is the seed of this trial, and the other options come
-  // from the command line; an option that the program does not declare has its default. Unless track() is called, the
-  // record of the trial describes this network.
-  nn::ViTOptions vit(const ViTChoice& choice = {});
+  // Sets the network that the record of the trial describes unless track() is called. `card` is the text of its model
+  // card (nn/io/pretrained.h).
+  void describe_model(const std::string& card);
   // Trains the model with the options of the command line (optimizer, schedule, clipping, moving average) and minimises
-  // the loss of the problem, the cross-entropy for images. Measures train_loss (mean over the last 20 steps),
-  // target_entropy (Task::target_entropy, mean over the same steps, unless it is 0) and the values of the problem. For
-  // images, these are val_loss and val_accuracy, and images_per_second is measured as well. Traces loss, lr_now and
-  // grad_norm at about 200 steps. After the training, the model has the weights that were evaluated. Throws Error if
-  // the initial weights are not the weights that the modules declare for the seed of this trial (nn::audit_init).
-  // Calibrated and pretrained models are not checked.
+  // the loss of the problem. Measures train_loss (mean over the last 20 steps), target_entropy (Task::target_entropy,
+  // mean over the same steps, unless it is 0), the values of the problem, and the samples per second if the problem
+  // names its samples (DataFacts::samples). Traces loss, lr_now and grad_norm at about 200 steps. After the training,
+  // the model has the weights that were evaluated. Throws Error if the initial weights are not the weights that the
+  // modules declare for the seed of this trial (nn::audit_init). Calibrated and pretrained models are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
-  // batches() returns the training batches of this trial, one batch for each of its --steps steps. each_step() returns
-  // the step numbers without batches.
-  Batches batches(const Augmentation& augment = {});
+  // The step numbers of this trial.
   Steps each_step();
   // Calibrates a method on the first training batch (nn::calibrate). Call calibrate() before the first step.
   void calibrate(nn::Layer& model);
@@ -107,12 +101,12 @@ class Trial {
   //
   // If the trial has a checkpoint, the state in the checkpoint is loaded into model, optimizer and average, and the
   // loop continues at the step of the checkpoint. Any other state of the body is not restored. Only one loop may
-  // follow, over batches() or each_step(). The record of the trial describes this model.
+  // follow. The record of the trial describes this model.
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
-  // Evaluates the tracked model in its current state. The result has the values of the problem (val_loss and
-  // val_accuracy for images), or of the function that track_evaluation() has set.
+  // Evaluates the tracked model in its current state. The result has the values of the problem (Problem::evaluate), or
+  // of the function that track_evaluation() has set.
   Values evaluate();
-  // track_evaluation() sets the function that evaluates the tracked model, for models that do not map images to logits.
+  // track_evaluation() sets the function that evaluates the tracked model, for models that the problem cannot evaluate.
   // save_under() sets the names under which the weights of the model are saved.
   void track_evaluation(std::function<Values()> evaluate);
   void save_under(nn::KeyMap names);
@@ -135,7 +129,7 @@ class Trial {
   // Returns whether the training has diverged (divergence.h). Call check_divergence() in each step, before the update
   // of the step. If the result is true, the trial is marked as diverged, and the body should return. `loss` must
   // compute the loss of the step again. With smoothed or mixed labels, pass the entropy of the targets
-  // (target_entropy() in data/batch.h), because the loss cannot fall below it.
+  // (Task::target_entropy), because the loss cannot fall below it.
   bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss, double target_entropy = 0);
   // Reports a step whose update was made with Optimizer::step_while_finite(). The decision of check_divergence() is
   // made, and the loss is recorded, as soon as the numbers of the step have arrived. The decision is made at most two
@@ -169,6 +163,5 @@ class Trial {
 // Calls a body with the trial of this state, and records how the trial ended. The exceptions UsageError and
 // TrialStopped (with the reasons interrupted and enough) are passed on to the caller.
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
-
 
 }  // namespace plumb::lab

@@ -24,11 +24,11 @@ std::string shown(double value, int digits) {
 
 // Throws UsageError if the body has not called Trial::track() and the user gives an option that needs this call.
 void check_tracked(const TrialState& run) {
-  if (run.model) return;
+  if (run.tracked.model) return;
   for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
                                    {run.options.save_weights, "--save-weights"},
                                    {run.options.stop_hopeless, "--stop-hopeless"},
-                                   {run.capture_before >= 0, "--replay"}})
+                                   {run.limits.capture_before >= 0, "--replay"}})
     usage_check(!on,
                 "{}: this program does not support the option, because its loop does not call track(model, optimizer) "
                 "(experiments/lab/train/trial.h)",
@@ -49,112 +49,17 @@ void check_name(const Point& point, const std::string& name) {
 TrialState::TrialState(const TrialEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
     : env(environment),
       options(environment.by_point.study(point)),
-      optimization(environment.by_point.optimization(point)),
+      optimization(environment.by_point.at<OptimizationOptions>(point)),
       key(std::move(key_)),
       place(place_),
       record{.point = point},
-      task_settings{.seed = static_cast<std::uint64_t>(record.seed()), .study = options, .optimization = optimization},
+      task_settings{.seed = static_cast<std::uint64_t>(record.seed()),
+                    .study = options,
+                    .optimization = optimization,
+                    .by_point = environment.by_point,
+                    .point = record.point},
       watch(environment.chance, options.loss_limit),
       levels(environment.loss_levels) {}
-
-std::filesystem::path TrialState::checkpoint_file() const {
-  return lab::checkpoint_file(env.folder, record.point, key);
-}
-
-std::filesystem::path TrialState::weights_file() const { return lab::weights_file(env.folder, record.point); }
-
-TrialCheckpoint TrialState::state() const {
-  TrialCheckpoint c{.key = key,
-                    .code = env.code,
-                    .machine = env.machine,
-                    .step = record.steps,
-                    .record = record,
-                    .recent = watch.recent(),
-                    .entropies = watch.recent_entropies(),
-                    .reached = levels.reached()};
-  add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
-  add_part(c.tensors, "optimizer", optimizer->state());
-  if (ema) add_part(c.tensors, "ema", ema->state());
-  return c;
-}
-
-void TrialState::save_checkpoint() {
-  if (!model || !leaves_files || options.checkpoint_every == 0) return;
-  settle();
-  if (record.status == Status::diverged || record.steps == 0 || watch.is_bad()) return;
-  write_state();
-}
-
-void TrialState::write_state() {
-  checkpointed_ = Clock::now();
-  try {
-    write_checkpoint(checkpoint_file(), state());
-    checkpoint_written_ = true;
-  } catch (const DeviceLost&) {
-    throw;
-  } catch (const std::exception& e) {  // a checkpoint that cannot be written must not end the training
-    note(fmt::format("no checkpoint saved for {}: {}", record.point.label(), one_line(e.what())));
-  }
-}
-
-// The checkpoint of the trial in the study folder, if the trial can continue from it. A checkpoint that does not fit is
-// renamed and kept.
-std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
-  const std::filesystem::path file = checkpoint_file();
-  if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
-  std::string kept = "damaged";
-  try {
-    TrialCheckpoint found = read_checkpoint(file);
-    kept = found.code;
-    check(found.key == key && found.record.point == record.point && found.record.steps <= options.steps,
-          "{}: the checkpoint has other settings or data", file.string());
-    check(found.code == env.code, "{}: the checkpoint is from other code ({}, this is {})", file.string(), found.code,
-          env.code);
-    if (found.machine != env.machine)
-      note(fmt::format("{} continues from step {} on another machine ({}; before: {})", record.point.label(),
-                       found.step, env.machine, found.machine));
-    return found;
-  } catch (const Error& e) {
-    note(fmt::format("{} starts from the beginning: {}", record.point.label(), one_line(e.what())));
-    set_aside(kept);
-    return std::nullopt;
-  }
-}
-
-void TrialState::set_aside(const std::string& mark) const {
-  const std::filesystem::path file = checkpoint_file();
-  std::error_code none;
-  std::filesystem::rename(
-      file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark_of_checkpoint(mark)),
-      none);
-}
-
-void TrialState::restore() {
-  const std::optional<TrialCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
-  const TrialCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
-  if (!from && finished)
-    note(fmt::format(
-        "the weights of {0} were not saved and {0} has no checkpoint, so it trains again; its results stay. Without "
-        "--save-weights, --resume leaves the weights out",
-        record.point.label()));
-  if (!from) return;
-  try {
-    nn::assign(nn::weights(*model), part_of(from->tensors, "model"),
-               fmt::format("[checkpoint] {}", record.point.label()));
-    optimizer->load_state(part_of(from->tensors, "optimizer"));
-    if (ema) ema->load_state(part_of(from->tensors, "ema"));
-  } catch (const Error&) {  // the body has changed; the next call starts from the beginning
-    if (found) set_aside("unfit");
-    throw;
-  }
-  record = from->record;
-  record.status = Status::ok;
-  record.weights_saved.reset();
-  watch.set_recent(from->recent, from->entropies);
-  levels.set_reached(from->reached);
-  restored_ = true;
-  if (env.progress) env.progress->goes_on(place, record.steps);
-}
 
 void TrialState::note(const std::string& text) const {
   if (env.progress) env.progress->note(text);
@@ -162,19 +67,20 @@ void TrialState::note(const std::string& text) const {
 
 std::int64_t TrialState::first_step() {
   check_tracked(*this);
-  check(!(model && std::exchange(looped_, true)),
+  check(!(tracked.model && std::exchange(looped_, true)),
         "[track] expected one loop over the steps of a trial after track(), got a second");
   // A checkpoint of the end of the trial: the weights could not be written when the trial ended.
-  if (restored_ && record.steps == (finished ? finished->steps : options.steps)) {
+  if (restored_ && record.steps == (limits.finished ? limits.finished->steps : options.steps)) {
     save_weights();
-    if (finished) throw TrialStopped{TrialStopped::Why::enough};
+    if (limits.finished) throw TrialStopped{TrialStopped::Why::enough};
   }
-  return model ? record.steps : 0;
+  return tracked.model ? record.steps : 0;
 }
 
 void TrialState::before_step(std::int64_t next) {
-  if (next == capture_before) captured = state();
-  if (next == stop_before || record.seconds > enough_seconds) throw TrialStopped{TrialStopped::Why::enough};
+  if (next == limits.capture_before) limits.captured = state();
+  if (next == limits.stop_before || record.seconds > limits.enough_seconds)
+    throw TrialStopped{TrialStopped::Why::enough};
   if (interrupted()) {
     save_checkpoint();
     throw TrialStopped{TrialStopped::Why::interrupted};
@@ -187,15 +93,17 @@ void TrialState::after_step() {
   const bool last = step + 1 == options.steps,
              evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
              judges = options.stop_hopeless && step + 1 == options.steps / 2;
-  const bool timed = std::isfinite(enough_seconds);  // waits for the numbers of each step, to time each step alone
-  if (last || evaluates || judges || timed || step + 1 == capture_before || step + 1 == stop_before) settle();
+  const bool timed =
+      std::isfinite(limits.enough_seconds);  // waits for the numbers of each step, to time each step alone
+  if (last || evaluates || judges || timed || step + 1 == limits.capture_before || step + 1 == limits.stop_before)
+    settle();
   const Clock::time_point now = Clock::now();
   const double taken = std::chrono::duration<double>(now - step_began_).count();
   record.seconds += taken;
   fastest_step = std::min(fastest_step, taken);
   if (record.status == Status::diverged) return;
   record.steps = step + 1;
-  if (!model || !leaves_files) return;
+  if (!tracked.model || !limits.leaves_files) return;
   if (evaluates) last ? log(latest_evaluation()) : trace(latest_evaluation());
   if (judges && watch.recent().size() == DivergenceWatch::patience &&
       watch.recent_clean_loss() >= hopeless_share * watch.chance()) {
@@ -204,7 +112,7 @@ void TrialState::after_step() {
   }
   if (last) {
     save_weights();
-    if (finished) throw TrialStopped{TrialStopped::Why::enough};
+    if (limits.finished) throw TrialStopped{TrialStopped::Why::enough};
   } else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every)) {
     save_checkpoint();
   }
@@ -291,12 +199,12 @@ void TrialState::trace(const Values& values) {
 
 Values TrialState::latest_evaluation() {
   settle();
-  check(model, "[evaluate] expected track() before evaluate(), got no model");
-  if (evaluated_after != record.steps || record.steps == 0) {
-    evaluation = evaluate();
-    evaluated_after = record.steps;
+  check(tracked.model, "[evaluate] expected track() before evaluate(), got no model");
+  if (tracked.evaluated_after != record.steps || record.steps == 0) {
+    tracked.evaluation = tracked.evaluate();
+    tracked.evaluated_after = record.steps;
   }
-  return evaluation;
+  return tracked.evaluation;
 }
 
 void TrialState::end_if_not_finite(const Values& values) {
@@ -320,34 +228,7 @@ void TrialState::mark_diverged(std::int64_t at_step, const std::string& reason) 
   record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
   set_value(record.values, diverged_at, static_cast<double>(at_step));
   record.weights_saved.reset();
-  if (std::error_code none; leaves_files) std::filesystem::remove(weights_file(), none);
-}
-
-std::pair<std::map<std::string, std::string>, std::string> TrialState::weights_metadata() const {
-  try {
-    return {env.problem.weights_metadata(*model), ""};
-  } catch (const Error& e) {
-    return {nn::metadata_without_card(e.what()), e.what()};
-  }
-}
-
-void TrialState::save_weights() {
-  if (!options.save_weights || !leaves_files || !model) return;
-  const std::filesystem::path file = weights_file();
-  try {
-    std::optional<nn::EmaScope> averaged;
-    if (ema) averaged.emplace(*ema);
-    std::filesystem::create_directories(file.parent_path());
-    nn::save_weights(*model, file, names, weights_metadata().first);
-    record.weights_saved = true;
-    return;
-  } catch (const DeviceLost&) {
-    throw;
-  } catch (const std::exception& e) {  // the trial keeps its measured values
-    note(fmt::format("no weights saved for {}: {}", record.point.label(), one_line(e.what())));
-  }
-  record.weights_saved = false;
-  write_state();
+  if (std::error_code none; limits.leaves_files) std::filesystem::remove(weights_file(), none);
 }
 
 void TrialState::call(const std::function<void()>& body) {
@@ -388,7 +269,7 @@ void TrialState::call(const std::function<void()>& body) {
     at(static_cast<std::int64_t>(value_of(record.values, diverged_at))).ended = record.reason;
   }
   if (record.status == Status::failed) at(step).ended = record.reason;
-  model = nullptr, optimizer = nullptr, ema = nullptr;
+  tracked.model = nullptr, tracked.optimizer = nullptr, tracked.ema = nullptr;
   pending_.clear();
 }
 

@@ -15,9 +15,7 @@
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/loss_levels.h"
 #include "experiments/lab/train/step_scope.h"
-#include "nn/gates/recipe.h"
 #include "nn/io/weights.h"
-#include "nn/models/vit.h"
 #include "nn/optim/ema.h"
 
 namespace plumb::lab {
@@ -46,6 +44,31 @@ struct TrialStopped {
   enum class Why { interrupted, hopeless, enough } why;
 };
 
+// Limits and starting point of the loop of a body, for --replay, --dry-run and trials whose weights are missing.
+struct TrialLimits {
+  std::int64_t stop_before = -1;                                    // the body ends before this step
+  double enough_seconds = std::numeric_limits<double>::infinity();  // the body ends after this time
+  std::int64_t capture_before = -1;                                 // the state before this step is kept in `captured`
+  std::optional<TrialCheckpoint> captured = {};
+  const TrialCheckpoint* start_from = nullptr;  // replaces the checkpoint in the folder
+  bool leaves_files = true;                     // whether checkpoints and weights are written
+  // The record of the trial, if the trial has finished and only its weights file is missing. The body ends when the
+  // weights are written. If the checkpoint has the state at the end of the trial, the body takes no step.
+  const Record* finished = nullptr;
+};
+
+// The arguments of Trial::track(), track_evaluation() and save_under(), and the last evaluation.
+struct TrackedModel {
+  nn::Layer* model = nullptr;
+  nn::Optimizer* optimizer = nullptr;
+  nn::Ema* ema = nullptr;
+  std::int64_t parameters = 0;  // number of parameters of the model
+  std::function<Values()> evaluate = {};
+  Values evaluation = {};  // the last evaluation, made after `evaluated_after` steps
+  std::int64_t evaluated_after = -1;
+  nn::KeyMap names = {};
+};
+
 // The state of one trial while its body runs.
 class TrialState {
  public:
@@ -62,27 +85,9 @@ class TrialState {
   DivergenceWatch watch;
   LossLevels levels;
 
-  // Limits and starting point of the loop of the body, for --replay and --dry-run.
-  std::int64_t stop_before = -1;                                    // the body ends before this step
-  double enough_seconds = std::numeric_limits<double>::infinity();  // the body ends after this time
-  std::int64_t capture_before = -1;                                 // the state before this step is kept in `captured`
-  std::optional<TrialCheckpoint> captured = {};
-  const TrialCheckpoint* start_from = nullptr;  // replaces the checkpoint in the folder
-  bool leaves_files = true;                     // whether checkpoints and weights are written
-  // The record of the trial, if the trial has finished and only its weights file is missing. The body ends when the
-  // weights are written. If the checkpoint has the state at the end of the trial, the body takes no step.
-  const Record* finished = nullptr;
-
-  // The arguments of Trial::track(), track_evaluation() and save_under(), and the last evaluation.
-  nn::Layer* model = nullptr;
-  nn::Optimizer* optimizer = nullptr;
-  nn::Ema* ema = nullptr;
-  std::function<Values()> evaluate;
-  Values evaluation;  // the last evaluation, made after `evaluated_after` steps
-  std::int64_t evaluated_after = -1;
-  nn::KeyMap names;
-
-  nn::Recipe recipe = {};                      // recipe of the network from Trial::vit()
+  TrialLimits limits = {};
+  TrackedModel tracked = {};
+  double warmup_share = 0;                     // set by Trial::default_warmup()
   std::set<std::string> axes_read = {"seed"};  // the axes whose values the body has read
   // The axes whose values the body has not read and that set no option. The body does the same at all their values.
   std::vector<std::string> unread_axes() const;
@@ -92,7 +97,6 @@ class TrialState {
   double last_rate = unknown;
   std::string warning;                                            // set by Trial::warn()
   double fastest_step = std::numeric_limits<double>::infinity();  // time of the fastest step in seconds
-  std::int64_t parameters = 0;                                    // number of parameters of the tracked model
 
   // Gives the numbers of a step to `watch` and `levels`. Returns whether the training has diverged.
   bool observe(std::int64_t of_step, double loss, double gradient_norm, double target_entropy);

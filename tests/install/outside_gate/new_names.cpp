@@ -1,20 +1,18 @@
 // Compiles each new name in the table "Renamed" of CHANGELOG.md, from the installed headers.
 #include <plumb/experiments/lab/cli/cli.h>
-#include <plumb/experiments/lab/data/open_data.h>
-#include <plumb/experiments/lab/problem/evaluate.h>
 #include <plumb/experiments/lab/report/curves.h>
 #include <plumb/experiments/lab/report/layers.h>
+#include <plumb/experiments/lab/report/report.h>
 #include <plumb/experiments/lab/run/folder.h>
 #include <plumb/experiments/lab/signals/layer_probe.h>
 #include <plumb/experiments/lab/signals/probe.h>
-#include <plumb/experiments/lab/study/experiment.h>
 #include <plumb/experiments/lab/study/study.h>
 #include <plumb/experiments/lab/train/train.h>
 #include <plumb/experiments/lab/train/trial.h>
-#include <plumb/experiments/merge/merge.h>
-#include <plumb/experiments/replay/replay.h>
-#include <plumb/experiments/report/report.h>
-#include <plumb/nn/gates/gate_check.h>
+#include <plumb/experiments/programs.h>
+#include <plumb/experiments/vision/data/open_data.h>
+#include <plumb/experiments/vision/problem/evaluate.h>
+#include <plumb/nn/conformance/gate_check.h>
 #include <plumb/nn/io/named_tensors.h>
 #include <plumb/nn/layers/attention_maps.h>
 #include <plumb/nn/layers/drop_schedule.h>
@@ -31,17 +29,22 @@ struct Types;
 template <auto...>
 struct Members;
 
-using RenamedTypes = Types<KeyMask, ResidualSum, lab::BranchStats, lab::Condition, lab::LayerStats, lab::SignalProbe,
-                           lab::StudyDescription, lab::StudyFolder, lab::StudyOptions, lab::Trial, nn::BranchCall,
-                           nn::BranchHooks, nn::InitProperty>;
+using RenamedTypes = Types<AttentionMasking, Conv2dGeometry, KeyMask, ResidualSum, lab::BranchStats, lab::Condition,
+                           lab::LayerStats, lab::SignalProbe, lab::StepScope, lab::StudyFolder, lab::StudyOptions,
+                           lab::Trial, nn::BranchCall, nn::BranchHooks, nn::HeadMix, nn::InitProperty, nn::MemoryTokens,
+                           vision::Batch, vision::ImageOptions, vision::ImageSet, vision::PixelBox, vision::ViTChoice>;
 using RenamedMembers =
-    Members<&key_mask, &lab::Problem::weights_metadata, &lab::StudyOptions::declare, &lab::StudyResults::conditions,
-            &lab::Task::loss_of, &lab::Trial::check_divergence, &lab::Trial::mark_diverged,
-            &lab::Trial::mark_pretrained, &lab::TrialGroup::summary, &lab::TrialGroup::trials, &lab::conditions,
-            &nn::AttentionOptions::resolved, &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe,
-            &nn::ViTOptions::recipe, &nn::gates_from<Sum>, &nn::method_names>;
+    Members<&key_mask, &lab::CliOption::set, &lab::Problem::weights_metadata, &lab::StudyOptions::declare,
+            &lab::StudyOptions::least_steps, &lab::StudyResults::conditions, &lab::Task::loss_of,
+            &lab::Trial::check_divergence, &lab::Trial::mark_diverged, &lab::Trial::mark_pretrained,
+            &lab::TrialGroup::summary, &lab::TrialGroup::trials, &lab::attached_to, &lab::conditions,
+            &lab::record_layers, &lab::results_report, &lab::vit, &nn::AttentionOptions::resolved,
+            &nn::CaiTOptions::head_mix, &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe,
+            &nn::ViTOptions::recipe, &nn::description, &nn::facebook_names, &nn::gates_from<Sum>, &nn::method_names,
+            &vision::batches, &vision::image_facts, &vision::images, &vision::Study::images, &vision::Parts::network,
+            &vision::Study::augmentation, &vision::vit>;
 
-void new_names(lab::Study& study, nn::Block& block, Array& array, const nn::GateContext& context) {
+void new_names(vision::Study& study, nn::Block& block, Array& array, const nn::GateContext& context) {
   study.check([](const lab::DataFacts&) {});
   study.title("New names");
   study.cli().derive([] {});

@@ -35,6 +35,7 @@ struct StudyProgram : StudyOptions {
   double drop_key = 0;
   std::optional<double> init;
   bool shared = false;
+  std::string data = "glyphs", data_dir;
   Cli cli{"study", "Studies."};
   std::string printed;
 
@@ -43,7 +44,10 @@ struct StudyProgram : StudyOptions {
     cli.option("--gates", &gates, "Residual gates").one_of("gate", {"post", "pre", "rezero", "layerscale"});
     cli.option("--depths", &depths, "Residual blocks").at_least(1);
     cli.option("--lrs", &lrs, "Learning rates").above(0);
-    declare(cli, {.data = {"glyphs", "fashion"}, .dtypes = {NumberFormat::fp32, NumberFormat::fp64}});
+    cli.section("Data");
+    cli.option("--data", &data, "Data set").one_of("data set", {"glyphs", "fashion"}).scope(Scope::run);
+    cli.option("--data-dir", &data_dir, "Folder of the data").path("DIR").scope(Scope::speed);
+    declare(cli);
     cli.section("Model");
     cli.option("--drop-key", &drop_key, "Share of keys left out").at_least(0).below(1);
     cli.option("--init", &init, "First value of the gate").or_word("auto");
@@ -533,24 +537,6 @@ TEST_CASE("An option of an enum is read from a configuration and refuses a defau
   q.tone = static_cast<Tone>(7);
   CHECK(test::error_of([&] { q.cli.settings(); }) ==
         "[cli] expected the variable of --tone to hold deep or shrill, got the value 7 of its enum");
-}
-
-TEST_CASE("An axis of names sets an enum in a copy of the options and changes nothing else", "[experiments]") {
-  const Painted painted;
-  Painted copy, other;
-  const auto option = [&](auto* variable) { return CliOption("--x", "", variable, ""); };
-  CliOption wall = option(const_cast<Colour*>(&painted.wall)), tone = option(const_cast<Tone*>(&painted.tone)),
-            elsewhere = option(&other.wall);
-  wall.one_of("colour"), tone.one_of("tone"), elsewhere.one_of("colour");
-  wall.set_in_copy(painted, copy, "red");
-  tone.set_in_copy(painted, copy, "deep");
-  CHECK((copy.wall == Colour::red && copy.door == Colour::blue && copy.tone == Tone::low));
-  elsewhere.set_in_copy(painted, copy, "blue");
-  CHECK((copy.wall == Colour::red && other.wall == Colour::green));
-  CHECK((painted.wall == Colour::green && painted.tone == Tone::high));
-  CHECK(test::error_of([&] { wall.set_in_copy(painted, copy, "rde"); }) ==
-        "--x: unknown colour 'rde'; did you mean 'red'?");
-  CHECK(test::error_of([&] { wall.set_in_copy(painted, copy, std::int64_t{1}); }) == "--x expects text, got 1");
 }
 
 TEST_CASE("The scope of an option decides in which settings its value is recorded", "[experiments]") {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "tests/lab/data/data_files.h"
+#include "tests/vision/data/data_files.h"
 
 using namespace plumb::lab;
 using namespace plumb::test;

@@ -9,12 +9,13 @@
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 namespace fs = std::filesystem;
 
@@ -79,7 +80,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
   const TemporaryFolder folder;
   Columns columns;
   const auto study = [](int argc, const char* const* argv) {
-    Study s("files", "Files.");
+    vision::Study s("files", "Files.");
     s.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
     s.axis<int>("--depths", {1, 2}, "Depths");
     s.axis<double>("--lrs", {1e-3, 3e-3}, "Rates");
@@ -99,7 +100,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
       }
       if (trial.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}}))
         throw Error("for a test");
-      nn::ViT model(trial.vit());
+      nn::ViT model(vision::vit(trial));
       trial.train(model, record_layers(trial, model.stack()));
     });
   };
@@ -111,7 +112,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
   read_folder(columns, folder / "a", true);
   // A study with a custom training loop and the axis steps.
   const auto loop = [](int argc, const char* const* argv) {
-    Study s("loop", "Loop.", {.network = false, .optimization = false});
+    vision::Study s("loop", "Loop.", {.network = false, .optimization = false});
     s.axis<int>("--steps", {2, 3}, "Steps").named("steps");
     s.axis<int>("--sizes", {1}, "Sizes");
     return s.run(argc, argv, [](Trial& trial) {
@@ -123,7 +124,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
   read_folder(columns, folder / "b", false);
   // A study in which each method trains at its own learning rate.
   const auto own_rates = [](int argc, const char* const* argv) {
-    Study s("own", "Own rates.", {.network = false});
+    vision::Study s("own", "Own rates.", {.network = false});
     s.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
     return s.run(argc, argv, [](Trial& trial) { trial.measure({{"train_loss", trial.point().get<double>("lr")}}); });
   };
@@ -146,10 +147,10 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
 TEST_CASE("run.json has the claims and the seeds of a study, and the number of images of an evaluation") {
   const TemporaryFolder folder;
   const auto study = [](int argc, const char* const* argv) {
-    Study s("planned", "Planned.");
+    vision::Study s("planned", "Planned.");
     s.claim("a planned claim", "a test", below("train_loss", 100, {{"seed", 3}}));
     return s.run(argc, argv, [](Trial& trial) {
-      nn::ViT model(trial.vit({.depth = 1}));
+      nn::ViT model(vision::vit(trial, {.depth = 1}));
       trial.train(model);
     });
   };

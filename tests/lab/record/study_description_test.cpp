@@ -1,4 +1,4 @@
-// Tests of run.json: the facts about images, which only problems with images have.
+// Tests of run.json: the facts about data.
 #include "experiments/lab/record/study_description.h"
 
 #include <filesystem>
@@ -32,11 +32,15 @@ DataFacts pictures() {
           .text = "pictures; 3 classes",
           .validation_is = "the published test set",
           .hash = "2",
-          .images = ImageFacts{.sizes = {.channels = 1, .height = 8, .width = 9, .classes = 3},
-                               .linear = LinearModel{.train_loss = 0.5, .val_loss = 0.75, .val_accuracy = 0.625},
-                               .validation_images = 40,
-                               .enlarged = "images are enlarged"},
-          .measures = {{.name = "train_loss", .title = "train loss"}}};
+          .samples = "images",
+          .note = "images are enlarged",
+          .further = R"({"validation_images":40,"image":[1,8,9],"classes":3})",
+          .measures = {{.name = "train_loss", .title = "train loss"}},
+          .references = {{.value = "val_accuracy",
+                          .level = 0.625,
+                          .name = "a linear model",
+                          .better = Better::higher,
+                          .baseline = true}}};
 }
 
 // The keys of data_facts, in order.
@@ -49,35 +53,44 @@ std::vector<std::string> keys_of(const StudyDescription& run) {
 
 }  // namespace
 
-TEST_CASE("run.json has facts about images only if the problem has images") {
+TEST_CASE("run.json keeps the further facts and the baselines of a problem") {
   CHECK(keys_of(study_of(waves())) == std::vector<std::string>{"name", "validation_is", "hash", "measures"});
   CHECK(keys_of(study_of(pictures())) == std::vector<std::string>{"name", "validation_is", "hash", "validation_images",
-                                                                  "image", "classes", "measures", "linear_model"});
+                                                                  "image", "classes", "measures", "references"});
   for (const StudyDescription& run : {study_of(waves()), study_of(pictures())}) {
     const StudyDescription read = StudyDescription::parse(run.text(), "run.json");
     CHECK(read.text() == run.text());
-    CHECK(read.facts.data.images.has_value() == (run.facts.data.name == "pictures"));
+    CHECK(read.facts.data.further == run.facts.data.further);
   }
   StudyDescription without_looks = study_of(waves());
   without_looks.looks.clear();
   CHECK_THAT(error_of([&] { StudyDescription::parse(without_looks.text(), "run.json"); }),
              contains("run.json does not describe a study (it has no looks); choose another --out"));
   const DataFacts read = StudyDescription::parse(study_of(pictures()).text(), "run.json").facts.data;
-  CHECK(read.image_sizes().width == 9);
-  CHECK(read.images->linear->val_accuracy == 0.625);
-  CHECK(read.images->validation_images == 40);
-  CHECK_THAT(error_of([] { waves().image_sizes(); }), contains("[data] expected a problem with images, got waves"));
+  REQUIRE(read.references.size() == 1);
+  CHECK((read.references[0].level == 0.625 && read.references[0].better == Better::higher));
 }
 
-TEST_CASE("run.json keeps images without classes and the value that chooses learning rates") {
-  DataFacts without_classes = pictures();
-  without_classes.images->sizes.classes = 0;
-  StudyDescription run = study_of(without_classes);
+TEST_CASE("further facts of a problem must be an object without the names that run.json has") {
+  DataFacts facts = waves();
+  check_further(facts);
+  facts.further = R"({"waves":3})";
+  check_further(facts);
+  facts.further = R"({"hash":"x"})";
+  CHECK(error_of([&] { check_further(facts); }) ==
+        "[problem] expected facts().further without the name \"hash\", which run.json has");
+  for (const char* wrong : {"[1]", "{", "3"}) {
+    facts.further = wrong;
+    CHECK(error_of([&] { check_further(facts); }) ==
+          std::string("[problem] expected facts().further to be the text of a JSON object, got ") + wrong);
+  }
+}
+
+TEST_CASE("run.json keeps the value that chooses learning rates") {
+  StudyDescription run = study_of(pictures());
   CHECK_THAT(run.text(), !contains("rates_by"));
   run.facts.rates_by = {"val_accuracy", Better::higher};
   const StudyDescription read = StudyDescription::parse(run.text(), "run.json");
-  REQUIRE(read.facts.data.images.has_value());
-  CHECK(read.facts.data.image_sizes().height == 8);
   CHECK(read.facts.rates_by == run.facts.rates_by);
   CHECK(read.text() == run.text());
 }
@@ -90,10 +103,7 @@ TEST_CASE("the kept descriptions of studies keep their bytes") {
     INFO(entry.path().string());
     const std::string text = read_file(entry.path());
     const StudyDescription run = StudyDescription::parse(text, entry.path().string());
-    if (run.facts.data.images)
-      CHECK(run.facts.data.image_sizes().height == 32);
-    else
-      ++without_images;
+    without_images += run.facts.data.further.empty();
     CHECK(run.facts.data.chance().known());
     ++files;
     CHECK(run.text() == text);

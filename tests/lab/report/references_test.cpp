@@ -6,10 +6,14 @@
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("references say that no trial is better than the linear model only if that holds for every value") {
+TEST_CASE("references say that no trial is better than the baseline only if that holds for every value") {
   const auto title = [](const Values& first, const Values& second) {
     StudyResults results;
-    results.judging.references = references_of({.train_loss = 2.0, .val_loss = 2.0, .val_accuracy = 0.4});
+    const std::string name = "a linear model on the pixels";
+    results.judging.references = {
+        {.value = "train_loss", .level = 2, .name = name, .baseline = true},
+        {.value = "val_loss", .level = 2, .name = name, .baseline = true},
+        {.value = "val_accuracy", .level = 0.4, .name = name, .better = Better::higher, .baseline = true}};
     results.trials = {trial_of("a", 6, 0, first), trial_of("b", 6, 0, second)};
     return references_section(results).title;
   };

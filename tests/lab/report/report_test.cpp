@@ -198,7 +198,7 @@ TEST_CASE("sections about layers need layer statistics and an empty study still 
   StudyResults input = input_of({evaluated_trial("a", 3, 0, 1)});
   CHECK_THAT(render(input).html, contains("<h2>Branch against stream</h2>"));
   CHECK(render(input).html.find("<h2>Gates</h2>") == std::string::npos);
-  for (Record& record : input.records) record.attachments.clear();
+  for (Attached& attached : input.attached) attached = {};
   CHECK(render(input).html.find("Branch against stream") == std::string::npos);
   const std::string empty = render({.name = "t"}).html;
   CHECK(first_unbalanced(empty) == "");

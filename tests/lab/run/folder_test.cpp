@@ -32,23 +32,24 @@ namespace {
 // A call of the program of a study with the given arguments. open() opens the study folder.
 struct StudyCall {
   StudyOptions options;
+  std::string data_dir;
   Cli cli;
 
   explicit StudyCall(std::vector<const char*> arguments, const std::string& program = "study")
       : cli(program, "Studies.") {
     options.declare(cli);
+    cli.option("--data-dir", &data_dir, "Folder of the data").path("DIR").scope(Scope::speed);
     arguments.insert(arguments.begin(), "build/study");
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
   }
   std::vector<std::string> claims = {"a is better than b"};
   StudyFolder open(const std::string& code = "c0de") const {
-    return StudyFolder(
-        cli, options,
-        {.machine = {.device = "a device", .threads = 2},
-         .data = {.text = "some data", .images = ImageFacts{.sizes = {.classes = 10}, .validation_images = 123}},
-         .code = code,
-         .outputs = {"layers.csv"},
-         .claims = claims});
+    return StudyFolder(cli, options,
+                       {.machine = {.device = "a device", .threads = 2},
+                        .data = {.text = "some data", .further = R"({"validation_images":123})"},
+                        .code = code,
+                        .outputs = {"layers.csv"},
+                        .claims = claims});
   }
 };
 

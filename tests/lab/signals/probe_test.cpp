@@ -6,11 +6,11 @@
 #include <numbers>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/data/open_data.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/growth.h"
 #include "experiments/lab/signals/probe_json.h"
 #include "experiments/lab/train/train.h"
+#include "experiments/vision/data/open_data.h"
 #include "nn/nn.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"

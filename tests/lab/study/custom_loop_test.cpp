@@ -1,5 +1,5 @@
 // Tests of studies whose bodies have their own training loop, and of the detection of divergence.
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 
 #include <cmath>
 #include <map>
@@ -12,6 +12,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 TEST_CASE("a training has diverged if a number is not finite or the loss stays above ten times chance") {
@@ -44,7 +45,7 @@ TEST_CASE("diverged seeds are counted and left out of the statistics, also after
     return call(
         folder.path(),
         [&](int argc, const char* const* argv) {
-          return Study("study", "A study.", {.network = false, .optimization = false})
+          return vision::Study("study", "A study.", {.network = false, .optimization = false})
               .run(argc, argv, [&](Trial& trial) {
                 ++bodies;
                 if (trial.seed() == 2) trial.note("a note");
@@ -83,24 +84,25 @@ TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as d
   const double nan = std::nan("");
   std::map<std::uint64_t, int> steps;
   const auto main = [&](int argc, const char* const* argv) {
-    return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
-      const Tensor zero = variable(tensor({0.0}, {1}));
-      const auto log_of_zero = [&] { return sum(log(zero)); };
-      for (const std::int64_t step : trial.each_step()) {
-        ++steps[trial.seed()];
-        const bool bad = step == 2;
-        if (trial.seed() == 0) trial.log({{"loss", 1}, {"ratio", nan}});  // the value "ratio" is not a loss
-        if (trial.seed() == 1) trial.log({{"loss", bad ? nan : 1}});
-        if (trial.seed() == 2) trial.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
-        if (trial.seed() == 3) trial.log({{"loss", bad ? -INFINITY : 1}});
-        if (trial.seed() == 3 && bad && trial.check_divergence(backward(log_of_zero()), log_of_zero))
-          return;  // the reason of this call replaces the reason from the log
-        if (trial.seed() == 4) trial.log({{"loss", 1}});
-        trial.log({{"of_step", static_cast<double>(step)}});
-      }
-      trial.measure({{"val_loss", trial.seed() == 4 ? nan : 1.0}});
-      trial.measure({{"after", 1}});
-    });
+    return vision::Study("study", "A study.", {.network = false, .optimization = false})
+        .run(argc, argv, [&](Trial& trial) {
+          const Tensor zero = variable(tensor({0.0}, {1}));
+          const auto log_of_zero = [&] { return sum(log(zero)); };
+          for (const std::int64_t step : trial.each_step()) {
+            ++steps[trial.seed()];
+            const bool bad = step == 2;
+            if (trial.seed() == 0) trial.log({{"loss", 1}, {"ratio", nan}});  // the value "ratio" is not a loss
+            if (trial.seed() == 1) trial.log({{"loss", bad ? nan : 1}});
+            if (trial.seed() == 2) trial.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
+            if (trial.seed() == 3) trial.log({{"loss", bad ? -INFINITY : 1}});
+            if (trial.seed() == 3 && bad && trial.check_divergence(backward(log_of_zero()), log_of_zero))
+              return;  // the reason of this call replaces the reason from the log
+            if (trial.seed() == 4) trial.log({{"loss", 1}});
+            trial.log({{"of_step", static_cast<double>(step)}});
+          }
+          trial.measure({{"val_loss", trial.seed() == 4 ? nan : 1.0}});
+          trial.measure({{"after", 1}});
+        });
   };
   const Ended e = call(folder.path(), main, {"--seeds", "0..4", "--steps", "4", "--no-progress", "--out", "run"});
   INFO(e.err << e.out);
@@ -129,13 +131,14 @@ TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as d
 TEST_CASE("all values that a loop logs in a step form one line of metrics.jsonl") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
-    return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
-      for (const std::int64_t step : trial.each_step()) {
-        trial.log({{"loss", 1}, {"both", 1}});
-        trial.trace({{"norm", 2}, {"both", 2}});
-        if (step == 2) trial.mark_diverged(1, "as seen in step 1");
-      }
-    });
+    return vision::Study("study", "A study.", {.network = false, .optimization = false})
+        .run(argc, argv, [&](Trial& trial) {
+          for (const std::int64_t step : trial.each_step()) {
+            trial.log({{"loss", 1}, {"both", 1}});
+            trial.trace({{"norm", 2}, {"both", 2}});
+            if (step == 2) trial.mark_diverged(1, "as seen in step 1");
+          }
+        });
   };
   const Ended e = call(folder.path(), main, {"--steps", "4", "--no-progress", "--out", "run"});
   CHECK(e.status == 0);
@@ -153,7 +156,7 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
     const Ended e = call(
         folder.path(),
         [&](int argc, const char* const* argv) {
-          Study study("study", "A study.", {.network = false, .optimization = false});
+          vision::Study study("study", "A study.", {.network = false, .optimization = false});
           study.show(show);
           return study.run(argc, argv, [&](Trial& trial) {
             for (int i = 0; i < values; ++i) trial.log({{"v" + std::to_string(i), i}});
@@ -174,7 +177,7 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
   CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
                       contains("\"data\": \"glyphs, 12800 training images"));
   const auto help = [](int argc, const char* const* argv) {
-    return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [](Trial&) {});
+    return vision::Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [](Trial&) {});
   };
   CHECK_THAT(call(folder.path(), help, {"--help"}, "/somewhere/my_study").out, contains("Usage: my_study [options]"));
 }
@@ -182,12 +185,12 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
 TEST_CASE("a seed diverges at most once and only through mark_diverged") {
   const TemporaryFolder folder;
   const auto error = [&](const std::function<void(Trial&)>& body) {
-    const Ended e =
-        call(folder.path(),
-             [&](int argc, const char* const* argv) {
-               return Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, body);
-             },
-             {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
+    const Ended e = call(
+        folder.path(),
+        [&](int argc, const char* const* argv) {
+          return vision::Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, body);
+        },
+        {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
     CHECK(e.status == 1);
     return e.err;
   };

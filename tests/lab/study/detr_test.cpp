@@ -3,16 +3,17 @@
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
-#include "experiments/lab/data/image_file.h"
-#include "experiments/lab/data/shapes.h"
-#include "experiments/lab/problem/detection_problem.h"
 #include "experiments/programs.h"
+#include "experiments/vision/data/image_file.h"
+#include "experiments/vision/data/shapes.h"
+#include "experiments/vision/problem/detection_problem.h"
 #include "nn/io/detr_card.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/interrupt.h"
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 namespace {
@@ -121,7 +122,7 @@ TEST_CASE("a detector that was interrupted resumes with the same batches, drops 
                       .queries = 5,
                       .dropout = 0.1,
                       .cross_attention = {.drop_key = {.rate = 0.3}, .dropout = 0.1}};
-    Study study("detectors", "Resumes.", {.network = false});
+    lab::Study study("detectors", "Resumes.");
     study.problem([&](const StudyOptions& s) { return std::make_unique<DetectionProblem>(data, o, s); });
     return study.run(argc, argv, [&](Trial& trial) {
       o.seed = trial.seed();

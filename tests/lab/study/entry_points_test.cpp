@@ -9,6 +9,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 namespace {
@@ -163,7 +164,7 @@ TEST_CASE("a network with a custom gate is trained, saved, loaded by another pro
   register_prores();
   const TemporaryFolder folder;
   const Ended trained = call(
-      folder.path(), vit,
+      folder.path(), lab::vit,
       with(few, {"--depth", "2", "--pool", "token", "--gate", "prores:T=5", "--warmup", "0", "--save-weights"}), "vit");
   INFO(trained.err);
   REQUIRE(trained.status == 0);

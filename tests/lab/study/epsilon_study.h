@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 #include "nn/gates/methods.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"
@@ -52,14 +52,14 @@ struct EpsilonStudy {
   std::function<void(lab::Trial&)> more = {};  // called by the body before the training
 
   int operator()(int argc, const char* const* argv) {
-    lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
+    vision::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Numbers of blocks").at_least(1).slowest();
     const auto epsilon = study.axis<double>("--epsilons", {0, 0.1}, "Initial value").at_least(0);
     study.claim("eps > 0 trains better than 0", "CaiT, table 1",
                 lab::lower("train_loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 2}}));
     return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
-      nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+      nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
       if (more) more(trial);
       trial.train(model);
     });

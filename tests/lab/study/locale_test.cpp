@@ -9,6 +9,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/rates.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/interrupt.h"
@@ -17,6 +17,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 namespace {
@@ -50,7 +51,7 @@ struct ValleyStudy {
   std::function<void(Trial&)> more = {};  // called first by the body
 
   int operator()(int argc, const char* const* argv) {
-    Study study("valley", "Which kind?", {.network = false});
+    vision::Study study("valley", "Which kind?", {.network = false});
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
     if (axis) study.axis<double>("--lrs", {0.001, 0.003, 0.01}, "Rates").above(0);
     study.optimization().lr = 0.003;
@@ -452,7 +453,7 @@ TEST_CASE("the option --rates-from writes the axes in the same order as the sear
     return call(
         folder.path(),
         [](int argc, const char* const* argv) {
-          Study study("order", "Which kind?", {.network = false});
+          vision::Study study("order", "Which kind?", {.network = false});
           const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
           study.axis<std::int64_t>("--depths", {2, 4}, "Depths").slowest();
           study.options().steps = 9;
@@ -602,14 +603,14 @@ TEST_CASE("a network trains at its own rate for half of the steps in a search") 
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("small", "Which gate?");
+    vision::Study study("small", "Which gate?");
     const auto gate = study.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
     study.options().steps = 12, study.options().warmup = 4, study.optimization().lr = 0.002;
     return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
       CHECK(trial.warmup() == (is_of_search(trial.point()) ? 2 : 4));
-      nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+      nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = trial[gate]}));
       trial.train(model);
     });
   };

@@ -1,5 +1,5 @@
 // Tests of --replay, which repeats the end of a diverged trial in f32 and f64.
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 
 #include <signal.h>
 
@@ -13,6 +13,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 TEST_CASE("replay distinguishes a number format that is too narrow from an unstable training") {
@@ -29,22 +30,23 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
   };
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    return Study("overflow", "Overflow.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
-      Overflowing model;
-      nn::initialize(model, trial.seed());
-      // The gradients of `a` cancel. The loop adds 0.05 to `a` in each step, so exp(100 a) overflows in step 18.
-      nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
-      trial.track(model, optimizer);
-      for (const Batch& batch : trial.batches()) {
-        const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
-        const Gradients g = backward(loss());
-        if (trial.check_divergence(g, loss)) return;
-        optimizer.step(g);
-        if (optimizer.steps_taken() - 1 == stop_at) interrupted_by(SIGINT);
-        for (nn::Parameter& p : model.parameters())
-          if (p.name == "a") nn::assign({{"a", p.value}}, {{"a", p.value.detach() + 0.05}}, "test");
-      }
-    });
+    return vision::Study("overflow", "Overflow.", {.network = false, .optimization = false})
+        .run(argc, argv, [&](Trial& trial) {
+          Overflowing model;
+          nn::initialize(model, trial.seed());
+          // The gradients of `a` cancel. The loop adds 0.05 to `a` in each step, so exp(100 a) overflows in step 18.
+          nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
+          trial.track(model, optimizer);
+          for (const Batch& batch : vision::batches(trial)) {
+            const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+            const Gradients g = backward(loss());
+            if (trial.check_divergence(g, loss)) return;
+            optimizer.step(g);
+            if (optimizer.steps_taken() - 1 == stop_at) interrupted_by(SIGINT);
+            for (nn::Parameter& p : model.parameters())
+              if (p.name == "a") nn::assign({{"a", p.value}}, {{"a", p.value.detach() + 0.05}}, "test");
+          }
+        });
   };
   const Words words{"--batch", "4", "--steps", "60", "--no-progress", "--out", "a"};
   const Ended run = call(folder.path(), main, words);
@@ -73,10 +75,10 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
              contains("a has no diverged trial of that name; did you mean 'seed 0'?"));
 
   const auto wild = [&](int argc, const char* const* argv) {
-    Study study("wild", "Wild.");
+    vision::Study study("wild", "Wild.");
     study.axis<double>("--lrs", {1e3}, "Rates");
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit({.depth = 2}));
+      nn::ViT model(vision::vit(trial, {.depth = 2}));
       trial.train(model);
     });
   };
@@ -95,10 +97,10 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
 TEST_CASE("the f64 steps of a replay equal those of a trial in f64 from the same state") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("wild", "Wild.");
+    vision::Study study("wild", "Wild.");
     study.axis<double>("--lrs", {0.01}, "Rates");
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit({.depth = 2}));
+      nn::ViT model(vision::vit(trial, {.depth = 2}));
       trial.train(model);
     });
   };

@@ -1,5 +1,6 @@
 // Tests of studies: axes, files, claims, and options that exclude each other.
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
+#include "experiments/vision/data/open_data.h"
 
 #include <fstream>
 #include <mutex>
@@ -8,16 +9,17 @@
 #include <sstream>
 
 #include "core/one_line.h"
-#include "experiments/lab/problem/evaluate.h"
-#include "experiments/lab/problem/linear_model.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/train/train.h"
+#include "experiments/vision/problem/evaluate.h"
+#include "experiments/vision/problem/linear_model.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 TEST_CASE("a study in one file has axes, files, a table, claims and the order of --dry-run") {
@@ -88,7 +90,7 @@ TEST_CASE("an axis may replace any option of the library") {
   std::mutex mutex;
   std::set<std::tuple<std::int64_t, double, std::int64_t, std::string>> seen;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("axes", "Axes.");
+    vision::Study study("axes", "Axes.");
     study.axis<int>("--dims", {8, 16}, "Widths");
     study.axis<double>("--lrs", {1e-3}, "Rates");
     study.axis<int>("--warmups", {0, 2}, "Warm-ups");
@@ -96,7 +98,7 @@ TEST_CASE("an axis may replace any option of the library") {
     study.axis<double>("--drop-keys", {0.25}, "Rates of DropKey");
     return study.run(argc, argv, [&](Trial& trial) {
       const std::lock_guard lock(mutex);
-      const nn::ViTOptions o = trial.vit({.depth = 1});
+      const nn::ViTOptions o = vision::vit(trial, {.depth = 1});
       CHECK(o.drop_key.rate == 0.25);
       seen.emplace(o.dim, trial.point().get<double>("lr"), trial.warmup(), trial.point().get<std::string>("optimizer"));
       nn::ViT model(o);
@@ -123,12 +125,12 @@ TEST_CASE("an axis whose value no trial reads is named once") {
   const TemporaryFolder folder;
   const auto run = [&](bool reads) {
     const auto main = [&](int argc, const char* const* argv) {
-      Study study("unread", "Does the ratio matter?");
+      vision::Study study("unread", "Does the ratio matter?");
       const auto ratio = study.axis<double>("--ratios", {1, 2}, "Ratios");
       study.axis<int>("--dims", {8, 16}, "Widths");  // the axis of an option: vit() has its value
       return study.run(argc, argv, [&](Trial& trial) {
         if (reads) trial.measure({{"measured", trial[ratio]}});
-        nn::ViT model(trial.vit({.depth = 1, .gate = "pre"}));
+        nn::ViT model(vision::vit(trial, {.depth = 1, .gate = "pre"}));
         trial.train(model);
       });
     };
@@ -145,13 +147,15 @@ TEST_CASE("an axis whose value no trial reads is named once") {
 TEST_CASE("a training with a moving average ends with the weights that were evaluated") {
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) {
-    Study study("averaged", "Averaged.");
+    vision::Study study("averaged", "Averaged.");
     study.axis<double>("--ema-decays", {0, 0.9}, "Decays");
     study.columns({"val_loss", "again"});
     return study.run(argc, argv, [](Trial& trial) {
-      nn::ViT model(trial.vit({.depth = 1, .gate = "pre"}));
+      nn::ViT model(vision::vit(trial, {.depth = 1, .gate = "pre"}));
       trial.train(model);
-      trial.measure({{"again", evaluate(model, trial.data().validation, trial.normalization()).loss}});
+      trial.measure(
+          {{"again",
+            evaluate(model, vision::images(trial).data().validation, vision::images(trial).normalization()).loss}});
     });
   };
   const Ended e = call(folder.path(), main, with(tiny, {"--lr", "0.1", "--warmup", "0"}));
@@ -190,11 +194,11 @@ TEST_CASE("a failed trial does not end the sweep and --resume tries it again") {
 
 TEST_CASE("wrong declarations of a study are errors") {
   const TemporaryFolder folder;
-  const auto error = [&](const std::function<void(Study&)>& declare) {
+  const auto error = [&](const std::function<void(vision::Study&)>& declare) {
     const Ended e = call(folder.path(),
                          [&](int argc, const char* const* argv) {
                            return exit_status([&] {
-                             Study study("wrong", "Wrong.");
+                             vision::Study study("wrong", "Wrong.");
                              declare(study);
                              return study.run(argc, argv, [](Trial&) {});
                            });
@@ -205,37 +209,37 @@ TEST_CASE("wrong declarations of a study are errors") {
     return e.err;
   };
   const auto axis = [](const char* option) {
-    return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); };
+    return [option](vision::Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); };
   };
   CHECK_THAT(error(axis("--dtypes")), contains("[study] expected an axis that replaces no option of the library") &&
                                           contains("got one for --dtype"));
   CHECK_THAT(error(axis("--statuss")), contains("[study] expected unused names of axes, got status for --statuss"));
   CHECK_THAT(error(axis("--seeds")),
              contains("expected an unused option for an axis (--seeds is for seeds), got a second --seeds"));
-  CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }),
+  CHECK_THAT(error([](vision::Study& s) { s.searched<int>("depth"); }),
              contains("expected search() and searched axes together, got only searched axes"));
-  CHECK_THAT(error([](Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }),
+  CHECK_THAT(error([](vision::Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }),
              contains("got only search()"));
-  CHECK_THAT(error([](Study& s) {
+  CHECK_THAT(error([](vision::Study& s) {
                s.claim("x", "y", lower("loss", {{"depht", 1}}, {{"depht", 2}}));
              }),
              contains("[claim] \"x\": expected axes of this study, got depht"));
-  CHECK_THAT(error([](Study& s) {
+  CHECK_THAT(error([](vision::Study& s) {
                s.axis<int>("--depths", {1}, "Depths");
                s.claim("y", "z", lower("loss", {{"depth", 1}, {"seed", 1}}, {{"depth", 2}}));
              }),
              contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
-  CHECK_THAT(error([](Study& s) {
+  CHECK_THAT(error([](vision::Study& s) {
                s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
              }),
              contains("expected an unused file name without folders for an output, got ledger.jsonl"));
-  CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }),
+  CHECK_THAT(error([](vision::Study& s) { s.searched<int>("depth").at_least(1); }),
              contains("bounds of the searched axis depth"));
   // The axis of "--batches" is named "batch" and replaces --batch.
   const Ended batches =
       call(folder.path(),
            [&](int argc, const char* const* argv) {
-             Study study("batches", "Batches.", {.network = false, .optimization = false});
+             vision::Study study("batches", "Batches.", {.network = false, .optimization = false});
              study.axis<int>("--batches", {4, 8}, "Batches");
              return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", trial.options().batch}}); });
            },
@@ -246,7 +250,7 @@ TEST_CASE("wrong declarations of a study are errors") {
   CHECK(StudyOptions().deterministic == Determinism::strict);
   // If "steps" is an axis, the column with the number of steps taken has another name.
   const auto lengths = [&](int argc, const char* const* argv) {
-    Study study("lengths", "Lengths.");
+    vision::Study study("lengths", "Lengths.");
     study.axis<int>("--steps", {1, 2}, "Steps").named("steps");
     return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", static_cast<double>(trial.steps())}}); });
   };
@@ -259,7 +263,7 @@ TEST_CASE("wrong declarations of a study are errors") {
   // An axis refuses the same values that its option refuses.
   const Ended optimizers = call(folder.path(),
                                 [&](int argc, const char* const* argv) {
-                                  Study study("optimizers", "Optimizers.");
+                                  vision::Study study("optimizers", "Optimizers.");
                                   study.axis<std::string>("--optimizers", {"adamw"}, "Optimizers");
                                   return study.run(argc, argv, [](Trial&) {});
                                 },
@@ -275,7 +279,7 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
   const auto ends = [&](const Comparison& comparison) {
     bodies = 0;
     const auto main = [&](int argc, const char* const* argv) {
-      Study study("claims", "Claims.", {.network = false, .optimization = false});
+      vision::Study study("claims", "Claims.", {.network = false, .optimization = false});
       study.axis<int>("--depths", {1, 2}, "Depths");
       study.axis<std::string>("--gates", {"pre", "post"}, "Gates").one_of("gate", {"pre", "post", "rezero"});
       study.axis<std::string>("--forms", {"plain", "block"}, "Forms");
@@ -341,7 +345,7 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
   // --rebuild writes the tables even if a claim is wrong.
   REQUIRE(ends(lower("train_loss", {{"depth", 1}}, {{"depth", 2}})).status == 0);
   const auto rebuilt = [&](int argc, const char* const* argv) {
-    Study study("claims", "Claims.", {.network = false, .optimization = false});
+    vision::Study study("claims", "Claims.", {.network = false, .optimization = false});
     study.axis<int>("--depths", {1, 2}, "Depths");
     study.axis<std::string>("--gates", {"pre", "post"}, "Gates");
     study.axis<std::string>("--forms", {"plain"}, "Forms");
@@ -366,14 +370,14 @@ TEST_CASE("the ledger and the report have the options of the network that the bo
   };
   enum class Body { trains, asks, own } what = Body::trains;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("fixed", "Fixed.");
+    vision::Study study("fixed", "Fixed.");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
     return study.run(argc, argv, [&](Trial& trial) {
       if (what == Body::own) {
         Own model;
         return trial.train(model);
       }
-      nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = "post"});
+      nn::ViTOptions o = vision::vit(trial, {.depth = trial[depth], .gate = "post"});
       if (what == Body::asks) return;  // the body returns before it trains
       o.mlp_ratio = 3;
       nn::ViT model(o);
@@ -417,7 +421,7 @@ TEST_CASE("a default warm-up keeps its share of the steps", "[long]") {
   std::set<std::int64_t> trained;
   std::string axis;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("warm", "Warm.");
+    vision::Study study("warm", "Warm.");
     study.options().steps = 300, study.options().warmup = 30;
     study.cli().preset("long", "Long.", [&] { study.options().steps = 1500, study.options().warmup = 100; });
     study.cli().preset("quick", "Quick.", [&] { study.options().steps = 200; });
@@ -464,7 +468,7 @@ TEST_CASE("a report has reference levels") {
   const TemporaryFolder folder;
   double accuracy = 0.36;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("levels", "Levels.", {.network = false, .optimization = false});
+    vision::Study study("levels", "Levels.", {.network = false, .optimization = false});
     const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
     study.reference("score", 3, "the optimum");
     study.output([](const StudyResults& r) {
@@ -499,7 +503,7 @@ TEST_CASE("a report has reference levels") {
   CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") &&
                        contains("no trial is better than"));
   CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
-  CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
+  CHECK_THAT(file(folder, "a/run.json"), contains("\"references\": ["));
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
   CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
   accuracy = linear.val_accuracy;  // the deeper trial is better than the linear model
@@ -558,7 +562,7 @@ TEST_CASE("options that do not go together are refused before any file is made")
 TEST_CASE("a study may leave combinations out and add sections and published results") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("parts", "Parts.");
+    vision::Study study("parts", "Parts.");
     const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "Rates").at_least(0);
     const auto form = study.axis<std::string>("--forms", {"a", "b"}, "Forms").one_of("form", {"a", "b"});
     study.only([&](const Point& p) {
@@ -605,7 +609,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
 TEST_CASE("a study that leaves all combinations out is an error") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("nothing", "Nothing.");
+    vision::Study study("nothing", "Nothing.");
     study.axis<int>("--sizes", {1, 2}, "Sizes");
     study.only([](const Point&) { return false; });
     return study.run(argc, argv, [](Trial&) {});

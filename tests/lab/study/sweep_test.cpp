@@ -1,5 +1,5 @@
 // Tests of sweeps: resuming, parallel jobs, shards, searches, and trials of other code.
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/study.h"
 
 #include <signal.h>
 
@@ -18,6 +18,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 TEST_CASE("a resumed study may have further values and seeds and runs only missing trials") {
@@ -87,7 +88,7 @@ TEST_CASE("a resumed study counts its looks, and a claim that was added later is
   const TemporaryFolder folder;
   bool adds_claim = false;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("looks", "Looks.", {.network = false, .optimization = false});
+    vision::Study study("looks", "Looks.", {.network = false, .optimization = false});
     study.axis<std::string>("--methods", {"a", "b"}, "Methods");
     study.claim("planned", "a test", lower("size", {{"method", "a"}}, {{"method", "b"}}));
     if (adds_claim) study.claim("added", "a test", higher("size", {{"method", "a"}}, {{"method", "b"}}));
@@ -141,15 +142,31 @@ TEST_CASE("parallel jobs, shards and other numbers of threads give the same byte
   CHECK(rows.size() == static_cast<std::size_t>(count));
 }
 
+TEST_CASE("every number format gives the same bits in parallel jobs") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const std::string dtype = GENERATE("bf16", "fp64");
+  const auto run = [&](const std::string& out, const Words& more) {
+    const Ended e = call(
+        folder.path(), main,
+        with({"--dim", "8", "--batch", "4", "--steps", "4", "--no-progress", "--dtype", dtype, "--out", out}, more));
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
+  };
+  CHECK(run("side", {"--jobs", "2", "--threads", "2"}) == run("alone", {"--threads", "1"}));
+}
+
 TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same files") {
   const TemporaryFolder folder;
   std::atomic<int> steps = 0;
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("side", "Side by side.");
+    vision::Study study("side", "Side by side.");
     study.axis<int>("--depths", {1, 2, 3, 4}, "Depths");
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit());
+      nn::ViT model(vision::vit(trial));
       trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
         if (++steps == stop_at) interrupted_by(SIGINT);
         return nullptr;
@@ -176,11 +193,11 @@ TEST_CASE("weights that could not be written end the call with status 1, and --r
   std::atomic<int> bodies = 0, steps = 0;
   bool blocked = false, full = false;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("saving", "Saving.");
+    vision::Study study("saving", "Saving.");
     study.axis<int>("--depths", {1}, "Depths");
     return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
-      nn::ViT model(trial.vit());
+      nn::ViT model(vision::vit(trial));
       // A folder at the place of the file.
       if (blocked && trial.seed() == 0) fs::create_directories(trial.weights_file());
       std::optional<FileSizeLimit> limit;
@@ -280,7 +297,7 @@ TEST_CASE("a search names its next trials from earlier results and takes the sam
   // The search finds the largest depth of 1..16 whose trials end well. For one kind the trials end well up to depth 5,
   // for the other kind up to depth 11.
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("limit", "How deep?", {.network = false, .optimization = false});
+    vision::Study study("limit", "How deep?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
     const auto depth = study.searched<int>("depth");
     study.search([](const Search& search) -> std::vector<Point> {
@@ -334,7 +351,7 @@ TEST_CASE("a failed trial stops only its own search until it is tried again") {
   const TemporaryFolder folder;
   bool fails = true;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("failing", "Failing.", {.network = false, .optimization = false});
+    vision::Study study("failing", "Failing.", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
     const auto depth = study.searched<int>("depth");
     study.search([](const Search& s) {
@@ -363,7 +380,7 @@ TEST_CASE("a search that repeats a point or names a wrong one is an error") {
   const auto with_next = [&](const NextPoints& next) {
     return call(folder.path(),
                 [&](int argc, const char* const* argv) {
-                  Study study("wrong", "Wrong.", {.network = false, .optimization = false});
+                  vision::Study study("wrong", "Wrong.", {.network = false, .optimization = false});
                   study.searched<int>("depth");
                   study.search(next);
                   return study.run(argc, argv, [](Trial&) {});

@@ -91,7 +91,7 @@ Ended trained(const TemporaryFolder& folder, const P& problem, const Words& word
   return call(
       folder.path(),
       [&](int argc, const char* const* argv) {
-        Study study("lines", "Lines.");
+        lab::Study study("lines", "Lines.");
         study.problem([&](const StudyOptions&) { return std::make_unique<P>(problem); });
         study.axis<int>("--depths", {1}, "Depths");
         return study.run(argc, argv, [&](Trial& trial) {
@@ -156,7 +156,7 @@ TEST_CASE("measures that verdicts cannot use are refused before the first trial"
     const TemporaryFolder folder;
     const Ended e = call(folder.path(),
                          [&](int argc, const char* const* argv) {
-                           Study study("lines", "Lines.");
+                           lab::Study study("lines", "Lines.");
                            study.problem([&](const StudyOptions&) { return std::make_unique<Changed>(change); });
                            return study.run(argc, argv, [&](Trial&) { throw Error("a trial ran"); });
                          },
@@ -177,7 +177,7 @@ TEST_CASE("the progress shows an accuracy that is no measure of the problem") {
   const TemporaryFolder folder;
   const Ended e = call(folder.path(),
                        [](int argc, const char* const* argv) {
-                         Study study("lines", "Lines.");
+                         lab::Study study("lines", "Lines.");
                          study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
                          return study.run(argc, argv, [](Trial& trial) { trial.measure({{"test_accuracy", 0.5}}); });
                        },
@@ -189,8 +189,8 @@ TEST_CASE("the progress shows an accuracy that is no measure of the problem") {
 TEST_CASE("a study with its own problem has no options of images and keeps its warm-up") {
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) {
-    Study study("lines", "Lines.");
-    study.takes({.least_steps = 2});
+    lab::Study study("lines", "Lines.");
+    study.options().least_steps = 2;
     study.options().warmup = 3;
     study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
     return study.run(argc, argv, [](Trial& trial) { trial.measure({{"warmup", trial.warmup()}}); });
@@ -214,7 +214,7 @@ TEST_CASE("the files of a problem without images name no images") {
     CHECK_THAT(file(folder, name), !contains("image"));
   const std::string text = file(folder, "a/run.json");
   const auto run = nlohmann::ordered_json::parse(text);
-  for (const char* key : {"image", "classes", "validation_images", "linear_model"})
+  for (const char* key : {"image", "classes", "validation_images", "references"})
     CHECK_FALSE(run["data_facts"].contains(key));
   CHECK(StudyDescription::parse(text, "run.json").text() == text);
 }
@@ -224,7 +224,7 @@ TEST_CASE("a study checks its options against the facts about its own problem") 
   const Ended e =
       call(folder.path(),
            [](int argc, const char* const* argv) {
-             Study study("lines", "Lines.");
+             lab::Study study("lines", "Lines.");
              study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
              study.check([](const DataFacts& data) { throw UsageError("--batch does not suit " + data.text); });
              return study.run(argc, argv, [](Trial&) { throw Error("a trial ran"); });

@@ -1,5 +1,7 @@
 // Tests of one trial: checkpoints, evaluation, weights, custom loops, hopeless trials.
-#include "experiments/lab/study/study.h"
+#include "experiments/vision/data/open_data.h"
+#include "experiments/vision/problem/evaluate.h"
+#include "experiments/vision/study.h"
 
 #include <signal.h>
 
@@ -11,12 +13,12 @@
 #include <sstream>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/data/batch.h"
-#include "experiments/lab/data/split.h"
-#include "experiments/lab/problem/evaluate.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/train/train.h"
+#include "experiments/vision/data/batch.h"
+#include "experiments/vision/data/split.h"
+#include "experiments/vision/problem/evaluate.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/method.h"
 #include "nn/io/pretrained.h"
@@ -27,6 +29,7 @@
 
 using namespace plumb;
 using namespace plumb::lab;
+using namespace plumb::vision;
 using namespace plumb::test;
 
 TEST_CASE("an interrupted trial continues from its checkpoint with the same bits", "[long]") {
@@ -35,11 +38,11 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
   int stop_at = -1;
   int first_step = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("kept", "Kept.");
+    vision::Study study("kept", "Kept.");
     // The method admin_profile sets initial values from the first batch.
     study.axis<std::string>("--gates", {"admin_profile"}, "Gates");
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit({.depth = 2}));
+      nn::ViT model(vision::vit(trial, {.depth = 2}));
       first_step = -1;
       trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (first_step < 0) first_step = static_cast<int>(step);
@@ -71,10 +74,10 @@ TEST_CASE("smoothed and mixed labels record the entropy of their targets, also a
   const TemporaryFolder folder;
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("soft", "Soft.");
+    vision::Study study("soft", "Soft.");
     study.axis<int>("--depths", {1}, "Depths");
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit());
+      nn::ViT model(vision::vit(trial));
       trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (step == stop_at) interrupted_by(SIGINT);
         return nullptr;
@@ -110,10 +113,10 @@ TEST_CASE("a checkpoint that does not fit is named and the trial starts from the
   int stop_at = 2;
   std::int64_t began = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    Study s("one", "One.");
+    vision::Study s("one", "One.");
     s.axis<int>("--depths", {1}, "Depths");
     return s.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit());
+      nn::ViT model(vision::vit(trial));
       began = -1;
       trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (began < 0) began = step;
@@ -207,11 +210,11 @@ TEST_CASE("a custom loop supports checkpoints and evaluation only after track()"
   int stop_at = -1;
   std::vector<double> losses;
   const auto main = [&](int argc, const char* const* argv) {
-    return Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
+    return vision::Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
       nn::ViT model({.dim = 8, .depth = 1, .seed = trial.seed()});
       nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
       if (tracks) trial.track(model, optimizer);
-      for (const Batch& batch : trial.batches()) {
+      for (const Batch& batch : vision::batches(trial)) {
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
         if (trial.check_divergence(g, loss)) return;
@@ -256,24 +259,27 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
   const auto keep = [&](const Trial& trial, const nn::ViT& model) {
     auto& values = parameters.emplace_back();
     for (const nn::Parameter& p : model.parameters()) values[p.name] = p.value.values();
-    const HostBatch first = evaluation_batch(trial.data().validation, trial.normalization(), 0, 4, 1);
-    logits.push_back(model(to_tensors(first, trial.data().validation).images).values());
+    const HostBatch first =
+        evaluation_batch(vision::images(trial).data().validation, vision::images(trial).normalization(), 0, 4, 1);
+    logits.push_back(model(to_tensors(first, vision::images(trial).data().validation).images).values());
   };
   const auto body = [&](Trial& trial) {
-    keep(trial, nn::ViT({.channels = trial.data().train.channels,
-                         .classes = trial.data().train.classes,
+    keep(trial, nn::ViT({.channels = vision::images(trial).data().train.channels,
+                         .classes = vision::images(trial).data().train.classes,
                          .depth = 2,
                          .gate = "layerscale",
                          .recipe = nn::Recipe{.base = nn::Base::scaled_normal},
                          .seed = trial.seed()}));
-    keep(trial, nn::ViT(trial.vit({.depth = 2, .gate = "layerscale"})));
-    CHECK(trial.vit().mlp_ratio == nn::ViTOptions().mlp_ratio);
-    CHECK(trial.vit().depth == nn::ViTOptions().depth);
-    CHECK(trial.vit().gate->name == nn::ViTOptions().gate->name);
+    keep(trial, nn::ViT(vision::vit(trial, {.depth = 2, .gate = "layerscale"})));
+    CHECK(vision::vit(trial).mlp_ratio == nn::ViTOptions().mlp_ratio);
+    CHECK(vision::vit(trial).depth == nn::ViTOptions().depth);
+    CHECK(vision::vit(trial).gate->name == nn::ViTOptions().gate->name);
   };
-  const auto study = [&](int argc, const char* const* argv) { return Study("own", "Own.").run(argc, argv, body); };
+  const auto study = [&](int argc, const char* const* argv) {
+    return vision::Study("own", "Own.").run(argc, argv, body);
+  };
   const auto loop = [&](int argc, const char* const* argv) {
-    return Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, body);
+    return vision::Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, body);
   };
   for (const Main& main : {Main(study), Main(loop)})
     REQUIRE(call(folder.path(), main,
@@ -287,7 +293,9 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
   // A study with a custom loop can also offer the options of the network.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
-    return Study("own", "Own.", {.optimization = false}).run(argc, argv, [&](Trial& trial) { dim = trial.vit().dim; });
+    return vision::Study("own", "Own.", {.optimization = false}).run(argc, argv, [&](Trial& trial) {
+      dim = vision::vit(trial).dim;
+    });
   };
   REQUIRE(call(folder.path(), with_options, {"--steps", "1", "--dim", "8", "--no-progress", "--out", "b"}).status == 0);
   CHECK(dim == 8);
@@ -298,11 +306,11 @@ TEST_CASE("training refuses a model without its declared initial weights unless 
   const TemporaryFolder folder;
   enum class Body { other_seed, changed, pretrained, calibrated } what = Body::other_seed;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("fresh", "Fresh.");
+    vision::Study study("fresh", "Fresh.");
     // The method admin_profile sets initial values from the first batch.
     study.axis<std::string>("--gates", {"admin_profile"}, "Gates");
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViTOptions o = trial.vit({.depth = 1});
+      nn::ViTOptions o = vision::vit(trial, {.depth = 1});
       if (what == Body::other_seed) o.seed = trial.seed() + 1;
       nn::ViT model(o);
       if (what == Body::changed || what == Body::pretrained) {
@@ -340,11 +348,11 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("hopeless", "Hopeless.");
+    vision::Study study("hopeless", "Hopeless.");
     study.axis<int>("--depths", {1}, "Depths");
     return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
-      nn::ViT model(trial.vit());
+      nn::ViT model(vision::vit(trial));
       trial.train(model);
     });
   };
@@ -376,12 +384,12 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
   const TemporaryFolder folder;
   bool by_hand = true;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("by_hand", "By hand.");
+    vision::Study study("by_hand", "By hand.");
     study.axis<std::string>("--names", {"one"}, "Names");
     return study.run(argc, argv, [&](Trial& trial) {
       nn::Method method = nn::methods::layerscale(0.1);
       if (by_hand) method.norm = nn::Norm::post;
-      nn::ViT model(trial.vit({.depth = 2, .gate = method}));
+      nn::ViT model(vision::vit(trial, {.depth = 2, .gate = method}));
       trial.train(model);
     });
   };
@@ -412,7 +420,7 @@ TEST_CASE("weights of a custom model are saved and both the program and the file
     Tensor forward(const Tensor& x) const override { return linear(reshape(x, {x.dim(0), 3 * 32 * 32})); }
   };
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("custom", "Custom.");
+    vision::Study study("custom", "Custom.");
     study.axis<std::string>("--names", {"one"}, "Names");
     return study.run(argc, argv, [&](Trial& trial) {
       Custom model;
@@ -451,14 +459,14 @@ struct LevelStudy {
   double level = 1.75;
 
   int operator()(int argc, const char* const* argv) const {
-    Study study("levels", "Levels.");
+    vision::Study study("levels", "Levels.");
     study.axis<std::string>("--gates", {"pre"}, "Gates");
     study.claim("a loss of 1.75 is reached", "a test", below(study.steps_to(level), 60, {{"gate", "pre"}}));
     CHECK(study.steps_to(1e-9) == "steps_to_1e-09");
     CHECK(study.steps_to(50) == "steps_to_50");
     CHECK(study.steps_to(50) == "steps_to_50");  // the second call adds no second column
     return study.run(argc, argv, [&](Trial& trial) {
-      nn::ViT model(trial.vit({.depth = 1}));
+      nn::ViT model(vision::vit(trial, {.depth = 1}));
       const AroundStep interrupt = [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (step == stop_at) interrupted_by(SIGINT);
         return nullptr;
@@ -467,11 +475,12 @@ struct LevelStudy {
       nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
       trial.track(model, optimizer);
       if (loop == Loop::train) {
-        ImageTask task(trial.data().train, trial.task_settings(), model, trial.normalization());
+        ImageTask task(vision::images(trial).data().train, trial.task_settings(), model,
+                       vision::images(trial).normalization());
         lab::train(trial, task, optimizer, nullptr, interrupt, 1);
         return;
       }
-      for (const Batch& batch : trial.batches()) {
+      for (const Batch& batch : vision::batches(trial)) {
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
         if (trial.check_divergence(g, loss)) return;
@@ -547,7 +556,7 @@ TEST_CASE("a trial that diverges or fails measures no steps to a level") {
   const TemporaryFolder folder;
   bool fails = GENERATE(false, true);
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("levels", "Levels.", {.network = false, .optimization = false});
+    vision::Study study("levels", "Levels.", {.network = false, .optimization = false});
     study.steps_to(2);
     return study.run(argc, argv, [&](Trial& trial) {
       for (const std::int64_t step : trial.each_step()) {
@@ -565,7 +574,7 @@ TEST_CASE("a trial that diverges or fails measures no steps to a level") {
 
 TEST_CASE("a study refuses levels of a loss that no mean loss can have") {
   for (const double level : {0.0, -1.0, std::numeric_limits<double>::infinity(), unknown}) {
-    Study study("levels", "Levels.");
+    vision::Study study("levels", "Levels.");
     CHECK(error_of([&] { study.steps_to(level); }) ==
           fmt::format("[study] expected a finite training loss above 0 in steps_to(), got {}; name a level that trials "
                       "reach",
@@ -576,7 +585,7 @@ TEST_CASE("a study refuses levels of a loss that no mean loss can have") {
 TEST_CASE("a claim on the steps to a level needs a body that reports losses") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
-    Study study("silent", "Silent.", {.network = false, .optimization = false});
+    vision::Study study("silent", "Silent.", {.network = false, .optimization = false});
     study.claim("fast", "a test", below(study.steps_to(2), 10, {{"seed", 0}}));
     return study.run(argc, argv, [&](Trial& trial) {
       for ([[maybe_unused]] const std::int64_t step : trial.each_step()) trial.log({{"other", 1}});

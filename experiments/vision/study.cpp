@@ -1,0 +1,63 @@
+#include "experiments/vision/study.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "nn/models/card_fields.h"
+
+namespace plumb::vision {
+
+Study::Study(std::string name, std::string question, Parts parts)
+    : lab::Study(std::move(name), std::move(question), {.optimization = parts.optimization}), parts_(parts) {
+  parts.network ? add(network_) : add_without_options(network_);
+  parts.optimization ? add(augmentation_) : add_without_options(augmentation_);
+  add(images_);
+  if (parts.network) options().warmup.reset();
+  problem([this](const StudyOptions& o) { return std::make_unique<ImageProblem>(images_, o.batch); });
+  check([this](const DataFacts& data) { check_images(data); });
+  check_points([this](const Point& point, const DataFacts& data) {
+    const ImageSet sizes = image_facts(data).sizes;
+    if (parts_.network) by_point().at<NetworkOptions>(point).check_for(sizes);
+    by_point().at<AugmentOptions>(point).make(images_.data, sizes, by_point().study(point).batch);
+  });
+  describe([this](const DataFacts& data) { return texts(data); }, [this] { return network_.describe_warmup(); });
+}
+
+const ImageProblem& images(const Trial& trial) { return trial.problem<ImageProblem>(); }
+
+nn::ViTOptions vit(Trial& trial, const ViTChoice& choice) {
+  const auto network = trial.group<NetworkOptions>();
+  nn::ViTOptions o = network.vit(images(trial).data().train, trial.steps());
+  if (const auto depth = choice.depth ? choice.depth : trial.find<std::int64_t>("depth")) o.depth = *depth;
+  if (choice.gate)
+    o.gate = *choice.gate;
+  else if (const auto gate = trial.find<std::string>("gate"))
+    o.gate = nn::GateChoice(*gate);
+  const nn::Recipe recipe = network.recipe_of(*o.gate);
+  trial.default_warmup(recipe.warmup);
+  o.recipe = recipe;
+  o.seed = trial.seed();
+  trial.describe_model(nn::card_text<nlohmann::ordered_json>(o));
+  return o;
+}
+
+Batches::Batches(Trial& trial, const Augmentation& augment)
+    : steps_(trial.each_step()),
+      images_(vision::images(trial).data().train),
+      loader_(
+          images_, vision::images(trial).normalization(),
+          {.batch = trial.options().batch, .seed = trial.seed(), .augment = augment, .start_step = steps_.first()}) {}
+
+Batches::Iterator Batches::begin() {
+  Iterator first(this, steps_.begin());
+  load(first.step_);
+  return first;
+}
+
+void Batches::load(const Steps::Iterator& step) {
+  if (step != nullptr) batch_ = to_tensors(loader_.next(), images_);
+}
+
+Batches batches(Trial& trial, const Augmentation& augment) { return Batches(trial, augment); }
+
+}  // namespace plumb::vision
