@@ -2,6 +2,7 @@
 // core. nn includes autograd and core. experiments include nn and the layers below nn. No layer includes experiments or
 // tests. Also checks the order of the folders in a layer, and that includes form no circles.
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -73,15 +74,16 @@ std::vector<Violation> violations(const fs::path& root) {
   return found;
 }
 
-// The folders of experiments/lab and of nn ("rooms"), from lowest to highest. A room may include only itself and lower
-// rooms. All rooms may include the files that are in no room. nn/nn.h includes all rooms.
+// The folders of a house ("rooms"), from lowest to highest. A room may include only itself and lower rooms. The files
+// in no room are the room "" of the list; without it, all rooms may include them. nn/nn.h includes all rooms.
 const std::map<std::string, std::vector<std::string>> rooms{
     {"experiments/lab/",
      {"data", "record", "cli", "plot", "options", "stats", "problem", "run", "train", "signals", "report", "study"}},
+    {"experiments/vision/", {"data", "options", "problem", "", "pictures", "programs"}},
     {"nn/", {"layers", "gates", "blocks", "detection", "models", "io", "optim", "conformance"}}};
 const std::string lab = "experiments/lab/", umbrella = "nn/nn.h";
 
-// The room of `house` that has a file: "data" for "experiments/lab/data/idx.h". Returns "" for a file outside the
+// The room of `house` that has a file: "data" for "experiments/vision/data/idx.h". Returns "" for a file outside the
 // rooms.
 std::string room_of(const std::string& house, const std::string& path) {
   if (!path.starts_with(house)) return "";
@@ -95,14 +97,17 @@ std::vector<Violation> room_violations(const fs::path& root) {
   std::vector<Violation> found;
   for (const auto& [house, order] : rooms) {
     const auto height = [&](const std::string& room) { return std::ranges::find(order, room) - order.begin(); };
+    const bool outside = height("") == std::ssize(order);  // whether the files in no room are below all rooms
     for (const std::string& file : sources_of(root, house)) {
       if (file == umbrella) continue;
       const std::string room = room_of(house, file);
-      if (!room.empty() && height(room) == std::ssize(order)) found.push_back({file, ""});
-      for (const std::string& include : includes_of(root / file))
-        if (const std::string other = room_of(house, include);
-            !other.empty() && (room.empty() || height(other) > height(room)))
+      if (!(room.empty() && outside) && height(room) == std::ssize(order)) found.push_back({file, ""});
+      for (const std::string& include : includes_of(root / file)) {
+        if (!include.starts_with(house)) continue;
+        const std::string other = room_of(house, include);
+        if (outside && (room.empty() || other.empty()) ? !other.empty() : height(other) > height(room))
           found.push_back({file, include});
+      }
     }
   }
   return found;
@@ -153,6 +158,56 @@ std::set<std::string> users_of(const fs::path& root, const std::string& header) 
   return found;
 }
 
+// The number of statements that a line of code ends, and at least 1, so that several statements in one line count as
+// several lines. The semicolons inside parentheses, as in a for loop, and in quotes do not count.
+std::size_t lines_in(const std::string& line) {
+  std::size_t ended = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size() && line.compare(i, 2, "//") != 0; ++i) {
+    const char c = line[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || (c == '\'' && (i == 0 || std::isalnum(static_cast<unsigned char>(line[i - 1])) == 0))) {
+      quote = c;
+    } else {
+      depth += (c == '(') - (c == ')');
+      ended += c == ';' && depth <= 0;
+    }
+  }
+  return std::max<std::size_t>(ended, 1);
+}
+
+// The lines of C++ of a layer, without blank lines and comments. The programs are the layer "experiments".
+std::size_t code_of(const fs::path& root, const std::string& layer) {
+  std::size_t count = 0;
+  for (const std::string& file : sources_of(root, layer)) {
+    if (layer == "experiments" && (file.starts_with(lab) || file.starts_with("experiments/vision/"))) continue;
+    std::ifstream in(root / file);
+    for (std::string line; std::getline(in, line);)
+      if (const std::size_t first = line.find_first_not_of(' ');
+          first != line.npos && line.compare(first, 2, "//") != 0)
+        count += lines_in(line);
+  }
+  return count;
+}
+
+// The largest numbers of lines by layer: the rows "| `core` | 2,500 |" of a table in CONTRIBUTING.md.
+std::map<std::string, std::size_t> budget() {
+  static const std::regex row(R"(^\| `([a-z/]+)` \| ([0-9,]+) \|$)");
+  std::map<std::string, std::size_t> found;
+  std::ifstream in(fs::path(plumb::test::source_dir()) / "CONTRIBUTING.md");
+  std::smatch match;
+  for (std::string line; std::getline(in, line);)
+    if (std::regex_match(line, match, row)) {
+      std::string digits = match[2];
+      std::erase(digits, ',');
+      found[match[1]] = std::stoul(digits);
+    }
+  return found;
+}
+
 // The lines, without their comments, that read or print numbers by the rules of the locale. A program that uses Plumb
 // may set a locale with a decimal comma, in which strtod("1.5") is 1.
 std::vector<std::string> lines_by_locale(const fs::path& root) {
@@ -194,6 +249,21 @@ TEST_CASE("every include points to the same or a lower layer") {
   SUCCEED();
 }
 
+TEST_CASE("the laboratory knows neither images nor models") {
+  const fs::path root = plumb::test::source_dir();
+  for (const std::string& file : sources_of(root, "experiments/lab"))
+    for (const std::string& include : includes_of(root / file))
+      if (include.starts_with("nn/models/") || include.starts_with("nn/detection/") ||
+          (include.starts_with("experiments/") && !include.starts_with(lab)))
+        FAIL_CHECK(file << " includes " << include);
+  for (const std::string& file : sources_of(root, "experiments/vision"))
+    for (const std::string& include : includes_of(root / file))
+      if (include.starts_with("experiments/") && !include.starts_with(lab) &&
+          !include.starts_with("experiments/vision/"))
+        FAIL_CHECK(file << " includes " << include);
+  SUCCEED();
+}
+
 TEST_CASE("only one file of the cuda backend knows whether the device is emulated") {
   std::set<std::string> found;
   for (const fs::directory_entry& entry :
@@ -205,7 +275,9 @@ TEST_CASE("only one file of the cuda backend knows whether the device is emulate
   CHECK(found == std::set<std::string>{"warp.cuh"});
 }
 
-TEST_CASE("every include in experiments/lab and in nn points to the same or a lower room and every room is known") {
+TEST_CASE(
+    "every include in experiments/lab, experiments/vision and nn points to the same or a lower room and every room is "
+    "known") {
   for (const Violation& v : room_violations(plumb::test::source_dir()))
     FAIL_CHECK(
         v.file << (v.include.empty() ? " is in a room that is missing in the list `rooms`" : " includes " + v.include));
@@ -228,7 +300,8 @@ TEST_CASE("includes form no circles of units or folders") {
 TEST_CASE("the check finds an include of a higher room, an unknown room, and circles") {
   const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering_rooms";
   fs::remove_all(root);
-  for (const char* room : {"experiments/lab/data", "experiments/lab/report", "experiments/lab/attic", "nn/gates"})
+  for (const char* room : {"experiments/lab/data", "experiments/lab/report", "experiments/lab/attic",
+                           "experiments/vision/data", "experiments/vision/pictures", "nn/gates"})
     fs::create_directories(root / room);
   std::ofstream(root / lab / "data" / "bad.h")
       << "#include \"experiments/lab/report/good.h\"\n#include \"core/shape.h\"\n";
@@ -237,13 +310,15 @@ TEST_CASE("the check finds an include of a higher room, an unknown room, and cir
   std::ofstream(root / lab / "report" / "good.cpp") << "#include \"experiments/lab/data/bad.h\"\n";
   std::ofstream(root / lab / "attic" / "lost.h") << "#pragma once\n";
   std::ofstream(root / lab / "loose.h") << "#include \"experiments/lab/data/idx.h\"\n";
+  std::ofstream(root / "experiments/vision" / "data" / "low.h") << "#include \"experiments/vision/study.h\"\n";
+  std::ofstream(root / "experiments/vision" / "pictures" / "good.h") << "#include \"experiments/vision/study.h\"\n";
   std::ofstream(root / "nn" / "gates" / "high.h") << "#include \"nn/models/vit.h\"\n";
   std::ofstream(root / "nn" / "nn.h") << "#include \"nn/gates/high.h\"\n";
   std::vector<std::string> files;
   for (const Violation& v : room_violations(root)) files.push_back(v.file);
   std::ranges::sort(files);
-  CHECK(files ==
-        std::vector<std::string>{lab + "attic/lost.h", lab + "data/bad.h", lab + "loose.h", "nn/gates/high.h"});
+  CHECK(files == std::vector<std::string>{lab + "attic/lost.h", lab + "data/bad.h", lab + "loose.h",
+                                          "experiments/vision/data/low.h", "nn/gates/high.h"});
   CHECK(in_circles(arrows_of(root, "experiments", false)) ==
         std::set<std::string>{lab + "data/bad", lab + "report/good"});
   CHECK(in_circles(arrows_of(root, "experiments", true)) ==
@@ -258,6 +333,25 @@ TEST_CASE("the check finds an include of a higher layer") {
   std::ofstream(root / "core" / "bad.h") << "#pragma once\n#include \"nn/module.h\"\n#include \"core/shape.h\"\n";
   std::ofstream(root / "autograd" / "bad.cpp") << "#include \"backends/cpu/kernels.h\"\n#include <vector>\n";
   CHECK(violations(root).size() == 2);
+}
+
+TEST_CASE("no layer has more lines of code than its budget in CONTRIBUTING.md") {
+  const std::map<std::string, std::size_t> most = budget();
+  for (const char* layer :
+       {"core", "autograd", "backends", "nn", "experiments/lab", "experiments/vision", "experiments", "tests"}) {
+    INFO(layer << ": raise its row in a commit of its own, with a reason, or delete code");
+    REQUIRE(most.contains(layer));
+    const std::size_t lines = code_of(plumb::test::source_dir(), layer);
+    CHECK(lines <= most.at(layer));
+    CHECK(lines * 100 > most.at(layer) * 90);  // a budget far above the code is no budget
+  }
+}
+
+TEST_CASE("lines of code are counted without comments, and each statement counts") {
+  CHECK(lines_in("  a = 1; b = 2;  // c; d;") == 2);
+  CHECK(lines_in("  for (int i = 0; i < n; ++i) {") == 1);
+  CHECK(lines_in("  print(\";;\"); x = ';'; y = 1'000;") == 3);
+  CHECK(lines_in("}") == 1);
 }
 
 TEST_CASE("heavy or replaceable dependencies have one user each") {
