@@ -178,7 +178,7 @@ int plumb::lab::depth_stability(int argc, const char* const* argv) {
   study.cli().action([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
   study.check([&](const DataFacts& data) {
     if (study.network().drop.drop_key > 0)
-      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(vision::image_facts(data).sizes)));
+      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(vision::image_sizes(data))));
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at", "seconds", "images_per_second"});
   study.show({"train_loss", "val_accuracy"});

@@ -108,7 +108,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       if (name != "dropout")
         network.drop.drop_key = std::max(0.01, rate.values().back()),
         network.drop.drop_key_shape = enum_named<DropShape>("drop_shape", name);
-      network.check_for(vision::image_facts(data).sizes);
+      network.check_for(vision::image_sizes(data));
     }
   });
   study.network().drop.drop_key_match = nn::DropMatch::share;

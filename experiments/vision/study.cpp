@@ -16,9 +16,10 @@ Study::Study(std::string name, std::string question, Parts parts)
   problem([this](const StudyOptions& o) { return std::make_unique<ImageProblem>(images_, o.batch); });
   check([this](const DataFacts& data) { check_images(data); });
   check_points([this](const Point& point, const DataFacts& data) {
-    const ImageSet sizes = image_facts(data).sizes;
-    if (parts_.network) by_point().at<NetworkOptions>(point).check_for(sizes);
-    by_point().at<AugmentOptions>(point).make(images_.data, sizes, by_point().study(point).batch);
+    const ImageSet sizes = image_sizes(data);
+    const OptionsByPoint& options = declaration().by_point;
+    if (parts_.network) options.at<NetworkOptions>(point).check_for(sizes);
+    options.at<AugmentOptions>(point).make(images_.data, sizes, options.study(point).batch);
   });
   describe([this](const DataFacts& data) { return texts(data); }, [this] { return network_.describe_warmup(); });
 }

@@ -10,12 +10,12 @@ namespace plumb::vision {
 void Study::check_images(const DataFacts& data) {
   if (!data.note.empty() && !cli().typed("--image-size"))
     note_error(fmt::format("{}{}; --image-size native keeps their size\n", data.note,
-                           parts_.network ? ": " + network_.describe(image_facts(data).sizes) : ""));
+                           parts_.network ? ": " + network_.describe(image_sizes(data)) : ""));
 }
 
 NamedTexts Study::texts(const DataFacts& data) const {
   const auto by_axis = [&](const char* option) { return declaration().varies(option); };
-  const ImageSet images = image_facts(data).sizes;
+  const ImageSet images = image_sizes(data);
   NamedTexts texts;
   if (parts_.optimization)
     texts.emplace_back("augmentation",

@@ -171,7 +171,7 @@ int plumb::lab::vit(int argc, const char* const* argv) {
   });
   study.check([&](const lab::DataFacts& data) {
     if (is_cait(study) && study.network().drop.drop_key > 0)
-      vision::note_drop_key(o, study.network(), vision::image_facts(data).sizes);
+      vision::note_drop_key(o, study.network(), vision::image_sizes(data));
   });
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});

@@ -1,6 +1,4 @@
 // The values that an option accepts.
-#include <algorithm>
-
 #include "core/error.h"
 #include "experiments/lab/cli/option.h"
 #include "nn/gates/method.h"

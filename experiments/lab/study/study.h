@@ -129,9 +129,7 @@ class Study {
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
 
  protected:
-  // For a study of one family of problems, such as vision::Study: the groups of options at a point.
-  const OptionsByPoint& by_point() const { return d_.by_point; }
-  // The names and values of the axes, and the axes that replace options.
+  // For a study of one family of problems, such as vision::Study: the axes, and the options at a point.
   const StudyDeclaration& declaration() const { return d_; }
   // Sets a function that is called with each point and the facts about the data before any file is made. The function
   // throws UsageError if the options of the trial do not suit the data.

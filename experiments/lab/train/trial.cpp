@@ -3,32 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/train/trial_state.h"
-#include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The values of Problem::evaluate(). Throws Error if a value is not in facts().measures, because reports and verdicts
-// then know neither its direction nor its unit, or if val_loss is missing.
-Values evaluation_of(const Problem& problem, nn::Layer& model) {
-  const NoGrad no_grad;
-  Values values = problem.evaluate(model);
-  const std::vector<Measure> measures = problem.facts().measures;
-  for (const auto& [name, value] : values)
-    check(std::ranges::find(measures, name, &Measure::name) != measures.end(),
-          "[problem] expected evaluate() to return values that facts().measures describes, got \"{}\": add it to "
-          "facts().measures",
-          name);
-  check(std::ranges::find(values, "val_loss", &Values::value_type::first) != values.end(),
-        "[problem] expected evaluate() to return \"val_loss\", got {} other values", values.size());
-  return values;
-}
 
 }  // namespace
 
@@ -75,12 +57,6 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
   run_.tracked.parameters = model.parameter_count();
   run_.record.model = model_facts(model);
   run_.tracked.model = &model, run_.tracked.optimizer = &optimizer, run_.tracked.ema = ema;
-  run_.tracked.evaluate = [this_run = &run_] {
-    std::optional<nn::EmaScope> averaged;
-    if (this_run->tracked.ema) averaged.emplace(*this_run->tracked.ema);
-    const nn::EvaluationScope evaluation(*this_run->tracked.model);
-    return evaluation_of(this_run->env.problem, *this_run->tracked.model);
-  };
   run_.restore();
   // Reports before the training, not hours later, that the weights file will have no model card.
   if (run_.options.save_weights && run_.limits.leaves_files)
@@ -92,7 +68,6 @@ void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
 }
 
 Values Trial::evaluate() { return run_.latest_evaluation(); }
-void Trial::track_evaluation(std::function<Values()> evaluate) { run_.tracked.evaluate = std::move(evaluate); }
 void Trial::save_under(nn::KeyMap names) { run_.tracked.names = std::move(names); }
 
 void Trial::log(const Values& values) { run_.log(values); }

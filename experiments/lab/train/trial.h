@@ -103,12 +103,9 @@ class Trial {
   // loop continues at the step of the checkpoint. Any other state of the body is not restored. Only one loop may
   // follow. The record of the trial describes this model.
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
-  // Evaluates the tracked model in its current state. The result has the values of the problem (Problem::evaluate), or
-  // of the function that track_evaluation() has set.
+  // Evaluates the tracked model in its current state. The result has the values of the problem (Problem::evaluate).
   Values evaluate();
-  // track_evaluation() sets the function that evaluates the tracked model, for models that the problem cannot evaluate.
-  // save_under() sets the names under which the weights of the model are saved.
-  void track_evaluation(std::function<Values()> evaluate);
+  // Sets the names under which the weights of the model are saved.
   void save_under(nn::KeyMap names);
 
   // Both functions add values to the line of the current step in metrics.jsonl; "loss" and "lr" also appear in the

@@ -10,8 +10,7 @@
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
-#include "nn/io/pretrained.h"
-#include "nn/io/weights.h"
+#include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
 namespace {
@@ -33,6 +32,22 @@ void check_tracked(const TrialState& run) {
                 "{}: this program does not support the option, because its loop does not call track(model, optimizer) "
                 "(experiments/lab/train/trial.h)",
                 option);
+}
+
+// The values of Problem::evaluate(). Throws Error if a value is not in facts().measures, because reports and verdicts
+// then know neither its direction nor its unit, or if val_loss is missing.
+Values evaluation_of(const Problem& problem, nn::Layer& model) {
+  const NoGrad no_grad;
+  Values values = problem.evaluate(model);
+  const std::vector<Measure> measures = problem.facts().measures;
+  for (const auto& [name, value] : values)
+    check(std::ranges::find(measures, name, &Measure::name) != measures.end(),
+          "[problem] expected evaluate() to return values that facts().measures describes, got \"{}\": add it to "
+          "facts().measures",
+          name);
+  check(std::ranges::find(values, "val_loss", &Values::value_type::first) != values.end(),
+        "[problem] expected evaluate() to return \"val_loss\", got {} other values", values.size());
+  return values;
 }
 
 }  // namespace
@@ -201,7 +216,10 @@ Values TrialState::latest_evaluation() {
   settle();
   check(tracked.model, "[evaluate] expected track() before evaluate(), got no model");
   if (tracked.evaluated_after != record.steps || record.steps == 0) {
-    tracked.evaluation = tracked.evaluate();
+    std::optional<nn::EmaScope> averaged;
+    if (tracked.ema) averaged.emplace(*tracked.ema);
+    const nn::EvaluationScope evaluation(*tracked.model);
+    tracked.evaluation = evaluation_of(env.problem, *tracked.model);
     tracked.evaluated_after = record.steps;
   }
   return tracked.evaluation;

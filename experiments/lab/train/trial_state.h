@@ -57,14 +57,13 @@ struct TrialLimits {
   const Record* finished = nullptr;
 };
 
-// The arguments of Trial::track(), track_evaluation() and save_under(), and the last evaluation.
+// The arguments of Trial::track() and save_under(), and the last evaluation.
 struct TrackedModel {
   nn::Layer* model = nullptr;
   nn::Optimizer* optimizer = nullptr;
   nn::Ema* ema = nullptr;
   std::int64_t parameters = 0;  // number of parameters of the model
-  std::function<Values()> evaluate = {};
-  Values evaluation = {};  // the last evaluation, made after `evaluated_after` steps
+  Values evaluation = {};       // the last evaluation, made after `evaluated_after` steps
   std::int64_t evaluated_after = -1;
   nn::KeyMap names = {};
 };

@@ -9,15 +9,9 @@
 
 namespace plumb::vision {
 
-// The sizes of the images, and the extent of an evaluation.
-struct ImageFacts {
-  ImageSet sizes = {};                 // has only the sizes and the number of classes
-  std::int64_t validation_images = 0;  // number of validation images that an evaluation uses; 0: unknown
-};
-
-// The text of DataFacts::further with these facts.
-std::string further_facts(const ImageFacts& images);
-// Reads the facts. Throws Error if the problem has no images.
-ImageFacts image_facts(const DataFacts& data);
+// The text of DataFacts::further for images of these sizes. Only the sizes and the number of classes are used.
+std::string further_facts(const ImageSet& sizes, std::int64_t validation_images);
+// Reads the sizes and the number of classes; the set has no images. Throws Error if the problem has no images.
+ImageSet image_sizes(const DataFacts& data);
 
 }  // namespace plumb::vision

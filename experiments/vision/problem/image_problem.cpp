@@ -64,11 +64,7 @@ DataFacts facts_of(const ImageData& data) {
           .hash = hash_of_images(data),
           .samples = "images",
           .note = enlargement(data.train),
-          .further = further_facts({.sizes = {.channels = data.train.channels,
-                                              .height = data.train.height,
-                                              .width = data.train.width,
-                                              .classes = data.train.classes},
-                                    .validation_images = validation}),
+          .further = further_facts(data.train, validation),
           .measures = measures_of_classification(data.train.classes, validation)};
 }
 

@@ -41,7 +41,7 @@ using RenamedMembers =
             &lab::record_layers, &lab::results_report, &lab::vit, &nn::AttentionOptions::resolved,
             &nn::CaiTOptions::head_mix, &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe,
             &nn::ViTOptions::recipe, &nn::description, &nn::facebook_names, &nn::gates_from<Sum>, &nn::method_names,
-            &vision::batches, &vision::image_facts, &vision::images, &vision::Study::images, &vision::Parts::network,
+            &vision::batches, &vision::image_sizes, &vision::images, &vision::Study::images, &vision::Parts::network,
             &vision::Study::augmentation, &vision::vit>;
 
 void new_names(vision::Study& study, nn::Block& block, Array& array, const nn::GateContext& context) {
