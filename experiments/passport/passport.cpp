@@ -82,7 +82,7 @@ Line gradients_of(const LayerStats& layers) {
   Line norms;
   for (const BranchStats& row : layers.branches) {
     double& norm = norms[static_cast<double>(row.block)];
-    norm = std::hypot(norm, row.grad_norm);
+    norm = std::sqrt(norm * norm + row.grad_norm * row.grad_norm);  // std::hypot would need glibc 2.35
   }
   return norms;
 }
