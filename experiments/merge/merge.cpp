@@ -55,15 +55,12 @@ JsonValue united(const StudyDescription& a, const StudyDescription& b) {
   return settings;
 }
 
-// Unites the claims and the looks of two folders. A claim that one folder does not have was not stated before all
-// trials, so only the claims of both folders stay. The longer list of looks counts, and a folder with other seeds is a
-// look of its own, because its seeds may have been added after a look at the other folder.
-void unite_plans(StudyDescription& merged, const StudyDescription& other) {
+// Unites the claims of two folders. A claim that one folder does not have was not stated before all trials, so only the
+// claims of both folders stay.
+void unite_claims(StudyDescription& merged, const StudyDescription& other) {
   std::erase_if(merged.claims,
                 [&](const std::string& claim) { return std::ranges::find(other.claims, claim) == other.claims.end(); });
-  const std::vector<std::int64_t> seeds = merged.looks.back();
-  if (other.looks.size() > merged.looks.size()) merged.looks = other.looks;
-  for (const auto& further : {seeds, other.looks.back()}) merged.add_seeds(further, true);
+  if (other.rule.empty()) merged.rule.clear();
 }
 
 // The record as JSON, without times.
@@ -107,7 +104,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
       if (!merged)
         merged = run;
       else
-        check_same(folders.front(), *merged, folder, run), unite_plans(*merged, run);
+        check_same(folders.front(), *merged, folder, run), unite_claims(*merged, run);
       merged->settings = united(*merged, run);
       for (const std::string& code : run.accepted_code)
         if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end())

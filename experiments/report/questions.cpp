@@ -28,8 +28,14 @@ Cells cells_of(const std::string& line) {
 }
 
 // The verdicts in the order of the table: as claims have them, and as readers do.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> verdicts{
-    {{"agree", "confirmed"}, {"disagree", "contradicted"}, {"depends", "depends"}, {"undecided", "undecided"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> verdicts{
+    {{"agree", "confirmed"},
+     {"disagree", "contradicted"},
+     {"equal", "equal"},
+     {"depends", "depends"},
+     {"undecided", "undecided"},
+     {"cannot be judged", "cannot be judged"},
+     {"old trials", "old trials"}}};
 constexpr std::string_view not_run = "not run under this protocol", not_askable = "cannot be asked at this size";
 
 // A row of the new table. Rows are sorted by rank.
@@ -38,9 +44,9 @@ struct Row {
   Cells cells = {};
 };
 
-// The reason of a verdict as two cells: the effect at each place, and the seeds that trained. A reason is a list of
-// parts with semicolons, such as "lower by 0.2, 95 % interval 0.1 to 0.3, 6 pairs; 6 of 6 and 6 of 6 seeds trained,
-// ...". If a claim has several places, the first part of each begins with the place and its verdict.
+// The reason of a verdict as two cells: the effect at each place, and the seeds that failed. A reason is a list of parts
+// with semicolons, such as "6 : 0, lower by 0.2; 0 and 1 of 6 seeds failed; ...". If a claim has several places, the
+// first part of each begins with the place and its verdict.
 struct Reason {
   std::string effect, seeds;
 };
@@ -49,7 +55,7 @@ Reason reason_of(std::string_view why) {
   bool first = true;
   for (const auto part : std::views::split(why, std::string_view("; "))) {
     const std::string text(part.begin(), part.end());
-    if (text.find(" seeds trained") == text.npos)
+    if (!text.ends_with(" seeds failed"))
       reason.effect += (first ? "" : "; ") + text;
     else if (reason.seeds.find(text) == text.npos)
       reason.seeds += (reason.seeds.empty() ? "" : "; ") + text;
@@ -117,7 +123,7 @@ std::string with_verdicts(const std::string& text, const std::map<std::string, s
     }
     std::ranges::stable_sort(rows, {}, &Row::rank);
     TextTable table;
-    for (const char* column : {"verdict", "question", "effect", "seeds", "what flips it", "page"})
+    for (const char* column : {"verdict", "question", "effect", "failed seeds", "what flips it", "page"})
       table.column(column, TextTable::Align::left);
     for (Row& row : rows) table.row(std::move(row.cells));
     result += table.markdown();

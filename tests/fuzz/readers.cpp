@@ -334,7 +334,7 @@ lab::StudyDescription small_study() {
           .settings = {{{"steps", 3}, {"lr", 0.001}, {"data", "glyphs"}}},
           .fixed = {"lr"},
           .claims = {"a claim"},
-          .looks = {{0, 1}}};
+          .rule = "bets"};
 }
 
 // Gives the arguments to a command line with the options of all studies.

@@ -142,12 +142,13 @@ long long CliOption::value_named(const EnumVariable& variable, const std::string
   return found->second;
 }
 
+bool CliOption::accepts(double number) const {
+  return (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
+}
+
 template <class T>
 void CliOption::check_bounds(const std::string& where, T value) const {
-  const auto number = static_cast<double>(value);
-  const bool inside =
-      (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
-  if (!inside) refuse(where, fmt::format("{}", value));
+  if (!accepts(static_cast<double>(value))) refuse(where, fmt::format("{}", value));
 }
 
 void CliOption::set(const AxisValue& value) {

@@ -101,6 +101,8 @@ struct CliOption {
   // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);
 
+  // Whether a number is within the bounds of the option.
+  bool accepts(double number) const;
   // Sets the variable to the value of an axis. Throws UsageError if the option does not accept the value.
   void set(const AxisValue& value);
 

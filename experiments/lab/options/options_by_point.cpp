@@ -25,20 +25,14 @@ void OptionsByPoint::set_axes(Cli& cli, const Point& point) const {
 }
 
 bool OptionsByPoint::binds(const std::string& axis) const {
-  return axis == search_steps ||
+  return axis == search_steps || axis == neighbour_steps ||
          std::ranges::find(bound_, axis, &std::pair<std::string, std::string>::first) != bound_.end();
 }
 
 StudyOptions OptionsByPoint::study(const Point& point) const {
   StudyOptions o = at<StudyOptions>(point);
   if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));
-  if (point.find(search_steps)) {
-    const auto steps = point.get<std::int64_t>(search_steps);
-    if (o.warmup && o.steps > 0)
-      o.warmup =
-          std::llround(static_cast<double>(*o.warmup) * static_cast<double>(steps) / static_cast<double>(o.steps));
-    o.steps = steps;
-  }
+  if (point.find(search_steps)) o.steps = point.get<std::int64_t>(search_steps);
   return o;
 }
 

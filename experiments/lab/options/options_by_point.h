@@ -14,10 +14,6 @@
 
 namespace plumb::lab {
 
-// The entry of a point that gives a trial fewer steps than --steps says: the trial belongs to a search for a learning
-// rate (study/own_rates.h).
-inline constexpr const char* search_steps = "search_steps";
-
 // The name of the option that belongs to an axis: "--drop-key" for the axis "drop_key". The axis sets the option if the
 // option exists.
 std::string option_of_axis(std::string axis);
@@ -37,7 +33,8 @@ class OptionsByPoint {
   }
   // Makes the axis set the option of this name.
   void bind(const std::string& axis, const std::string& option) { bound_.emplace_back(axis, option); }
-  // Whether an entry of this name in a point sets an option: bind() was called for it, or it is `search_steps`.
+  // Whether an entry of this name in a point needs no body that reads it: bind() was called for it, or it marks a trial
+  // of a search or a neighbour.
   bool binds(const std::string& axis) const;
 
   // The group of the trial at `point`, or its defaults if no group of this type was added. Throws UsageError if an
@@ -55,8 +52,7 @@ class OptionsByPoint {
   // Throws UsageError if an option of any group does not accept the value of its axis.
   void check(const Point& point) const;
   // The options of StudyOptions, as at(). If steps is an axis and the user does not give --warmup, the warm-up is the
-  // same share of the steps in all trials. If the point has `search_steps`, the trial has this number of steps, and
-  // every warm-up in steps keeps its share of the steps.
+  // same share of the steps in all trials. If the point has `search_steps`, the trial has this number of steps.
   StudyOptions study(const Point& point) const;
 
  private:

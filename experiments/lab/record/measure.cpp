@@ -21,6 +21,23 @@ Unit unit_of(const std::vector<Measure>& measures, std::string_view name) {
   return name.ends_with("accuracy") ? Unit::fraction : Unit::plain;
 }
 
+bool is_about_training(const std::vector<Measure>& measures, std::string_view name) {
+  return name.ends_with("loss") || name.starts_with("steps_to") || find_measure(measures, name) ||
+         unit_of(measures, name) == Unit::fraction;
+}
+
+Better better_of(const std::vector<Measure>& measures, std::string_view name) {
+  if (const Measure* measure = find_measure(measures, name)) return measure->better;
+  return unit_of(measures, name) == Unit::fraction ? Better::higher : Better::lower;
+}
+
+std::optional<double> equal_within(const std::vector<Measure>& measures, std::string_view name) {
+  if (const Measure* measure = find_measure(measures, name); measure && measure->equal_within)
+    return measure->equal_within;
+  if (name.ends_with("loss")) return 0.05;
+  return name.ends_with("accuracy") ? std::optional(0.01) : std::nullopt;
+}
+
 bool is_time(std::string_view name) { return name == "seconds" || name.ends_with("_per_second"); }
 
 const Measure* score_of(const std::vector<Measure>& measures) {

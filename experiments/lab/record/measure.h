@@ -31,8 +31,10 @@ struct Measure {
   // "ln 28 = 3.332"; if it is empty, reports print the number.
   std::optional<double> chance = {};
   std::string chance_text = {};
-  // A smaller difference of means decides no claim. Example: two samples of 10,000 for an accuracy. 0: no such limit.
+  // A smaller median difference decides no claim. Example: two samples of 10,000 for an accuracy. 0: no such limit.
   double resolution = 0;
+  // The largest difference that does not matter (equal_within); no value: as the name says.
+  std::optional<double> equal_within = {};
 };
 
 // A reference level of a measured value. Charts of the value show the level as a dashed line.
@@ -64,6 +66,15 @@ const Measure* find_measure(const std::vector<Measure>& measures, std::string_vi
 // The unit of a value of a trial. A value that is no measure of the problem is a fraction if its name ends in
 // "accuracy", and a plain number otherwise.
 Unit unit_of(const std::vector<Measure>& measures, std::string_view name);
+// Whether a value says how well a network trains, so that a trial that did not train has the worst value: a measure of
+// the problem, a fraction, or a name that ends in "loss" or begins with "steps_to".
+bool is_about_training(const std::vector<Measure>& measures, std::string_view name);
+// The direction in which a value is better. A value that is no measure of the problem is better if it is lower, unless
+// it is a fraction.
+Better better_of(const std::vector<Measure>& measures, std::string_view name);
+// The largest difference of a value that does not matter: that of its measure, or else 0.05 for losses and 0.01 for
+// accuracies. Empty for other values.
+std::optional<double> equal_within(const std::vector<Measure>& measures, std::string_view name);
 // Whether a value is a time or a speed, which differs from run to run: "seconds", and names that end in "_per_second".
 // Tables, the progress and comparisons of ledgers leave out such values.
 bool is_time(std::string_view name);

@@ -67,4 +67,12 @@ std::string Point::file_stem() const {
   return stem.size() <= longest ? stem : stem.substr(0, longest) + "-" + hash_of(stem);
 }
 
+bool is_of_search(const Point& trial) { return trial.find(search_steps) != nullptr; }
+bool is_neighbour(const Point& trial) { return trial.find(neighbour_steps) != nullptr; }
+bool is_judged(const Point& trial) { return !is_of_search(trial) && !is_neighbour(trial); }
+
+Point cell_of(const Point& trial) {
+  return trial.without("lr").without(search_steps).without(neighbour_steps).without("seed");
+}
+
 }  // namespace plumb::lab

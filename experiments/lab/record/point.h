@@ -69,4 +69,17 @@ class Point {
   std::vector<Entry> entries_;
 };
 
+// An entry that marks a trial of a search for a learning rate (study/rate_search.h). The trial has this number of steps.
+inline constexpr const char* search_steps = "search_steps";
+// An entry that marks a trial which is only trained to judge another one: its learning rate is this many half octaves
+// above the rate that the search chose.
+inline constexpr const char* neighbour_steps = "neighbour";
+// Whether a trial belongs to a search for a learning rate, whether it trains at a neighbouring rate, and whether it is
+// neither. Only trials of the last kind are in tables, and have verdicts.
+bool is_of_search(const Point& trial);
+bool is_neighbour(const Point& trial);
+bool is_judged(const Point& trial);
+// The combination of the axes of a trial: its point without rate, seed and the marks of searches and neighbours.
+Point cell_of(const Point& trial);
+
 }  // namespace plumb::lab

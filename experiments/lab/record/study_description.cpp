@@ -1,6 +1,5 @@
 #include "experiments/lab/record/study_description.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/json_text.h"
@@ -32,6 +31,7 @@ Json json_of(const std::vector<Measure>& measures) {
     if (m.chance) measure["chance"] = *m.chance;
     if (!m.chance_text.empty()) measure["chance_text"] = m.chance_text;
     if (m.resolution > 0) measure["resolution"] = m.resolution;
+    if (m.equal_within) measure["equal_within"] = *m.equal_within;
     all.push_back(std::move(measure));
   }
   return all;
@@ -80,15 +80,10 @@ std::vector<Measure> measures_from(const Json& data) {
                         .unit = enum_named<Unit>("unit", m.at("unit")),
                         .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
                         .chance_text = m.value("chance_text", ""),
-                        .resolution = m.value("resolution", 0.0)});
+                        .resolution = m.value("resolution", 0.0),
+                        .equal_within = m.contains("equal_within") ? std::optional<double>(m["equal_within"])
+                                                                   : std::nullopt});
   return measures;
-}
-
-// There is always a look, and add_seeds() needs one.
-std::vector<std::vector<std::int64_t>> looks_from(const Json& run, const std::string& file) {
-  auto looks = run.at("looks").get<std::vector<std::vector<std::int64_t>>>();
-  usage_check(!looks.empty(), "{} does not describe a study (it has no looks); choose another --out", file);
-  return looks;
 }
 
 }  // namespace
@@ -101,15 +96,6 @@ void check_further(const DataFacts& data) {
   for (const char* own : own_names)
     check(!further.contains(own), "[problem] expected facts().further without the name \"{}\", which run.json has",
           own);
-}
-
-void StudyDescription::add_seeds(const std::vector<std::int64_t>& seeds, bool seen) {
-  std::vector<std::int64_t> all = looks.back();
-  for (const std::int64_t seed : seeds)
-    if (std::ranges::find(all, seed) == all.end()) all.push_back(seed);
-  if (all.size() == looks.back().size()) return;
-  if (seen) looks.emplace_back();
-  looks.back() = std::move(all);
 }
 
 std::string StudyDescription::text() const {
@@ -130,7 +116,7 @@ std::string StudyDescription::text() const {
   if (const RateCriterion& by = facts.rates_by; by != RateCriterion())
     run["rates_by"] = {{"value", by.value}, {"better", enum_name(by.better)}};
   run["claims"] = claims;
-  run["looks"] = looks;
+  if (!rule.empty()) run["rule"] = rule;
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
   return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -170,7 +156,7 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
             .fixed = run.at("fixed"),
             .accepted_code = run.value("accepted_code", std::vector<std::string>()),
             .claims = run.at("claims"),
-            .looks = looks_from(run, file)};
+            .rule = run.value("rule", "")};
   } catch (const Json::exception& e) {
     throw UsageError(fmt::format("{} does not describe a study ({}); choose another --out", file, e.what()));
   }

@@ -18,13 +18,16 @@ struct StudyFacts {
   std::string code = {};                  // the value of code_hash()
   RateCriterion rates_by = {};            // the value that chooses learning rates, if a search does
   std::vector<std::string> outputs = {};  // further files that this experiment writes
-  // The texts of the claims of this call, from which a new folder takes StudyDescription::claims. parse() leaves the
+  // The names of the claims of this call, from which a new folder takes StudyDescription::claims. parse() leaves the
   // vector empty.
   std::vector<std::string> claims = {};
 };
 
 // Throws Error unless DataFacts::further is empty, or an object without the names that run.json uses for other facts.
 void check_further(const DataFacts& data);
+
+// The present rule of judging (docs/statistics.md).
+inline constexpr const char* rule_of_judging = "bets";
 
 // The content of run.json.
 struct StudyDescription {
@@ -38,16 +41,12 @@ struct StudyDescription {
   std::vector<std::string> fixed = {};
   // The code hashes of further trials in the tables, in addition to facts.code.
   std::vector<std::string> accepted_code = {};
-  // The texts of the claims that the study had when its folder was made. A claim with another text was added later.
+  // The names of the claims (Claim::name) that the study had when its folder was made. A claim with another name was
+  // added later.
   std::vector<std::string> claims = {};
-  // The seeds of each look at the results, in order. A look begins when --resume adds seeds after a judged trial has
-  // finished, and has all seeds of the looks before it. run.json has at least one look.
-  std::vector<std::vector<std::int64_t>> looks = {};
-
-  // Adds the seeds that no look has. If `seen` is true, results of the last look may have been seen, so the seeds begin
-  // a new look; otherwise the seeds belong to the last look. Without new seeds the function has no effect. There must
-  // be a look.
-  void add_seeds(const std::vector<std::int64_t>& seeds, bool seen);
+  // The rule by which rates are chosen and trials are judged; empty for folders that are older than the rule. The trials
+  // of such folders have no verdicts.
+  std::string rule = {};
 
   std::string text() const;  // the JSON text of run.json
   // Reads the text of run.json. Throws UsageError if `text` is not the text of a run.json; the message begins with

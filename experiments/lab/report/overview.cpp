@@ -51,18 +51,17 @@ std::string all_of(const Standing& s, const Condition& condition) {
   text += "\ntraining loss " + to_string(s.loss) + fmt::format(", n = {}", s.loss.n);
   if (const std::string words = lost_words(s); !words.empty()) text += "\n" + words;
   if (s.none_trained) text += s.near_chance ? "\nnear chance" : "\ndid not train";
-  if (s.untested) text += fmt::format(", and did not train at depth {} either", s.shallowest);
   return text;
 }
 
 // The note next to a method: its lost seeds, "near chance", or the order of the method against the control.
 std::string beside_control(const Condition& condition, const Standing& s) {
   if (const std::string words = lost_words(s); !words.empty()) return words;
-  if (s.none_trained) return s.untested ? "untested" : s.near_chance ? "near chance" : "did not train";
+  if (s.none_trained) return s.near_chance ? "near chance" : "did not train";
   if (!condition.has_control) return "";
   if (&s == &condition.standings.front()) return "control";
   for (const JudgedPair& pair : condition.against_control)
-    if (&condition.standings[pair.first] == &s && pair.difference.n > 1) return verdict_words(pair.difference);
+    if (&condition.standings[pair.first] == &s && pair.difference.duel.seeds > 1) return verdict_words(pair.difference);
   return "";
 }
 

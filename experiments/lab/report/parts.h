@@ -6,6 +6,7 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/text.h"
+#include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
@@ -18,8 +19,8 @@ std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 
 // The <table> of all groups.
 std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults& results);
-// The <table> of comparisons with the control. Empty if there is no control, or if no method has two seeds.
-std::string html_comparisons(const std::vector<Condition>& conditions);
+// The comparisons with the control. Empty if there is no control, or if no method has two seeds.
+TextTable comparisons_table(const std::vector<Condition>& conditions);
 
 // A dot plot for each condition, which ranks its methods by training loss. The deepest condition comes first. If there
 // are several learning rates, only the largest depth has plots. Conditions with fewer than two methods, or without a

@@ -8,71 +8,56 @@
 #include "experiments/lab/record/csv.h"
 
 namespace plumb::lab {
-namespace {
-
-constexpr double told = 0.02;  // a search whose values differ by a smaller share does not tell which rate is best
-
-std::string value_text(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "none"; }
-
-// Whether no finite value of a search is so much worse than the chosen one that it tells rates apart. A loss counts
-// from the entropy of its targets.
-bool is_flat(const RateChoice& choice, double chosen) {
-  return std::ranges::all_of(choice.tried, [&](const auto& tried) {
-    return !std::isfinite(tried.second) ||
-           choice.by.cost(tried.second - chosen) <= told * (std::abs(chosen) - choice.target_entropy);
-  });
-}
-
-}  // namespace
 
 Section rates_section(const std::vector<RateChoice>& rates, const std::string& chosen_by, const std::string& caption) {
   using enum TextTable::Align;
   Section section{.title = "Learning rates, " + chosen_by, .caption = caption};
   if (rates.empty()) return section;
   for (const auto& [axis, value] : rates.front().cell.entries()) section.table.column(axis, left);
-  const RateCriterion& by = rates.front().by;
-  const bool by_loss = by.is_training_loss();
-  section.table.column("lr", right);
-  section.table.column(by_loss ? "loss" : by.value, right);
-  for (const char* title : {"at the next lower lr", "at the next higher lr", "trials"})
+  const std::string name = rates.front().by.is_training_loss() ? "loss" : rates.front().by.value;
+  for (const std::string& title : {std::string("lr"), "best " + name, std::string("at lr"), std::string("tried")})
     section.table.column(title, right);
   section.table.column("note", left);
   for (const RateChoice& choice : rates) {
+    const auto& [best, value] = *std::ranges::min_element(choice.tried, {}, [&](const auto& tried) {
+      return std::isfinite(tried.second) ? choice.by.cost(tried.second) : INFINITY;
+    });
     std::vector<std::string> row;
-    for (const auto& [axis, value] : choice.cell.entries()) row.push_back(to_string(value));
-    const auto chosen = std::ranges::find(choice.tried, choice.rate, &std::pair<double, double>::first);
-    internal_check(chosen != choice.tried.end(), "the chosen learning rate {} was not tried", choice.rate);
+    for (const auto& [axis, at] : choice.cell.entries()) row.push_back(to_string(at));
     row.push_back(choice.unread ? "–" : fmt::format("{}", choice.rate));
-    row.push_back(value_text(chosen->second));
-    row.push_back(chosen == choice.tried.begin() ? "" : value_text(std::prev(chosen)->second));
-    row.push_back(std::next(chosen) == choice.tried.end() ? "" : value_text(std::next(chosen)->second));
+    row.push_back(std::isfinite(value) ? fmt::format("{:.4g}", value) : "none");
+    row.push_back(fmt::format("{}", best));
     row.push_back(std::to_string(choice.tried.size()));
     row.emplace_back(choice.unread ? "all rates give the same loss: the body does not read its learning rate"
-                     : !std::isfinite(chosen->second)
-                         ? fmt::format("no rate gave a finite {}", by_loss ? "loss" : "value")
-                     : is_flat(choice, chosen->second)
-                         ? fmt::format("the {} of all rates are within 2 %", by_loss ? "losses" : "values")
-                     : choice.at_bound    ? "at the bound of the search"
-                     : choice.passed_over ? fmt::format("{} is at the edge", *choice.passed_over)
-                                          : "");
-    section.table.row(std::move(row), choice.at_bound ? "31" : "");
+                     : !choice.blind.empty() ? "no rate trains: " + choice.blind
+                     : choice.passed_over    ? fmt::format("{} is at the edge", *choice.passed_over)
+                     : choice.at_bound       ? "at the bound of the search"
+                                             : "");
+    section.table.row(std::move(row));
   }
   return section;
 }
 
-std::string rates_csv(const std::vector<RateChoice>& rates) {
-  std::vector<std::string> axes;
-  if (!rates.empty())
-    for (const auto& [axis, value] : rates.front().cell.entries()) axes.push_back(axis);
+std::string rates_csv(const StudyResults& r) {
+  const std::vector<RateChoice>& rates = r.judging.rates;
+  const RateCriterion by = rates.empty() ? RateCriterion() : rates.front().by;
+  std::vector<std::string> axes = r.axes;
+  std::erase(axes, "lr"), std::erase(axes, "seed");
   std::vector<std::string> header = axes;
-  header.insert(header.end(), {"lr", rates.empty() ? RateCriterion().value : rates.front().by.value, "chosen"});
+  header.insert(header.end(), {"lr", "seed", "trial", by.value, "chosen_lr"});
   CsvTable table(header);
-  for (const RateChoice& choice : rates)
-    for (const auto& [rate, loss] : choice.tried) {
-      table.cells(choice.cell, axes).cell(rate).cell(loss);
-      table.cell(std::string_view(rate == choice.rate && !choice.unread ? "yes" : "no"));
-      table.end_row();
-    }
+  const auto row = [&](const RateChoice& choice, const Point& cell, double rate, std::uint64_t seed,
+                       std::string_view trial, double value) {
+    table.cells(cell, axes).cell(rate).cell(static_cast<std::int64_t>(seed)).cell(trial).cell(value);
+    table.cell(choice.unread ? unknown : choice.rate).end_row();
+  };
+  for (const RateChoice& choice : rates) {
+    for (const auto& [rate, value] : choice.tried) row(choice, choice.cell, rate, choice.seed, "search", value);
+    for (const Record& n : r.neighbours)
+      if (n.point.contains(choice.cell))
+        row(choice, cell_of(n.point), n.point.get<double>("lr"), static_cast<std::uint64_t>(n.seed()), "neighbour",
+            n.outcome(by.value));
+  }
   return table.text();
 }
 

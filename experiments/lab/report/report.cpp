@@ -67,14 +67,11 @@ std::string first_look(const std::vector<Condition>& judged, const Judging& how,
         "Dots are means over the seeds that trained, bars are 95 % t intervals (wide for few seeds, and cut at the "
         "frame), ticks are single seeds. ";
   if (std::ranges::any_of(judged, [](const Condition& p) {
-        return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; });
+        return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.duel.seeds > 1; });
       }))
     caption +=
-        fmt::format("Lower, higher and no verdict compare with {}, seed by seed; the table below has the differences. ",
+        fmt::format("Better, worse and no verdict compare with {}, seed by seed; the table below has the differences. ",
                     escape_markup(how.control));
-  if (std::ranges::any_of(judged,
-                          [](const Condition& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
-    caption += "Untested methods are near chance already at the smallest depth, so nothing follows about depth.";
   return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
 }
 
@@ -145,20 +142,16 @@ Report results_report(const StudyResults& results, bool with_question) {
   for (const Section& own : results.sections) html += section(own, gallery);
   html += section("Results", escape_markup(table_caption(groups, results.trials, how)),
                   scroll_region("Results", html_table(groups, results)));
-  if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
-    html +=
-        section(escape_markup("Against " + how.control),
-                "Differences of training losses, seed by seed: both trials have the same data, batches and random "
-                "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
-                "any wrong verdict there is at most about " +
-                    fmt::format("{:.3g}", 100 * level_of_look(how.look)) +
-                    " %. A verdict on losses concerns the seeds at which both "
-                    "methods trained. The exact paired test decides whether a method trains less often, and needs six "
-                    "seeds at which only one of the two trained. The column n to decide estimates the number of seeds "
-                    "that would "
-                    "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
-                    "all pairs.",
-                scroll_region("Against " + how.control, comparisons));
+  if (const TextTable comparisons = comparisons_table(judged); !comparisons.empty())
+    html += section(escape_markup("Against " + how.control),
+                    fmt::format(
+                        "Training losses, seed by seed: both trials have the same data, batches and random draws. A seed "
+                        "is won by the lower loss, and a trial that did not train loses. E is the evidence; a verdict "
+                        "needs the number beside it, so that the chance of any wrong verdict at one depth is at most "
+                        "{:g} %, whenever the study stops. The better method must also be better at the neighbouring "
+                        "rates of the other. Differences are medians where both train. comparisons.csv has all pairs.",
+                        100 * order_level),
+                    scroll_region("Against " + how.control, comparisons.html()));
   const bool repeated =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace plumb::lab {
 
@@ -72,24 +73,32 @@ std::string series_name(const StudyResults& r) {
 
 std::string method_name(const StudyResults& results, const Point& point) { return MethodNames(results)(point); }
 
-std::vector<TrialResult> trial_results(const StudyResults& r) {
+namespace {
+
+std::vector<TrialResult> results_of_trials(const StudyResults& r, const std::vector<Record>& records) {
   const MethodNames namer(r);
   std::vector<TrialResult> trials;
-  for (const Record& record : r.records)
+  for (const Record& record : records) {
     trials.push_back({.method = namer(record.point),
                       .point = record.point,
                       .status = record.status,
                       .steps = record.steps,
                       .seconds = record.seconds,
                       .values = record.values});
+    trials.back().trained = has_trained(trials.back(), r.judging.chance.loss);
+  }
   return trials;
 }
+
+}  // namespace
+
+std::vector<TrialResult> trial_results(const StudyResults& r) { return results_of_trials(r, r.records); }
 
 namespace {
 
 // The verdict of a claim as the verdict of a pair, if the claim compares two methods under one condition.
 std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
-  if (c.value != "train_loss" || c.margin || c.constant) return std::nullopt;
+  if (c.value != "train_loss" || c.margin || c.within || c.constant) return std::nullopt;
   const auto side = [&](const Point& point) {
     std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
     for (std::size_t i = 0; i < r.records.size(); ++i) {
@@ -108,17 +117,21 @@ std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& differ
                      .second = other,
                      .depth = depth,
                      .rate = rate,
-                     .difference = c.higher ? negated(difference) : difference};
+                     .difference = c.higher ? turned(difference) : difference};
 }
 
 }  // namespace
 
 void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named) {
   r.trials = trial_results(r);
-  if (!r.judging.off) {
-    const std::vector<bool> trained = which_trained(r.trials, r.judging);
-    for (std::size_t i = 0; i < r.trials.size(); ++i) r.trials[i].trained = trained[i];
-  }
+  if (r.judging.off)  // studies that judge nothing have their own rule for networks that train
+    for (TrialResult& a : r.trials) a.trained = true;
+  std::set<std::uint64_t> seeds;
+  for (const Point& p : named) seeds.insert(static_cast<std::uint64_t>(p.get<std::int64_t>("seed")));
+  r.judging.seeds.assign(seeds.begin(), seeds.end());
+  const std::vector<TrialResult> neighbours = results_of_trials(r, r.neighbours);
+  std::vector<TrialGroup> groups = group_trials(r.trials);
+  add_neighbours(groups, neighbours);
   std::vector<Claim> about_named;  // claims about trials of this call
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;
@@ -127,13 +140,26 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
     };
     if (any_at(c.a) && any_at(c.b)) about_named.push_back(claim);
   }
-  r.claims = judge_claims(about_named, r.trials, r.judging);
+  r.claims = judge_claims(about_named, groups, r.judging);
   std::vector<ClaimedPair> pairs;
   for (std::size_t i = 0; i < about_named.size(); ++i)
     if (r.claims[i].results.size() == 1)
-      if (const auto pair = pair_of(about_named[i].comparison, r.claims[i].results.front().judged, r))
+      if (const auto pair = pair_of(about_named[i].comparison, r.claims[i].results.front().difference, r))
         pairs.push_back(*pair);
-  r.conditions = conditions(r.trials, r.judging, pairs);
+  r.conditions.clear();
+  if (!r.judging.off && has_training_losses(r.trials)) r.conditions = conditions(groups, r.judging, pairs);
+  const auto want = [&](const Difference& d, const Point& first, const Point& second) {
+    const Point& cell = d.lost == Side::first ? first : second;
+    for (const int step : d.wanted)
+      if (std::ranges::none_of(r.wanted, [&](const WantedRate& w) { return w.cell == cell && w.half_octaves == step; }))
+        r.wanted.push_back({cell, step});
+  };
+  r.wanted.clear();
+  for (const JudgedClaim& claim : r.claims)
+    for (const ClaimResult& result : claim.results) want(result.difference, result.cell_first, result.cell_second);
+  for (const Condition& condition : r.conditions)
+    for (const JudgedPair& pair : condition.against_control)
+      want(pair.difference, condition.standings[pair.first].cell, condition.standings[pair.second].cell);
 }
 
 }  // namespace plumb::lab

@@ -12,29 +12,13 @@
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/claims.h"
-#include "experiments/lab/stats/groups.h"
-#include "experiments/lab/stats/outcome.h"
-#include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {
 
-// The learning rate of one combination of values on the other axes of a study, and the trials of the search that chose
-// the rate.
-struct RateChoice {
-  Point cell = {};  // the combination, without learning rate and seed
-  double rate = 0;  // the chosen learning rate
-  RateCriterion by = {};
-  // The rates that the search tried, in ascending order, each with its value of the criterion. The value is infinite if
-  // the trial diverged, was stopped as hopeless or had no finite value.
-  std::vector<std::pair<double, double>> tried = {};
-  bool at_bound = false;  // whether the chosen rate is the lowest or the highest rate that was tried
-  // The rate with the best value, if it was passed over because the next higher rate failed (own_rates.h).
-  std::optional<double> passed_over = {};
-  // Whether the losses at all rates are equal, because the body does not read its rate. No rate is then shown: tables
-  // and claims have no learning rate for this combination.
-  bool unread = false;
-  // If the training loss chooses: the entropy of the targets, below which no loss can fall.
-  double target_entropy = 0;
+// A learning rate beside that of a combination, in half octaves above the chosen rate, at which a verdict wants trials.
+struct WantedRate {
+  Point cell = {};
+  int half_octaves = 0;
 };
 
 // The results of a study: the records of its ended trials, and all values derived from the records.
@@ -44,14 +28,15 @@ struct StudyResults {
   std::vector<std::string> columns = {};  // measured values that come first in results.csv
   std::vector<std::string> show = {};     // measured values in the table on the terminal; if empty, the first few
   // Records of all judged trials that ended, in the order of --dry-run. The trials of a search for learning rates are
-  // not judged; they are in `rates`.
+  // not judged; they are in `judging.rates`.
   std::vector<Record> records = {};
+  std::vector<Record> neighbours = {};  // records of the trials at neighbouring rates
   std::vector<Attached> attached = {};  // the attachments of each record, in the same order
-  std::vector<RateChoice> rates = {};   // the learning rates that searches have chosen; empty without such searches
   DataFacts data = {};
   // Settings of the study, and notes on the provenance of the results.
   NamedTexts settings = {}, notes = {};
   std::vector<TrialResult> trials = {};    // one result for each record, in the same order
+  std::vector<WantedRate> wanted = {};     // the rates at which verdicts still want trials
   std::vector<Condition> conditions = {};  // verdicts on the methods; empty without training losses
   std::vector<JudgedClaim> claims = {};    // the claims with their verdicts
   std::vector<Section> sections = {};      // sections that the study made
@@ -76,10 +61,10 @@ std::vector<TrialResult> trial_results(const StudyResults& results);
 std::string series_name(const StudyResults& results);
 // The measured values that have columns in tables, besides the measures of the problem.
 std::vector<std::string> further_columns(const StudyResults& results);
-// Judges the trials once for all tables, files and figures: sets `trials`, `claims` and `conditions` of `results`. If a
-// claim compares two methods under one condition, the verdict on the claim is also the verdict on that pair. The claim
-// then agrees with the sentences about the condition. `named` has the points of all trials of the call; claims about
-// other points are left out.
+// Judges the trials once for all tables, files and figures: sets `trials`, `claims`, `conditions` and `wanted` of
+// `results`. If a claim compares two methods under one condition, the verdict on the claim is also the verdict on that
+// pair. The claim then agrees with the sentences about the condition. `named` has the points of all judged trials of the
+// call: their seeds are judged, and claims about other points are left out.
 void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named);
 
 // The measured values that have a column in tables: the values that the study chose, or the first few.

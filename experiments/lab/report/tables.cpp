@@ -132,45 +132,30 @@ std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults
   return html + "</tbody></table>";
 }
 
-std::string html_comparisons(const std::vector<Condition>& conditions) {
+TextTable comparisons_table(const std::vector<Condition>& conditions) {
+  using enum TextTable::Align;
   const auto rate_of = [](const Condition& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
-  const bool rates =
-      std::ranges::any_of(conditions, [&](const Condition& p) { return rate_of(p, p.standings.front()).has_value(); });
-  const bool depths = std::ranges::any_of(conditions, [](const Condition& p) { return p.depth > 0; });
-  std::string rows;
+  TextTable table;
+  table.column("method", left);
+  for (const char* title : {"depth", "lr", "seeds", "won : lost", "difference"}) table.column(title, right);
+  table.column("95 %", left);
+  for (const char* title : {"E", "needs"}) table.column(title, right);
+  for (const char* title : {"stands at neighbours", "verdict"}) table.column(title, left);
   for (const Condition& condition : conditions)
-    for (const JudgedPair& pair : condition.against_control) {
-      const Difference& d = pair.difference;
-      if (d.n < 2) continue;
-      const bool decided = is_decided(d);
-      const std::int64_t needed = pairs_needed(d);
-      rows += fmt::format(R"(<tr{}{}><td>{}</td>)",
-                          &pair == &condition.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
-                          svg::belongs_to(condition.standings[pair.first].method),
-                          escape_markup(condition.standings[pair.first].method));
-      if (depths) rows += fmt::format(R"(<td class="num">{}</td>)", condition.depth);
-      const std::optional<double> rate = rate_of(condition, condition.standings[pair.first]);
-      if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
-      rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
-      rows += d.trained == 0
-                  ? std::string(R"(<td class="num">–</td><td class="interval"></td>)")
-                  : fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean,
-                                d.low, d.high);
-      rows += fmt::format(R"(<td>{} of {}, {} of {}</td>)", d.trained_first, d.n, d.trained_second, d.n);
-      std::string words = verdict_words(d);
-      if (d.doubt != Difference::Doubt::none) words += ": " + to_string(d.doubt);
-      rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn", words,
-                          decided                              ? ""
-                          : needed > 0                         ? std::to_string(needed)
-                          : d.doubt == Difference::Doubt::same ? "–"
-                                                               : "> 1000");
+    for (const auto& [first, second, d] : condition.against_control) {
+      if (d.duel.seeds < 2) continue;
+      const Standing& s = condition.standings[first];
+      const std::optional<double> rate = rate_of(condition, s);
+      table.row({s.method, condition.depth > 0 ? std::to_string(condition.depth) : "–",
+                 rate ? fmt::format("{}", *rate) : "–", std::to_string(d.duel.seeds),
+                 fmt::format("{} : {}", d.duel.wins, d.duel.losses),
+                 d.median.n == 0 ? "–" : fmt::format("{:+.3g}", d.median.value),
+                 d.median.low ? fmt::format("{:+.3g} to {:+.3g}", *d.median.low, *d.median.high) : "",
+                 fmt::format("{:.3g}", d.better == Side::none ? d.evidence : d.at_all_rates),
+                 fmt::format("{:.3g}", d.needs), d.lost == Side::none ? "" : std::string(enum_name(d.neighbours)),
+                 d.obstacle.empty() ? verdict_words(d) : d.obstacle});
     }
-  if (rows.empty()) return "";
-  return fmt::format(
-             R"(<table class="results"><thead><tr><th>method</th>{}{}<th class="num">n</th><th class="num">difference</th>)"
-             R"(<th>interval</th><th>trained</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
-             depths ? R"(<th class="num">depth</th>)" : "", rates ? R"(<th class="num">lr</th>)" : "") +
-         rows + "</tbody></table>";
+  return table;
 }
 
 std::string results_table(const std::vector<TrialResult>& trials, const Judging& how, bool colour) {

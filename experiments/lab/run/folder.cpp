@@ -52,7 +52,7 @@ std::string formatted(const char* format, std::time_t seconds, bool utc) {
   return std::string(text, std::strftime(text, sizeof text, format, &time));
 }
 
-StudyDescription describe(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
+StudyDescription describe(const Cli& cli, const StudyFacts& facts) {
   StudyDescription run{.experiment = cli.experiment(),
                        .version = version(),
                        .commit = commit(),
@@ -63,19 +63,11 @@ StudyDescription describe(const Cli& cli, const StudyOptions& options, const Stu
                        .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
                        .settings = cli.settings(),
                        .claims = facts.claims,
-                       .looks = {options.seeds}};
+                       .rule = rule_of_judging};
   run.facts.claims.clear();  // run.json has only the claims of the call that made the folder
   const JsonValue fixed = cli.fixed_settings();
   for (const auto& [key, value] : fixed.json.items()) run.fixed.push_back(key);
   return run;
-}
-
-// Whether a trial that is judged has finished. The trials of a search for learning rates are not judged.
-bool has_result(const fs::path& ledger) {
-  const Ledger all(ledger);
-  return std::ranges::any_of(all.entries(), [](const LedgerEntry& e) {
-    return is_finished(e.record.status) && !e.record.point.find(search_steps);
-  });
 }
 
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
@@ -170,13 +162,12 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
     remove_temporary_files(path_);
     if (options.mode() == Mode::overwrite)
       for (const fs::path& file : content_of(path_, facts.outputs).ours) remove_file(file);
-    description_ = describe(cli, options, facts);
+    description_ = describe(cli, facts);
     if (resumes) {  // the start time, the accepted code and the claims stay the same
       const StudyDescription former = described(path_);
       description_.started = former.started, description_.accepted_code = former.accepted_code;
-      description_.claims = former.claims, description_.looks = former.looks;
+      description_.claims = former.claims, description_.rule = former.rule;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
-      description_.add_seeds(options.seeds, has_result(path_ / Ledger::file_name));
     }
     if (!options.accept_code.empty() &&
         std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())

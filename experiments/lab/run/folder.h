@@ -25,7 +25,7 @@ class StudyFolder {
   // except with these options:
   //   --resume     run.json must be of this experiment, with settings that give the same results. The constructor
   //                rewrites run.json with the axes and the code of this call. The claims stay those of the call that
-  //                made the folder, and seeds that are new begin a look (StudyDescription::looks).
+  //                made the folder.
   //   --overwrite  The folder must contain only files that a study with these `facts.outputs` may have written
   //                (content_of() in files.h). The constructor deletes these files. run.json decides nothing here.
   // In all cases, links and pipes at the places of Plumb's own files and subfolders are refused (check_own_files()).

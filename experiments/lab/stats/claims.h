@@ -5,10 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "experiments/lab/record/record.h"
-#include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {
@@ -26,13 +25,25 @@ struct Comparison {
   // (by_at_least).
   std::optional<double> margin = {};
   std::optional<double> constant = {};  // the value at `a` is compared with this constant, not with trials at `b`
+  std::optional<double> within = {};    // set by equal_within()
+  bool before_training = false;         // set by at_init()
   // Whether the comparison names a value on this axis.
   bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
   // Returns this comparison with a difference of at least `amount` (in units of the value). The comparison must come
-  // from lower() or higher(). The claim agrees if the whole interval of the difference is beyond the amount. The claim
-  // disagrees if the whole interval falls short of the amount. Throws Error if the amount is not above 0, or if the
-  // comparison has a margin or a constant.
+  // from lower() or higher(). Throws Error if the amount is not above 0, or if the comparison has a margin or a
+  // constant.
   Comparison by_at_least(double amount) const;
+  // Returns this comparison with `d` as the largest difference that does not matter: if the trials show that the sides
+  // differ by less, the verdict is "equal within d". Without this call, d is that of the measure (equal_within() in
+  // record/measure.h). Throws Error under the same conditions as by_at_least().
+  Comparison equal_within(double d) const;
+  // Returns this comparison for a value that trials measure before the first step. The learning rate does not change
+  // such a value, so no trials at neighbouring rates are needed.
+  Comparison at_init() const {
+    Comparison c = *this;
+    c.before_training = true;
+    return c;
+  }
   // Returns this comparison, restricted to trials at `place`.
   Comparison at(Point place) const {
     Comparison c = *this;
@@ -57,28 +68,32 @@ Comparison below(std::string value, double constant, Point place);
 struct Claim {
   std::string text, source;
   Comparison comparison;
+  bool is_primary = false;
+  // Makes the claim one of the at most three primary claims of a study, which share 0.8 of the weight of the family.
+  Claim& primary() { return is_primary = true, *this; }
+  // The text, and all that changes the verdict although the text stays. run.json has the names of the planned claims.
+  std::string name() const;
 };
 
-// The result of a claim, and its name in files: "agree", "disagree", "undecided" or "depends". A claim depends on an
-// axis that it does not name if it agrees at one value and disagrees at another.
-enum class Verdict { agree, disagree, undecided, depends };
-constexpr auto names_of(Verdict) { return std::array{"agree", "disagree", "undecided", "depends"}; }
+// The result of a claim, and its name in files. A claim depends on an axis that it does not name if it agrees at one
+// value and disagrees at another. It is equal if no order is decided, and the sides are equal within d.
+enum class Verdict { agree, disagree, equal, undecided, depends };
+constexpr auto names_of(Verdict) { return std::array{"agree", "disagree", "equal", "undecided", "depends"}; }
 
-// The verdict on a comparison at one place, and the differences that decide the verdict. If a higher value is claimed,
-// both differences are of the negated values.
+// The verdict on a comparison at one place, and the difference that decides the verdict.
 struct ClaimResult {
   Point at = {};  // the values on the axes that the comparison does not name
   Verdict verdict = Verdict::undecided;
-  Difference difference = {};  // the value at `a` minus the value at `b`
-  Difference judged = {};      // the difference after the margin was added; decides the verdict
+  // The first side is the one that the claim expects to win. A win is a seed that agrees with the claim.
+  Difference difference = {};
+  Point cell_first = {}, cell_second = {};  // the combinations of the axes of the two sides
   bool higher = false;
   std::optional<double> margin = {}, constant = {};
-  // With a margin above 0: the standard deviation of the difference between two trials at `b` with different seeds, a
-  // placebo. Empty if fewer than two trials at `b` trained.
-  std::optional<double> placebo = {};
   // The learning rates of the trials at `a` and at `b`. Empty if unknown, and at `b` if the comparison has a constant.
   std::optional<double> rate_first = {}, rate_second = {};
-  std::string why() const;       // the reason in words: "lower by 0.21, 97.5 % interval 0.17 to 0.25, 6 pairs; ..."
+  // The median differences of the same pairs in the other measures of validation.
+  std::vector<std::pair<std::string, Median>> others = {};
+  std::string why() const;       // the reason in words: describe(), and the differences of `others`
   std::string at_rates() const;  // "at lr 0.001 against lr 0.002", "at lr 0.001" if both are equal, empty if unknown
 };
 
@@ -88,29 +103,22 @@ struct JudgedClaim {
   Verdict verdict = Verdict::undecided;
   bool post_hoc = false;                  // whether the claim was added after the study folder was made
   std::vector<ClaimResult> results = {};  // one for each place; empty if no trial is at the points of the claim
-  std::string verdict_words() const;      // the verdict as shown: "depends on lr", "agree (post hoc)"
+  std::string verdict_words() const;      // as shown: "depends on lr", "equal within 0.05", "agree (post hoc)"
   std::string why() const;                // the reason in words with the learning rates, for each place
 };
 // Judges the claims of a study as one family, and those that were added later as another (judge_family() in
-// comparison.h). The section of a pair has all series at the same depth and learning rate. The losses of trials that
-// did not train (which_trained) are left out, whatever value the claim is about. The verdict is "agree" or "disagree"
-// if the order of the two sides is decided, or, for a claim about losses, accuracies or steps, if the order is
-// undecided and one side trains less often.
-//
-// A margin above 0 is too wide if it is more than 2.5 times the placebo (ClaimResult::placebo). In nine of ten studies
-// of six seeds, a placebo (the control, compared with itself under other draws) is as good within such a margin. The
-// claim is then undecided. A difference below the resolution of its measure (Measure::resolution) decides nothing.
-std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialResult>& trials,
+// comparison.h). Each claim has a weight, and each place of a claim an equal part of it. A trial that did not train has
+// the worst value if the value says how well a network trains (is_about_training), and is no bet otherwise. Throws Error
+// for more than three primary claims.
+std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialGroup>& groups,
                                       const Judging& how);
 
-// A sentence about the family of these claims: its size, the chance of a wrong verdict, the number of wrong verdicts
-// that can be expected, and the looks. Empty without claims.
+// A sentence about the family of these claims: its size, and the chance of a wrong verdict. Empty without claims.
 std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how);
 
 // The text of claims.csv. A claim has a row for each place. `verdict` is the verdict at the place, and `overall` that
-// of the claim. A row claims that the difference and its interval are below the margin (above the margin if a higher
-// value is claimed). The margin is 0.1 for "not higher by 0.1" and -0.05 for "lower by at least 0.05". A margin of 0 is
-// an empty cell.
+// of the claim. The margin is 0.1 for "not higher by 0.1" and -0.05 for "lower by at least 0.05"; without a margin, the
+// cell is empty.
 std::string claims_csv(const std::vector<JudgedClaim>& claims);
 
 }  // namespace plumb::lab

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -36,6 +35,12 @@ std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std
         .trials.push_back(&a);
   }
   return groups;
+}
+
+void add_neighbours(std::vector<TrialGroup>& groups, const std::vector<TrialResult>& neighbours) {
+  for (const TrialResult& a : neighbours)
+    for (TrialGroup& group : groups)
+      if (cell_of(group.point) == cell_of(a.point)) group.neighbours[a.point.get<int>(neighbour_steps)].push_back(&a);
 }
 
 std::string outcome(const TrialGroup& g, const char* not_trained) {
@@ -77,14 +82,7 @@ Survival survival(const TrialGroup& group) {
   const auto at = [&](std::size_t i) { return times[i] == beyond ? std::nullopt : std::optional(times[i]); };
   // The first time by which half of the trials are lost (the Kaplan-Meier estimate without censoring).
   s.median = at((times.size() - 1) / 2);
-  // The k-th smallest and the k-th largest time enclose the median with probability 1 - 2 P(Bin(n, 1/2) < k). The
-  // interval uses the largest k for which this probability is at least 95 %.
-  double tail = 0, term = std::pow(0.5, static_cast<double>(s.n));
-  std::size_t k = 0;
-  for (std::size_t i = 0; tail + term <= 0.025 && i < times.size(); ++i, ++k) {
-    tail += term;
-    term *= static_cast<double>(times.size() - i) / static_cast<double>(i + 1);
-  }
+  const std::size_t k = interval_rank(times.size());
   s.has_interval = k > 0 && at(k - 1);
   if (s.has_interval) s.low = *at(k - 1), s.high = at(times.size() - k);
   return s;

@@ -33,6 +33,11 @@ double TrialResult::clean_loss(double chance) const {
   return lab::clean_loss(outcome("train_loss"), value(target_entropy_name).value_or(0), chance);
 }
 
+bool has_trained(const TrialResult& trial, double chance) {
+  const double loss = trial.clean_loss(chance);
+  return trial.status == Status::ok && (std::isnan(loss) || loss < near_chance_share * chance);
+}
+
 std::optional<std::int64_t> TrialResult::diverged_at() const {
   const std::optional<double> step = value("diverged_at");
   return step ? std::optional(static_cast<std::int64_t>(*step)) : std::nullopt;

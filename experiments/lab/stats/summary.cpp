@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-
-#include "experiments/lab/stats/distributions.h"
 
 namespace plumb::lab {
 
@@ -21,8 +20,34 @@ Summary summarize(const std::vector<double>& values) {
   for (double v : values)
     if (std::isfinite(v)) squares += (v - s.mean) * (v - s.mean);
   s.deviation = std::sqrt(squares / (n - 1));
-  s.half_width = student_t_quantile(0.975, n - 1) * *s.deviation / std::sqrt(n);
+  s.half_width = quantile(boost::math::students_t(n - 1), 0.975) * *s.deviation / std::sqrt(n);
   return s;
+}
+
+std::size_t interval_rank(std::size_t n) {
+  double tail = 0, term = std::pow(0.5, static_cast<double>(n));  // P(Bin(n, 1/2) < k) and P(Bin(n, 1/2) = k)
+  std::size_t k = 0;
+  for (; tail + term <= 0.025 && k < n; ++k) {
+    tail += term;
+    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+  }
+  return k;
+}
+
+Median median_of(std::vector<double> values) {
+  Median m{.n = std::ssize(values)};
+  if (values.empty()) return m;
+  std::ranges::sort(values);
+  const std::size_t n = values.size(), k = interval_rank(n);
+  m.value = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  if (k > 0) m.low = values[k - 1], m.high = values[n - k];
+  return m;
+}
+
+Median negated(const Median& m) {
+  Median n{.n = m.n, .value = -m.value};
+  if (m.low) n.low = -*m.high, n.high = -*m.low;
+  return n;
 }
 
 std::string to_string(const Summary& s) {

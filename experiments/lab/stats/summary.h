@@ -1,6 +1,7 @@
-// Means with 95 % Student-t intervals.
+// Means with 95 % Student-t intervals, and medians with 95 % intervals by the sign test.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -24,6 +25,20 @@ struct Summary {
 
 // Summarizes values. Values that are not finite are left out and not counted in n.
 Summary summarize(const std::vector<double>& values);
+
+// The number k of order statistics below the 95 % interval of a median: the k-th smallest and the k-th largest of n
+// values enclose the median with a chance of 1 - 2 P(Bin(n, 1/2) < k) >= 95 % (the inverted sign test). 0 for n < 6,
+// which have no interval.
+std::size_t interval_rank(std::size_t n);
+
+// The median of n values, NaN for n = 0, and its 95 % interval. Infinite values count.
+struct Median {
+  std::int64_t n = 0;
+  double value = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> low = {}, high = {};
+};
+Median median_of(std::vector<double> values);
+Median negated(const Median& m);  // the median of the negated values
 
 // The summary as text: "1.234 ± 0.050", or "–" without a value. A mean of common size has four significant digits.
 std::string to_string(const Summary& summary);

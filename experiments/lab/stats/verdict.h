@@ -1,6 +1,7 @@
 // Verdicts on the methods of a study, by depth and learning rate.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,8 +9,8 @@
 #include "experiments/lab/record/chance.h"
 #include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/groups.h"
+#include "experiments/lab/stats/rate_choice.h"
 #include "experiments/lab/stats/reference.h"
-#include "experiments/lab/stats/trained.h"
 
 namespace plumb::lab {
 
@@ -27,40 +28,39 @@ struct Judging {
   Chance chance = {};        // of the training loss
   std::string control = {};  // the method that all others are compared with if the control has trials
   // Whether each method trained at its own learning rate at each depth. The methods then form one condition for each
-  // depth, and the rate of a method is that of its trials.
+  // depth, the rate of a method is that of its trials, and a verdict must hold at neighbouring rates of the loser.
   bool own_rates = false;
+  std::vector<RateChoice> rates = {};  // the learning rates that searches have chosen; empty without such searches
   // Whether nothing is judged. In a search, the outcomes of trials decide which trials there are, so methods cannot be
   // compared.
   bool off = false;
+  // Whether the trials are older than this rule of judging. They have wins, losses and evidence, but no verdicts.
+  bool old_trials = false;
   std::vector<Reference> references = {};  // reference levels of values
   std::optional<double> rate = {};         // the learning rate of all trials, if no axis has learning rates
-  std::int64_t look = 1;                   // how often the seeds were judged, this time included (level_of_look)
-  // The texts of the claims that were stated when the study folder was made; no value if the folder does not say.
+  std::vector<std::uint64_t> seeds = {};   // the judged seeds, in ascending order
+  // The names of the claims (name_of) that were stated when the study folder was made; no value if the folder does not
+  // say.
   std::optional<std::vector<std::string>> planned_claims = {};
   std::vector<Measure> measures = measures_of_classification(0);  // of the problem
 };
 
-// For each trial, whether it trained (trained.h). The trials at one depth and one learning rate are a section; with
-// Judging::own_rates, all trials at one depth are. A trial without a training loss trained if it ended ok.
-std::vector<bool> which_trained(const std::vector<TrialResult>& trials, const Judging& how);
+// The comparison of two series on a value. The second group is null for a claim against a constant, which is in the
+// units of the value. `rates_matter` is false if the value does not depend on the learning rate.
+Contrast contrast_of(const TrialGroup& first, const TrialGroup* second, const std::string& value, const Judging& how,
+                     double constant = 0, bool rates_matter = true);
 
 // The results of a method under one condition.
 struct Standing {
   std::string method;
-  Outcomes losses = {};         // the training losses at the judged seeds; infinite for a diverged or hopeless trial
-  Outcomes clean = {};          // the same for comparisons with chance (TrialResult::clean_loss)
-  Outcomes judged = {};         // the losses, and infinity for each trial that did not train
+  Point cell = {};              // its combination of the axes
+  Outcomes losses = {};         // the training losses of its trials
   Summary loss = {};            // summary of the losses that trained, or of all finite losses if no seed trained
-  double clean_mean = unknown;  // the mean of `clean` over the same seeds
+  double clean_mean = unknown;  // the mean of the losses for comparisons with chance over the same seeds
   // Numbers of trials that diverged, that were stopped as hopeless, that trained, and that have an outcome.
   std::int64_t diverged = 0, stopped = 0, trained = 0, seeds = 0;
-  bool none_trained = false;  // whether there are finite losses, but no seed trained
-  bool near_chance = false;   // whether, in addition, clean_mean is near chance
-  // The smallest depth at which the method has outcomes at this learning rate.
-  std::int64_t shallowest = 0;
-  // Whether the method is near chance at this depth and already did not train at a smaller depth. The result then says
-  // nothing about the effect of depth, so the method is not compared.
-  bool untested = false;
+  bool none_trained = false;        // whether there are finite losses, but no seed trained
+  bool near_chance = false;         // whether, in addition, clean_mean is near chance
   std::optional<double> rate = {};  // the method's own learning rate; empty without Judging::own_rates
 };
 
@@ -77,12 +77,12 @@ struct Condition {
   std::optional<double> shared_rate = {};  // the rate of all trials of the study; empty if rates differ
   std::vector<Standing> standings = {};    // the control comes first, then methods in order of first appearance
   bool has_control = false;
-  std::vector<JudgedPair> against_control = {};  // each tested method against the control; judged as one family
-  std::vector<JudgedPair> pairs = {};            // all pairs of tested methods; judged as one family
+  std::vector<JudgedPair> against_control = {};  // each method against the control; judged as one family
+  std::vector<JudgedPair> pairs = {};            // all pairs of methods, with evidence and without verdicts
 };
 
 // The verdict of a claim on two methods under one condition. Claims are a family of their own (claims.h). The verdict
-// of the claim replaces the verdict on this pair in the families of the condition.
+// of the claim replaces the verdict on this pair in the condition.
 struct ClaimedPair {
   std::string first, second;
   std::int64_t depth = 0;
@@ -90,9 +90,8 @@ struct ClaimedPair {
   Difference difference = {};
 };
 
-// The conditions of a study by ascending depth, then learning rate. Empty if Judging::off is set or
-// has_training_losses() is false.
-std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how,
+// The conditions of a study by ascending depth, then learning rate. `groups` are those of group_trials().
+std::vector<Condition> conditions(const std::vector<TrialGroup>& groups, const Judging& how,
                                   const std::vector<ClaimedPair>& claimed = {});
 
 // The verdict on a condition in one or more sentences (plain text). The sentences name the best method, the differences

@@ -39,4 +39,17 @@ std::vector<Point> cells_of(const StudyDeclaration& study) {
   return cells;
 }
 
+Point place_of(const StudyDeclaration& study, Point cell) {
+  for (const std::string& axis : study.shared_by) cell = cell.without(axis);
+  return cell;
+}
+
+std::vector<Point> places_of(const StudyDeclaration& study) {
+  std::vector<Point> places;
+  for (const Point& cell : cells_of(study))
+    if (Point place = place_of(study, cell); std::ranges::find(places, place) == places.end())
+      places.push_back(std::move(place));
+  return places;
+}
+
 }  // namespace plumb::lab

@@ -86,10 +86,11 @@ struct StudyParts {
   bool optimization = true;  // options of the training by Trial::train
 };
 
-// Each combination of the axes trains at its own learning rate, which a search chooses (own_rates.h).
+// Each combination of the axes trains at its own learning rate, which a search chooses (rate_search.h).
 struct RateSearch {
   double start = 0;       // the first rate of the search
   std::int64_t seed = 0;  // the seed that chooses; the other seeds are judged
+  bool parabola = true;   // choice_among(); false for old study folders, which chose a rate that was tried
 };
 // Each combination of the axes trains at the rate that an earlier search chose (--rates-from).
 struct ChosenRates {
@@ -128,7 +129,8 @@ struct StudyDeclaration {
   // The values of --at-lr and --rates-from, and the rule for learning rates that settle_rates() derives (own_rates.h).
   std::vector<double> at_lr = {};
   std::string rates_from = {};
-  RateCriterion rates_by = {};  // what a search compares
+  RateCriterion rates_by = {};             // what a search compares
+  std::vector<std::string> shared_by = {};  // the axes of Study::one_rate_for()
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};
   std::vector<std::function<void(const DataFacts&)>> checks = {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 
 #include "core/atomic_file.h"
@@ -19,6 +20,7 @@
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/study/own_rates.h"
+#include "experiments/lab/study/rate_search.h"
 
 namespace plumb::lab {
 namespace {
@@ -79,42 +81,28 @@ std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const 
   return names;
 }
 
-StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
-                        const StudyFolder& folder) {
-  const StudyDescription& run = folder.description();
+StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
+                            const StudyDescription& run) {
   const DataFacts& data = run.facts.data;
-  const std::vector<std::string> machines = sweep.machines();
   const std::vector<Record> ended = sweep.records();
   StudyResults r{.name = study.title.empty() ? study.name : fmt::format("{} on {}", study.title, data.name),
                  .question = study.question,
                  .columns = study.columns,
                  .show = study.show,
-                 .records = {},
-                 .rates = chosen_rates(study, ended),
                  .data = data,
-                 .notes = {{"version", fmt::format("{} ({}), {}", run.version, run.commit, run.build)},
-                           {machines.size() > 1 ? "machines" : "machine",
-                            machines.empty() ? run.facts.machine.device : fmt::format("{}", fmt::join(machines, "; "))},
-                           {"command", run.command_line}},
-                 .judging = study.judging,
-                 .folder = folder.path(),
-                 .colour = !study.options.json && shows_colour(STDOUT_FILENO)};
-  std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return !is_of_search(e.point); });
-  for (Record& record : r.records)
-    if (has_unread_rate(r.rates, record.point)) record.point = record.point.without("lr");
-  for (const Record& record : r.records) r.attached.push_back(attached_to(record));
+                 .judging = study.judging};
   r.judging.own_rates = study.has_own_rates();
   r.judging.chance = data.chance();
+  r.judging.rates = chosen_rates(study, ended, r.judging.chance);
   r.judging.measures = data.measures;
   r.judging.planned_claims = run.claims;
-  r.judging.look = std::ssize(run.looks);
-  r.judging.off = study.judging.off || study.next != nullptr;
-  r.judging.references = chance_references(data.measures);
-  for (Reference baseline : data.references) {
-    baseline.baseline = true;
-    r.judging.references.push_back(std::move(baseline));
-  }
-  std::ranges::copy(study.references, std::back_inserter(r.judging.references));
+  r.judging.old_trials = run.rule.empty();
+  r.judging.off = study.judging.off || (study.next && !study.has_own_rates());
+  std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return is_judged(e.point); });
+  std::ranges::copy_if(ended, std::back_inserter(r.neighbours), [](const Record& e) { return is_neighbour(e.point); });
+  for (Record& record : r.records)
+    if (const RateChoice* choice = choice_for(r.judging.rates, cell_of(record.point)); choice && choice->unread)
+      record.point = record.point.without("lr");
   if (study.parts.optimization && !study.has_own_rates()) {
     const AxisData* axis = study.axis("lr");
     const auto* rates = axis ? axis->values_of<double>() : nullptr;
@@ -125,6 +113,31 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
     if (Point method = record.point.without("seed").without("lr").without("depth");
         method.label() == study.judging.control)
       r.judging.control = method_name(r, record.point);
+  std::vector<Point> judged = sweep.named();
+  std::erase_if(judged, std::not_fn(is_judged));
+  judge_all(r, plan.claims(), judged);
+  return r;
+}
+
+StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
+                        const StudyFolder& folder) {
+  const StudyDescription& run = folder.description();
+  const DataFacts& data = run.facts.data;
+  const std::vector<std::string> machines = sweep.machines();
+  StudyResults r = judged_results(study, plan, sweep, run);
+  r.notes = {{"version", fmt::format("{} ({}), {}", run.version, run.commit, run.build)},
+             {machines.size() > 1 ? "machines" : "machine",
+              machines.empty() ? run.facts.machine.device : fmt::format("{}", fmt::join(machines, "; "))},
+             {"command", run.command_line}};
+  r.folder = folder.path();
+  r.colour = !study.options.json && shows_colour(STDOUT_FILENO);
+  for (const Record& record : r.records) r.attached.push_back(attached_to(record));
+  r.judging.references = chance_references(data.measures);
+  for (Reference baseline : data.references) {
+    baseline.baseline = true;
+    r.judging.references.push_back(std::move(baseline));
+  }
+  std::ranges::copy(study.references, std::back_inserter(r.judging.references));
   for (const AxisData& axis : study.axes) r.axes.push_back(axis.name);
   if (study.has_own_rates() && !study.axis("lr")) r.axes.emplace_back("lr");
   r.axes.emplace_back("seed");
@@ -140,12 +153,12 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
         "code", fmt::format("{}, and trials computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
-  std::vector<Point> judged = sweep.named();
-  std::erase_if(judged, is_of_search);
-  judge_all(r, plan.claims(), judged);
   for (const Output& output : study.outputs)
     if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
-  if (study.has_own_rates()) r.sections.push_back(section_of_rates(study, r.rates));
+  if (study.has_own_rates()) {
+    const RatesText text = describe_rates(study);
+    r.sections.push_back(rates_section(r.judging.rates, text.chosen_by, text.caption));
+  }
   if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
   if (!data.references.empty() || !study.references.empty()) r.sections.push_back(references_section(r));
   return r;
@@ -176,7 +189,7 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
   else
     // An earlier call with more axes may have written comparisons.
     std::filesystem::remove(r.folder / "comparisons.csv");
-  if (!r.rates.empty()) write_file_atomically(r.folder / "rates.csv", rates_csv(r.rates));
+  if (!r.judging.rates.empty()) write_file_atomically(r.folder / "rates.csv", rates_csv(r));
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   if (study.options.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
   write_file_atomically(r.folder / "report.html", display.report.html);
@@ -190,6 +203,10 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
   if (const std::size_t others = sweep.elsewhere(); others > 0)
     note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n",
                            plural(others, "trial"), (r.folder / Ledger::file_name).string()));
+  if (!r.wanted.empty())
+    note_error(fmt::format("{} at neighbouring rates {} not trained, so some verdicts are missing; --resume trains {}\n",
+                           plural(r.wanted.size(), "method"), r.wanted.size() == 1 ? "is" : "are",
+                           r.wanted.size() == 1 ? "it" : "them"));
   if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
     note_error(fmt::format(
         "trials come from different machines; results are bitwise equal only within one instruction set: {}\n",

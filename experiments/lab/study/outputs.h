@@ -12,7 +12,10 @@
 
 namespace plumb::lab {
 
-// The results of the ended trials of a sweep, with all verdicts and sections.
+// The ended trials of a sweep with all verdicts, for a study folder with this run.json.
+StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
+                            const StudyDescription& run);
+// The same, with sections, settings and notes.
 StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder);
 // The display that the study defines, or the default display if the study defines none.
 Display display_of(const StudyDeclaration& study, const StudyResults& results);

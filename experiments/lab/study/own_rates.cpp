@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,12 +14,10 @@
 
 #include "core/atomic_file.h"
 #include "core/one_line.h"
-#include "experiments/lab/plot/text.h"
 #include "experiments/lab/record/study_description.h"
-#include "experiments/lab/report/rates.h"
 #include "experiments/lab/run/files.h"
-#include "experiments/lab/stats/trained.h"
 #include "experiments/lab/study/combinations.h"
+#include "experiments/lab/study/rate_search.h"
 
 namespace plumb::lab {
 namespace {
@@ -27,70 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t fewest_seeds = 4;        // with fewer seeds, no search chooses rates
-constexpr std::size_t usual_trials = 6;        // trials of an average search
-constexpr int octave = 2, bound = 5 * octave;  // in ticks of half an octave
-
-// The rate at a tick of the grid around `start`, with three significant digits.
-double rate_at(double start, int tick) { return rounded_to(start * std::exp2(static_cast<double>(tick) / octave), 3); }
-
-int tick_of(double start, double rate) { return static_cast<int>(std::lround(octave * std::log2(rate / start))); }
-
-// The best rate. The lowest of equally good rates is the first in the map.
-double best_of(const TriedRates& tried) {
-  internal_check(!tried.empty(), "expected a learning rate that was tried");
-  return std::ranges::min_element(tried, {}, &TriedRates::value_type::second)->first;
-}
-
-// The value of a trial that a search compares; lower is better.
-double loss_of(const Record& record, const RateCriterion& by) {
-  const double value = record.outcome(by.value);
-  return std::isfinite(value) ? by.cost(value) : infinity;
-}
-
-// The rates that trials of a search have tried; a later trial replaces an earlier one.
-TriedRates tried_by(const std::vector<const Record*>& trials, const RateCriterion& by) {
-  TriedRates tried;
-  for (const Record* r : trials) tried[r->point.get<double>("lr")] = loss_of(*r, by);
-  return tried;
-}
-
-// Whether the trials of a search end with equal losses at all rates, as those of a body that does not read its rate.
-// Equal values of a score do not tell: networks that learned nothing have the same accuracy.
-bool ignores_rate(const std::vector<const Record*>& trials, const RateCriterion& by) {
-  const auto measured = [&](const char* name) {
-    return std::ranges::any_of(trials, [&](const Record* r) { return !std::isnan(r->outcome(name)); });
-  };
-  const auto equal = [&](const std::string& name) {
-    const double first = trials.front()->outcome(name);
-    return std::isfinite(first) &&
-           std::ranges::all_of(trials, [&](const Record* r) { return r->outcome(name) == first; });
-  };
-  if (tried_by(trials, by).size() < 3 || !equal(by.value)) return false;
-  // A training loss of 0 is as low as a loss gets, so several rates may reach it.
-  return measured("train_loss") ? equal("train_loss") && trials.front()->outcome("train_loss") != 0
-                                : by.better == Better::lower;
-}
-
-// The choice among the rates of these trials of a search. A body that does not read its rate gets the first rate, which
-// is the middle one of a search that ended after its first trials.
-RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell, const RateCriterion& by) {
-  RateChoice choice = choice_among(tried_by(trials, by), cell, by);
-  if (by.is_training_loss())
-    for (const Record* r : trials)
-      if (const double entropy = r->value(target_entropy_name); std::isfinite(entropy))
-        choice.target_entropy = std::max(choice.target_entropy, entropy);
-  if (!ignores_rate(trials, by)) return choice;
-  choice.unread = true;
-  choice.rate = choice.tried[1].first;
-  choice.at_bound = false, choice.passed_over.reset();
-  return choice;
-}
-
-Point cell_of(const Point& trial) { return trial.without("lr").without(search_steps).without("seed"); }
-
-std::string name_of(const Point& cell) { return cell.entries().empty() ? "this study" : cell.label(); }
+constexpr std::size_t fewest_seeds = 4;  // with fewer seeds, no search chooses rates
 
 // Whether all methods of the study can be trained at rates of their own.
 bool takes_rates(const StudyDeclaration& study) {
@@ -136,54 +71,55 @@ std::vector<LedgerEntry> searches_in(const fs::path& file) {
   return entries;
 }
 
-std::vector<LedgerEntry> at_cell(const std::vector<LedgerEntry>& entries, const Point& cell) {
+// The trials at a place (places_of), which are those of several combinations with Study::one_rate_for().
+std::vector<LedgerEntry> at_place(const std::vector<LedgerEntry>& entries, const Point& place) {
   std::vector<LedgerEntry> found;
-  for (const LedgerEntry& e : entries)
-    if (cell_of(e.record.point) == cell) found.push_back(e);
+  std::ranges::copy_if(entries, std::back_inserter(found),
+                       [&](const LedgerEntry& e) { return e.record.point.contains(place); });
   return found;
 }
 
 // The choice of a search that has ended, from its trials in a ledger.
 RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell, const RateCriterion& by,
-                     const std::string& file) {
+                     const std::string& file, bool parabola) {
   usage_check(
       std::ranges::any_of(entries, [&](const LedgerEntry& e) { return !std::isnan(e.record.outcome(by.value)); }),
       "--rates-from {}: this study chooses learning rates by {}, which no trial of {} measured; give a file "
       "whose trials measured it, or train with --at-lr",
-      file, by.value, name_of(cell));
+      file, by.value, name_of_cell(cell));
   std::vector<const Record*> trials;
   std::set<std::int64_t> seeds, lengths;
   for (const LedgerEntry& e : entries) {
     trials.push_back(&e.record);
     seeds.insert(e.record.seed()), lengths.insert(e.record.point.get<std::int64_t>(search_steps));
   }
-  const TriedRates tried = tried_by(trials, by);
+  const TriedRates tried = losses_of(trials, by);
   usage_check(seeds.size() == 1 && lengths.size() == 1,
               "--rates-from {}: several searches chose the learning rate of {} (seeds {}; steps {}); give a file with "
               "one search",
-              file, name_of(cell), fmt::join(seeds, ", "), fmt::join(lengths, ", "));
+              file, name_of_cell(cell), fmt::join(seeds, ", "), fmt::join(lengths, ", "));
   // A search ends with two rates that are half an octave off the grid of its other rates, which are at least three.
   const auto off_grid = static_cast<std::size_t>(std::ranges::count_if(
-      tried, [&](const auto& t) { return tick_of(tried.begin()->first, t.first) % octave != 0; }));
+      tried, [&](const auto& t) { return std::lround(2 * std::log2(t.first / tried.begin()->first)) % 2 != 0; }));
   usage_check(std::min(off_grid, tried.size() - off_grid) >= 2 || ignores_rate(trials, by),
               "--rates-from {}: the search for the learning rate of {} is not finished; finish it with --resume", file,
-              name_of(cell));
-  return choice_by(trials, cell, by);
+              name_of_cell(cell));
+  return choice_by(trials, cell, by, parabola);
 }
 
 // The rates of --rates-from for all cells of the call. A resumed folder has copies of the trials that chose its rates.
-ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
+ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed, bool parabola) {
   const std::string& file = study.rates_from;
   std::vector<LedgerEntry> own, others;
   if (resumed) own = searches_in(fs::path(study.options.out) / Ledger::file_name);
   ChosenRates chosen{.file = file};
   std::set<std::int64_t> choosing;
-  for (const Point& cell : cells_of(study)) {
-    std::vector<LedgerEntry> entries = at_cell(own, cell);
+  for (const Point& cell : places_of(study)) {
+    std::vector<LedgerEntry> entries = at_place(own, cell);
     if (entries.empty()) {
       usage_check(study.options.mode() != Mode::rebuild,
                   "{} has no search for the learning rate of {}, so its tables cannot be made; add it with --resume",
-                  (fs::path(study.options.out) / Ledger::file_name).string(), name_of(cell));
+                  (fs::path(study.options.out) / Ledger::file_name).string(), name_of_cell(cell));
       if (others.empty()) {
         if (fs::is_directory(file)) check_own_files(file);
         const fs::path ledger = fs::is_directory(file) ? fs::path(file) / Ledger::file_name : fs::path(file);
@@ -196,14 +132,14 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
             "trained each method at its own rate",
             file);
       }
-      entries = at_cell(others, cell);
+      entries = at_place(others, cell);
       usage_check(!entries.empty(),
                   "--rates-from {}: no search chose the learning rate of {}; leave these values out, or train with "
                   "--at-lr",
-                  file, name_of(cell));
+                  file, name_of_cell(cell));
       chosen.taken.insert(chosen.taken.end(), entries.begin(), entries.end());
     }
-    chosen.choices.push_back(choice_in(entries, cell, study.rates_by, file));
+    chosen.choices.push_back(choice_in(entries, cell, study.rates_by, file, parabola));
     choosing.insert(entries.front().record.seed());
   }
   for (const std::int64_t seed : study.options.seeds)
@@ -211,34 +147,6 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed) {
                 "--seeds: seed {} chose learning rates in {}, so it cannot judge; leave it out of --seeds", seed, file);
   chosen.seeds.assign(choosing.begin(), choosing.end());
   return chosen;
-}
-
-// Half of the steps of a cell, rounded up.
-std::int64_t half_of_steps(const StudyDeclaration& study, const Point& cell) {
-  return std::max<std::int64_t>((study.by_point.study(cell).steps + 1) / 2, 1);
-}
-
-Point trial_of_search(const StudyDeclaration& study, const RateSearch& search, const Point& cell, double rate) {
-  return {{"lr", rate}, {search_steps, half_of_steps(study, cell)}, {"seed", search.seed}};
-}
-
-std::vector<Point> judged_trials(const std::vector<std::int64_t>& seeds, double rate) {
-  std::vector<Point> points;
-  for (const std::int64_t seed : seeds) points.push_back({{"lr", rate}, {"seed", seed}});
-  return points;
-}
-
-std::vector<std::int64_t> other_seeds(const StudyDeclaration& study, const RateSearch& search) {
-  std::vector<std::int64_t> seeds = study.options.seeds;
-  std::erase(seeds, search.seed);
-  return seeds;
-}
-
-// "150 steps", or "half of the steps" if cells differ.
-std::string half_in_words(const StudyDeclaration& study, const std::vector<Point>& cells) {
-  std::set<std::int64_t> lengths;
-  for (const Point& cell : cells) lengths.insert(half_of_steps(study, cell));
-  return lengths.size() == 1 ? fmt::format("{} steps", *lengths.begin()) : "half of the steps";
 }
 
 // The rule of a call that resumes or shows a folder whose rates a search chose.
@@ -255,45 +163,6 @@ RateSearch resumed_search(StudyDeclaration& study, const Json& recorded) {
 }
 
 }  // namespace
-
-std::vector<double> next_rates(double start, const TriedRates& tried) {
-  const auto rates = [&](std::initializer_list<int> ticks) {
-    std::vector<double> some;
-    for (const int tick : ticks) some.push_back(rate_at(start, tick));
-    return some;
-  };
-  if (tried.empty()) return rates({-octave, 0, octave});
-  if (std::ranges::any_of(tried, [&](const auto& t) { return tick_of(start, t.first) % octave != 0; })) return {};
-  const int best = tick_of(start, best_of(tried));
-  if (best == tick_of(start, tried.rbegin()->first) && best < bound) return rates({best + octave});
-  if (best == tick_of(start, tried.begin()->first) && best > -bound) return rates({best - octave});
-  return rates({best - 1, best + 1});
-}
-
-RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCriterion& by) {
-  const double best = best_of(tried), lowest = tried.at(best);
-  double highest = lowest;  // of the finite losses
-  for (const auto& [rate, loss] : tried)
-    if (std::isfinite(loss)) highest = std::max(highest, loss);
-  const double half = (lowest + highest) / 2;
-  std::optional<double> chosen;
-  for (auto at = tried.begin(); at != tried.end() && at->first <= best; ++at) {
-    const auto next = std::next(at);
-    const bool at_edge = next != tried.end() && next->second > half;
-    if (at->second <= half && !at_edge && (!chosen || at->second < tried.at(*chosen))) chosen = at->first;
-  }
-  const double rate = chosen.value_or(best);
-  std::vector<std::pair<double, double>> values;
-  for (const auto& [each, loss] : tried) values.emplace_back(each, by.cost(loss));
-  return {.cell = cell,
-          .rate = rate,
-          .by = by,
-          .tried = std::move(values),
-          .at_bound = rate == tried.begin()->first || rate == tried.rbegin()->first,
-          .passed_over = rate == best ? std::nullopt : std::optional(best)};
-}
-
-bool is_of_search(const Point& trial) { return trial.find(search_steps) != nullptr; }
 
 void declare_rates(StudyDeclaration& study) {
   if (!takes_rates(study)) return;
@@ -323,6 +192,7 @@ void settle_rates(StudyDeclaration& study) {
   const Cli& cli = study.cli;
   const StudyOptions& o = study.options;
   const std::optional<StudyDescription> folder = recorded_study(study);
+  const bool parabola = !folder || !folder->rule.empty();
   const std::optional<Json> recorded = folder ? std::optional(folder->settings.json) : std::nullopt;
   if (!takes_rates(study)) return;
   const AxisData* axis = study.axis("lr");
@@ -382,7 +252,8 @@ void settle_rates(StudyDeclaration& study) {
     }
   }
   if (!study.rates_from.empty()) {
-    study.rates = rates_from_file(study, recorded.has_value());
+    study.rates = rates_from_file(study, recorded.has_value(), parabola);
+    study.next = rate_search(study);
     return;
   }
   RateSearch search = recorded ? resumed_search(study, *recorded) : RateSearch{.start = 0, .seed = o.seeds.front()};
@@ -392,142 +263,35 @@ void settle_rates(StudyDeclaration& study) {
     std::ranges::sort(sorted);
     search.start = sorted[(sorted.size() - 1) / 2];
   }
-  search.start = rate_at(search.start, 0);
+  search.start = rate_at(search.start, 0), search.parabola = parabola;
   study.rates = search;
+  study.next = rate_search(study);
   if (o.mode() == Mode::run || o.mode() == Mode::overwrite)
     study.notes.push_back(fmt::format(
         "seed {} chooses a learning rate for each of {} combinations, with about {} trials of {} each; --at-lr {} "
         "trains all at one rate",
-        search.seed, cells.size(), usual_trials, half_in_words(study, cells), search.start));
+        search.seed, cells.size(), usual_trials, search_steps_words(study, places_of(study)), search.start));
 }
 
-std::vector<Point> next_trials(const StudyDeclaration& study, const Search& search) {
-  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) {
-    if (search.round > 0) return {};
-    const auto choice = std::ranges::find(chosen->choices, search.point, &RateChoice::cell);
-    internal_check(choice != chosen->choices.end(), "no learning rate for {}", search.point.label());
-    return judged_trials(study.options.seeds, choice->rate);
-  }
-  const RateSearch& rule = std::get<RateSearch>(study.rates);
-  bool measured = search.so_far.empty();
-  for (const Record* r : search.so_far) {
-    if (r->status == Status::failed || !is_of_search(r->point)) return {};
-    measured = measured || !std::isnan(r->outcome(study.rates_by.value));
-  }
-  check(measured,
-        "the search for a learning rate compares {}, which no trial of {} measured: call Trial::train, or "
-        "Trial::measure in the loop of the study; or give --at-lr",
-        study.rates_by.value, name_of(search.point));
-  std::vector<Point> points;
-  if (!ignores_rate(search.so_far, study.rates_by))
-    for (const double rate : next_rates(rule.start, tried_by(search.so_far, study.rates_by)))
-      points.push_back(trial_of_search(study, rule, search.point, rate));
-  return points.empty()
-             ? judged_trials(other_seeds(study, rule), choice_by(search.so_far, search.point, study.rates_by).rate)
-             : points;
-}
-
-std::string note_on_rates(const StudyDeclaration& study, const Search& search, const Chance& chance) {
-  const std::vector<const Record*>& trials = search.so_far;
-  if (!std::holds_alternative<RateSearch>(study.rates) || trials.empty() ||
-      !std::ranges::all_of(trials,
-                           [](const Record* r) { return r->status != Status::failed && is_of_search(r->point); }))
-    return "";
-  if (ignores_rate(trials, study.rates_by))
-    return "the body does not read the learning rate of its trial: all rates of a search give the same loss, so the "
-           "search ends and no rate is shown (read it in the body: trial.task_settings().optimization.lr)";
-  bool ended = false;
-  for (const Record* r : trials) {
-    const double entropy = r->value(target_entropy_name), loss = r->outcome("train_loss");
-    if (!(clean_loss(loss, std::isnan(entropy) ? 0 : entropy, chance.loss) >= near_chance_share * chance.loss))
-      return "";
-    ended = ended || r->status == Status::hopeless || std::isfinite(loss);
-  }
-  return ended ? fmt::format(
-                     "the search for the learning rate of {} is on a plateau: the losses at all rates so far are "
-                     "near chance ({}) after {} steps; if it finds no better rate, give more --steps",
-                     name_of(search.point), chance.text, half_of_steps(study, search.point))
-               : "";
-}
-
-std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& cells) {
-  const auto* search = std::get_if<RateSearch>(&study.rates);
-  if (!search) return {};
-  std::vector<Point> all;
-  for (const Point& cell : cells) {
-    std::vector<Point> more = judged_trials(other_seeds(study, *search), search->start);
-    more.insert(more.begin(), usual_trials - next_rates(search->start, {}).size(),
-                trial_of_search(study, *search, cell, search->start));
-    for (const Point& trial : more) {
-      Point whole = cell;
-      for (const auto& [name, value] : trial.entries()) whole.set(name, value);
-      all.push_back(std::move(whole));
-    }
-  }
-  return all;
-}
-
-std::string plan_of_search(const StudyDeclaration& study, const std::vector<Point>& cells) {
-  const auto* search = std::get_if<RateSearch>(&study.rates);
-  if (!search) return "";
-  std::set<std::int64_t> lengths;
-  for (const Point& cell : cells) lengths.insert(study.by_point.study(cell).steps);
-  return fmt::format(
-      "search: about {} trials of {} for each of {} combinations, of which the first {} are listed; then {} trials{} "
-      "at the chosen rates\n",
-      usual_trials, half_in_words(study, cells), cells.size(), next_rates(search->start, {}).size(),
-      cells.size() * other_seeds(study, *search).size(),
-      lengths.size() == 1 ? fmt::format(" of {} steps", *lengths.begin()) : "");
-}
-
-std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials) {
-  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) return chosen->choices;
-  const auto* search = std::get_if<RateSearch>(&study.rates);
-  if (!search) return {};
-  std::vector<std::pair<Point, std::vector<const Record*>>> searches;
-  for (const Record& r : trials) {
-    if (!is_of_search(r.point) || r.status == Status::failed) continue;
-    const Point cell = cell_of(r.point);
-    auto found = std::ranges::find(searches, cell, &std::pair<Point, std::vector<const Record*>>::first);
-    if (found == searches.end()) found = searches.insert(found, {cell, {}});
-    found->second.push_back(&r);
-  }
-  std::vector<RateChoice> choices;
-  for (const auto& [cell, tried] : searches)
-    if (ignores_rate(tried, study.rates_by) || next_rates(search->start, tried_by(tried, study.rates_by)).empty())
-      choices.push_back(choice_by(tried, cell, study.rates_by));
-  return choices;
-}
-
-bool has_unread_rate(const std::vector<RateChoice>& rates, const Point& trial) {
-  const auto choice = std::ranges::find(rates, cell_of(trial), &RateChoice::cell);
-  return choice != rates.end() && choice->unread;
-}
-
-Section section_of_rates(const StudyDeclaration& study, const std::vector<RateChoice>& rates) {
+RatesText describe_rates(const StudyDeclaration& study) {
   const RateCriterion& by = study.rates_by;
-  const bool by_loss = by.is_training_loss();
+  const bool lower = by.better == Better::lower;
   const std::string rule = fmt::format(
-      "The tried rate with the {0} {1} was chosen, except for a rate whose next higher tried rate ended in "
-      "the {2} half of the {4}, or without a {3}: other seeds may fail there. A {3} is \"none\" if the trial "
-      "diverged or was stopped as hopeless. If a rate is at the bound of the search, a better rate may lie beyond it.",
-      by.better == Better::lower ? "lowest" : "highest", by_loss ? "training loss" : by.value,
-      by.better == Better::lower ? "upper" : "lower", by_loss ? "loss" : "value", by_loss ? "losses" : "values");
+      "The rate is the vertex of a parabola through the tried rates around the one with the {} {}. A rate whose next "
+      "higher tried rate failed, or ended in the {} half, is passed over: other seeds may fail there. If a rate is at "
+      "the bound of the search, a better rate may lie beyond it.",
+      lower ? "lowest" : "highest", by.is_training_loss() ? "training loss" : by.value, lower ? "upper" : "lower");
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates))
-    return rates_section(
-        rates, "taken from " + chosen->file,
-        fmt::format("A search in {} (seed{} {}) chose these rates before this study, so all seeds of this study are "
-                    "judged. {}",
-                    chosen->file, chosen->seeds.size() > 1 ? "s" : "", fmt::join(chosen->seeds, ", "), rule));
-  const auto* search = std::get_if<RateSearch>(&study.rates);
-  if (!search) return {};
-  return rates_section(
-      rates, fmt::format("chosen by seed {} in half of the steps", search->seed),
-      fmt::format(
-          "Seed {} trained each combination for half of the steps at several learning rates, and is not judged: "
-          "{} and its octaves, until the best rate had a worse one on both sides, then half octaves around "
-          "it. The other seeds trained at the chosen rate. {}",
-          search->seed, search->start, rule));
+    return {"taken from " + chosen->file,
+            fmt::format("A search in {} (seed{} {}) chose these rates before this study, so all seeds of this study are "
+                        "judged. {}",
+                        chosen->file, chosen->seeds.size() > 1 ? "s" : "", fmt::join(chosen->seeds, ", "), rule)};
+  const auto& search = std::get<RateSearch>(study.rates);
+  return {fmt::format("chosen by seed {}", search.seed),
+          fmt::format("Seed {} trained each combination for half of the steps, with the whole warm-up, and is not "
+                      "judged: at {} and its octaves, until the best rate had a worse one on both sides, then half "
+                      "octaves around it. The other seeds trained at the chosen rate. {}",
+                      search.seed, search.start, rule)};
 }
 
 std::string rule_for_rates(const StudyDescription& run) {

@@ -9,27 +9,20 @@
 #include "experiments/lab/record/json_value.h"
 #include "experiments/lab/stats/claim_check.h"
 #include "experiments/lab/study/combinations.h"
-#include "experiments/lab/study/own_rates.h"
+#include "experiments/lab/study/rate_search.h"
 
 namespace plumb::lab {
 
 bool Plan::is_searched(const AxisData& axis) const {
-  return !axis.declared || (study_.has_own_rates() && axis.name == "lr");
-}
-
-bool Plan::is_searched() const {
-  return study_.has_own_rates() || std::ranges::any_of(study_.axes, [&](const AxisData& a) { return is_searched(a); });
-}
-
-std::vector<Point> Plan::next_points(const Search& search) const {
-  return study_.has_own_rates() ? next_trials(study_, search) : study_.next(search);
+  const auto shares_rate = [&] { return std::ranges::find(study_.shared_by, axis.name) != study_.shared_by.end(); };
+  return !axis.declared || (study_.has_own_rates() && (axis.name == "lr" || shares_rate()));
 }
 
 std::string Plan::note_on(const Search& search, const DataFacts& data) const {
   return study_.has_own_rates() ? note_on_rates(study_, search, data.chance()) : "";
 }
 
-std::vector<Point> Plan::grid() const { return study_.has_own_rates() ? cells_of(study_) : combinations_of(study_); }
+std::vector<Point> Plan::grid() const { return study_.has_own_rates() ? places_of(study_) : combinations_of(study_); }
 
 Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const {
   Point point;
@@ -38,7 +31,8 @@ Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t s
     check(value, "[search] expected points with a value of {}, got {}", axis.name, searched.label());
     point.set(axis.name, *value);
   }
-  // The searched point of a study with own rates may also have `search_steps`, and "lr" although no axis has this name.
+  // The searched point of a study with own rates may also have the marks of searches and neighbours, and "lr" although
+  // no axis has this name.
   for (const auto& [name, value] : searched.entries())
     if (study_.has_own_rates() && !point.find(name)) point.set(name, value);
   check(std::ranges::all_of(searched.entries(),

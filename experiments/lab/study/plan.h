@@ -17,14 +17,14 @@ class Plan {
   explicit Plan(const StudyDeclaration& study) : study_(study) {}
 
   // The combinations of values on the axes that are not searched, without the seed, in the order of the trials. If each
-  // combination has its own learning rate (own_rates.h), the points have no "lr". Throws UsageError if there is no
-  // combination.
+  // combination has its own learning rate (own_rates.h), the points have no "lr", and no values on axes that share a rate.
+  // Throws UsageError if there is no combination.
   std::vector<Point> grid() const;
   // Whether trials are named in rounds, from the results of earlier rounds: the study has searched axes, or each
   // combination has its own learning rate.
-  bool is_searched() const;
+  bool is_searched() const { return study_.next != nullptr; }
   // The next points of a search of the study, or of a search for a learning rate.
-  std::vector<Point> next_points(const Search& search) const;
+  std::vector<Point> next_points(const Search& search) const { return study_.next(search); }
   // A line for the user about a search that has named its next points, such as a warning that no tried learning rate
   // trains. Empty if there is nothing to say.
   std::string note_on(const Search& search, const DataFacts& data) const;

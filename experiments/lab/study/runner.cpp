@@ -14,8 +14,8 @@
 #include "experiments/lab/stats/claim_check.h"
 #include "experiments/lab/study/dry_run.h"
 #include "experiments/lab/study/outputs.h"
-#include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/plan.h"
+#include "experiments/lab/study/rate_search.h"
 #include "experiments/lab/study/replay.h"
 #include "experiments/lab/study/sweep.h"
 
@@ -74,6 +74,15 @@ void announce(const StudyDeclaration& study, const std::vector<std::string>& cla
         claims_not_judged.size() > 1 ? fmt::format("; the report has {} more", claims_not_judged.size() - 1) : ""));
 }
 
+// The trials at neighbouring rates that the verdicts on the trials of a sweep want. A shard names none, because it has
+// not all trials of the study; --resume of the merged folder does.
+Sweep::NextRound neighbours_of(const StudyDeclaration& study, const Plan& plan, const StudyDescription& run) {
+  return [&](const Sweep& sweep) {
+    if (!study.has_own_rates() || !study.options.shard.empty()) return std::vector<Point>();
+    return neighbour_trials(study, judged_results(study, plan, sweep, run));
+  };
+}
+
 // Writes the last files and prints the table.
 StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
                              const StudyFolder& folder) {
@@ -112,7 +121,7 @@ int rebuild(const StudyDeclaration& study, const Plan& plan) {
   Ledger ledger(folder / Ledger::file_name);
   check_accept_code(study.options, ledger, [](const LedgerEntry&) { return true; });
   const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study, ledger, folder.description()),
-                    Sweep::Takes::ended);
+                    Sweep::Takes::ended, neighbours_of(study, plan, folder.description()));
   const StudyResults results = write_and_print(study, plan, sweep, folder);
   for (const Record& record : results.records)
     if (const std::optional<std::string> wrong = unmeasured_claim(study.claims, record)) {
@@ -145,7 +154,7 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
   const int jobs = jobs_for(plan, named.size() + later.trials.size());
   write_result(
       dry_run(environment, named, finished.size(), later, jobs, facts, study.body) +
-      (study.next ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
+      (study.next && !study.has_own_rates() ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
 }
 
 }  // namespace
@@ -187,7 +196,7 @@ int run_study(const StudyDeclaration& study) {
     check(std::isfinite(r.level), "[problem] expected finite levels in DataFacts::references, got {} for {} of {}",
           r.level, r.value, r.name);
   std::vector<std::string> claims;
-  for (const Claim& claim : study.claims) claims.push_back(claim.text);
+  for (const Claim& claim : study.claims) claims.push_back(claim.name());
   StudyFolder folder(study.cli, options,
                      {.machine = setup.machine,
                       .data = facts,
@@ -197,7 +206,8 @@ int run_study(const StudyDeclaration& study) {
                       .claims = claims});
   Ledger ledger(folder / Ledger::file_name);
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
-  Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder.description()), Sweep::Takes::finished);
+  Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder.description()), Sweep::Takes::finished,
+              neighbours_of(study, plan, folder.description()));
   std::unique_ptr<StepProfile> profile;
   if (options.profile) profile = std::make_unique<StepProfile>(folder, options.steps);
   const auto check_measures = [&](const Record& record) {

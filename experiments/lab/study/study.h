@@ -63,6 +63,13 @@ class Study {
   // best without regularisation. Each trial must measure the value at its end.
   //   study.choose_rates_by("val_accuracy", lab::Better::higher);
   void choose_rates_by(const std::string& value, Better better) { d_.rates_by = {value, better}; }
+  // Makes the search choose one learning rate for all values on this axis: the rate with the lowest sum of losses, at
+  // which no value fails. For values that hardly differ, such as small initial values of a gate, a rate of its own for
+  // each value would only add luck. Call it before run().
+  template <class T>
+  void one_rate_for(const Axis<T>& axis) {
+    d_.shared_by.push_back(axis.name());
+  }
   // The settings for comparing methods in the report. run() takes the chance levels from the problem.
   Judging& judging() { return d_.judging; }
 
@@ -89,8 +96,9 @@ class Study {
   // Adds a claim about the trials, stated before they run. The axes and values of the claim are checked when the study
   // starts (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an
   // error. A body that has no number for the value measures `unknown`.
-  void claim(const std::string& text, const std::string& source, const Comparison& comparison) {
-    d_.claims.push_back({text, source, comparison});
+  //   study.claim("LayerScale trains better than pre-norm", "CaiT", lab::lower(..)).primary();  // see Claim::primary()
+  Claim& claim(const std::string& text, const std::string& source, const Comparison& comparison) {
+    return d_.claims.emplace_back(Claim{text, source, comparison});
   }
   // Makes every trial measure the steps to a training loss, and returns the name of this value, "steps_to_0.1" for a
   // `loss` of 0.1. The value is the number of steps after which the mean training loss over the last 20 steps was first

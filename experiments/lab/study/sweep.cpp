@@ -12,7 +12,6 @@
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
-#include "experiments/lab/study/own_rates.h"
 
 namespace plumb::lab {
 namespace {
@@ -25,8 +24,14 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Sweep::Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes)
-    : plan_(plan), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
+Sweep::Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes,
+             NextRound next_round)
+    : plan_(plan),
+      data_(data),
+      ledger_(ledger),
+      codes_(std::move(codes)),
+      takes_(takes),
+      next_round_(std::move(next_round)) {
   by_point_ = takes == Takes::ended && std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) {
                 return e.key == plan.key_of(e.record.point, data);
               });
@@ -41,6 +46,7 @@ Sweep::Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vecto
     }
   }
   for (Unit& unit : units_) ask(unit);
+  ask_round();
 }
 
 void Sweep::ask(Unit& unit) {
@@ -65,28 +71,45 @@ void Sweep::ask(Unit& unit) {
     unit.over = points.empty();
     for (const Point& point : points) {
       const bool one = point.find("seed");
-      for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds) {
-        Named trial{.point = plan_.point_of(unit.point, point.without("seed"), seed), .key = {}};
-        check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(),
-              "[search] expected new points, got {} again", trial.point.label());
-        trial.key = plan_.key_of(trial.point, data_);
-        for (const std::string& code : codes_) {
-          const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
-          if (!entry && !trial.record && by_point_) entry = ledger_.find(trial.point, code);
-          if (!entry) continue;
-          const Status status = entry->record.status;
-          if (takes_ == Takes::finished && !is_finished(status) &&
-              !(status == Status::hopeless && plan_.options().stop_hopeless))
-            continue;
-          trial.record = entry->record;
-          trial.code = code, trial.machine = entry->machine;
-        }
-        trial.is_missing =
-            !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && trial.has_lost_weights() &&
-                              trial.code == codes_.front());  // other code would make other weights
-        if (progress_) enter(trial);
-        unit.trials.push_back(std::move(trial));
-      }
+      for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds)
+        name(unit, point.without("seed"), seed);
+    }
+  }
+}
+
+void Sweep::name(Unit& unit, const Point& searched, std::int64_t seed) {
+  Named trial{.point = plan_.point_of(unit.point, searched, seed), .key = {}};
+  check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(),
+        "[search] expected new points, got {} again", trial.point.label());
+  trial.key = plan_.key_of(trial.point, data_);
+  for (const std::string& code : codes_) {
+    const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
+    if (!entry && !trial.record && by_point_) entry = ledger_.find(trial.point, code);
+    if (!entry) continue;
+    const Status status = entry->record.status;
+    if (takes_ == Takes::finished && !is_finished(status) &&
+        !(status == Status::hopeless && plan_.options().stop_hopeless))
+      continue;
+    trial.record = entry->record;
+    trial.code = code, trial.machine = entry->machine;
+  }
+  trial.is_missing =
+      !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && trial.has_lost_weights() &&
+                        trial.code == codes_.front());  // other code would make other weights
+  if (progress_) enter(trial);
+  unit.trials.push_back(std::move(trial));
+}
+
+void Sweep::ask_round() {
+  while (!over_ && ended() == size()) {
+    const std::vector<Point> points = next_round_ ? next_round_(*this) : std::vector<Point>();
+    over_ = points.empty();
+    for (const Point& point : points) {
+      const auto unit = std::ranges::find_if(units_, [&](const Unit& u) { return point.contains(u.point); });
+      internal_check(unit != units_.end(), "a further round names {}, which is in no search", point.label());
+      Point searched = point.without("seed");
+      for (const auto& [axis, value] : unit->point.entries()) searched = searched.without(axis);
+      name(*unit, searched, point.get<std::int64_t>("seed"));
     }
   }
 }
@@ -168,7 +191,7 @@ std::size_t Sweep::elsewhere() const {
   each([&](const Named& a) { here.insert(a.point.label()); });
   for (const LedgerEntry& e : ledger_.entries())
     if (std::ranges::find(codes_, e.code) != codes_.end() && is_finished(e.record.status) &&
-        !is_of_search(e.record.point) && !here.contains(e.record.point.label()))
+        is_judged(e.record.point) && !here.contains(e.record.point.label()))
       others.insert(e.key);
   return others.size();
 }
@@ -209,14 +232,11 @@ Sweep::Named* Sweep::take() {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (stopping_ || interrupted()) return nullptr;
-    bool over = true;
-    for (Unit& unit : units_) {
+    for (Unit& unit : units_)
       for (Named& a : unit.trials)
         if (!a.begun && a.is_missing) return a.begun = true, &a;
-      over = over && unit.over;
-    }
-    if (over) return nullptr;
-    changed_.wait(lock);  // wait until a search names its next trials
+    if (over_) return nullptr;
+    changed_.wait(lock);  // wait until further trials are named
   }
 }
 
@@ -307,7 +327,8 @@ void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {
                     run.outcome(calls.shown(run.record)));
   calls.ended(run.record);
   for (Unit& unit : units_)
-    if (std::ranges::any_of(unit.trials, [&](const Named& a) { return &a == &trial; })) return ask(unit);
+    if (std::ranges::any_of(unit.trials, [&](const Named& a) { return &a == &trial; })) ask(unit);
+  ask_round();
 }
 
 }  // namespace plumb::lab

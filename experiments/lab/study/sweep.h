@@ -30,11 +30,15 @@ class Sweep {
   // Determines which trials of the ledger count. `finished`: only finished trials, which need not run again. `ended`:
   // all ended trials, for tables.
   enum class Takes { finished, ended };
+  // Names further trials when all named trials of the sweep have ended, from their records, and from the points of all
+  // named trials. An empty result ends the sweep.
+  using NextRound = std::function<std::vector<Point>(const Sweep&)>;
   // Names the trials. Takes the result of a trial from the ledger if one of `codes` has computed it.
-  Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
+  Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes,
+        NextRound next_round = {});
 
   // The records of all ended trials and the points of all named trials, in the order of --dry-run. Both include the
-  // trials of searches for learning rates.
+  // trials of searches for learning rates and at neighbouring rates.
   std::vector<Record> records() const;
   std::vector<Point> named() const;
   std::vector<Point> cells() const;        // values on the axes that are not searched: those of this shard
@@ -47,7 +51,7 @@ class Sweep {
   std::vector<std::string> codes() const;     // hashes of the codes that computed the ended trials, each once
   std::vector<std::string> machines() const;  // machines that computed the ended trials, each once
   // The number of further trials in the ledger: one of the codes has finished them, but this sweep does not name them.
-  // Trials of searches for learning rates do not count.
+  // Only judged trials count.
   std::size_t elsewhere() const;
 
   // Functions of the study. The body is called in several threads at once, the other functions by one thread at a time.
@@ -88,6 +92,9 @@ class Sweep {
   template <class F>
   void each(F&& f) const;    // calls f for each named trial, in the order of --dry-run
   void ask(Unit& unit);      // names the next trials of the unit if all earlier ones have ended
+  void ask_round();          // names the trials of further rounds while all named trials have ended
+  // Adds a trial to a unit, with its record if the ledger has one. `searched` are its values on searched axes.
+  void name(Unit& unit, const Point& searched, std::int64_t seed);
   void enter(Named& trial);  // adds the trial to the progress
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);
@@ -103,6 +110,8 @@ class Sweep {
   // Whether trials are looked up in the ledger by point instead of key. True with Takes::ended, if no entry of the
   // ledger has the key that this program computes for its point.
   bool by_point_ = false;
+  NextRound next_round_;
+  bool over_ = false;  // no further trials will be named
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

@@ -31,7 +31,10 @@ const std::filesystem::path& Trial::folder() const { return run_.env.folder; }
 std::filesystem::path Trial::weights_file() const { return run_.weights_file(); }
 
 std::int64_t Trial::warmup() const {
-  return options().warmup.value_or(std::llround(run_.warmup_share * static_cast<double>(steps())));
+  if (options().warmup) return *options().warmup;
+  // The warm-up of a trial of a search for a learning rate has the length of the warm-up of all steps.
+  const std::int64_t all_steps = run_.env.by_point.study(run_.record.point.without(search_steps)).steps;
+  return std::min(std::llround(run_.warmup_share * static_cast<double>(all_steps)), static_cast<long long>(steps()));
 }
 void Trial::default_warmup(double share) { run_.warmup_share = share; }
 

@@ -100,7 +100,8 @@ DataFacts facts_of(const DetectionData& data, const DetectionOptions& options, c
                                 {.name = "val_loss", .title = "val loss"}};
   for (const ApNumber& number : ap_numbers)
     measures.push_back(
-        {.name = measure_of(number), .title = number.title, .better = Better::higher, .unit = Unit::fraction});
+        {.name = measure_of(number), .title = number.title, .better = Better::higher, .unit = Unit::fraction,
+         .equal_within = 0.05});
   measures.push_back({.name = "query_spread", .title = "spread of queries", .better = Better::higher});
   return {.name = data.name,
           .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes of objects", data.name,
