@@ -88,6 +88,7 @@ int plumb::lab::detr(int argc, const char* const* argv) {
                             .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
                                                "Schedules of DropKey's rate over the blocks of each stack")
                             .one_of("schedule", enum_names<nn::Schedule>());
+  study.one_rate_for(schedule);
   const auto place =
       study
           .axis<std::string>("--places", {"everywhere"},
@@ -140,12 +141,12 @@ int plumb::lab::detr(int argc, const char* const* argv) {
         schedule.set({"constant"});
         study.options().steps = 3000;
       });
-  cli.preset("cpu", "the five arms of the paper's table on shapes, each at its own rate, seven seeds, 6,000 steps",
-             [&] { study.options().seeds = {0, 1, 2, 3, 4, 5, 6}; });
+  cli.preset("cpu", "the five arms of the paper's table on shapes, each at its own rate, 12 judged seeds, 6,000 steps",
+             [&] { study.options().judge_seeds(12); });
   cli.preset("places", "DropKey everywhere and in one kind of attention only, as in the preset cpu", [&] {
     form.set({"none", "drop_key"}), schedule.set({"constant"}),
         place.set({"everywhere", "encoder", "decoder", "cross"});
-    study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+    study.options().judge_seeds(12);
   });
   cli.preset("paper", "the sizes and the training of DETR on COCO; needs the files of COCO and a GPU", [&] {
     set_facebook_detr(study, data, network);

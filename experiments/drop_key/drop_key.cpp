@@ -114,6 +114,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.network().drop.drop_key_match = nn::DropMatch::share;
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
+  study.one_rate_for(schedule);
   study.choose_rates_by("val_accuracy", lab::Better::higher);
   cli.preset("quick", "all forms at rates 0 and 0.3 on glyphs-few, one seed; three minutes on two cores", [&] {
     study.images().data = "glyphs-few";
@@ -123,10 +124,10 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   });
   cli.preset("cpu",
              "all forms at rates 0 and 0.3 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
-             "combination at its own rate, seven seeds; an hour on two cores; needs --data-dir",
+             "form at its own rate, 12 judged seeds; two to four hours on two cores; needs --data-dir",
              [&] {
                study.images().data = "cifar-100", study.images().train_images = 5000;
-               study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+               study.options().judge_seeds(12);
                rate.set({0, 0.3}), tune.set({0});
                study.options().steps = 1000, study.options().warmup = 100;
                depth = 6;
@@ -168,9 +169,10 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       place.set("rate", r);
       return c.at(place);
     };
-    study.claim(fmt::format("rate {:g}: DropKey is better than none", r), paper,
-                lab::higher("val_accuracy", {{"rate", r}}, {{"rate", 0.0}})
-                    .at({{"form", "plain"}, {"drop_key_schedule", "constant"}, {"tune", 0.0}}));
+    lab::Claim& claim = study.claim(fmt::format("rate {:g}: DropKey is better than none", r), paper,
+                                    lab::higher("val_accuracy", {{"rate", r}}, {{"rate", 0.0}})
+                                        .at({{"form", "plain"}, {"drop_key_schedule", "constant"}, {"tune", 0.0}}));
+    if (r == 0.3) claim.primary();  // the paper's rate on CIFAR
     study.claim(fmt::format("rate {:g}: DropKey is better than dropout of attention", r), paper,
                 at(lab::higher("val_accuracy", {{"form", "plain"}}, {{"form", "dropout"}}),
                    {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));

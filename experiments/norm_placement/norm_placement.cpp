@@ -45,9 +45,9 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   });
   study.cli().preset(
       "cpu",
-      "nine placements at depth 24 on glyphs-clutter, each at its own rate, seven seeds; forty minutes on two cores",
+      "nine placements at depth 24 on glyphs-clutter, each at its own rate, 12 judged seeds; one to two hours on two cores",
       [&] {
-        study.images().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+        study.images().data = "glyphs-clutter", study.options().judge_seeds(12);
         depth.set({24});
       });
   study.cli().preset(

@@ -98,10 +98,10 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   study.cli().preset(
       "cpu",
       "depth 36 on glyphs-clutter, 600 steps, scalar_gate and layernorm_scaling added, each method at its own rate, "
-      "seven seeds; half an hour on two cores",
+      "12 judged seeds; one to two hours on two cores",
       [&] {
         gate.set({"pre", "layerscale", "scalar_gate", "layernorm_scaling"});
-        study.images().data = "glyphs-clutter", study.options().seeds = {0, 1, 2, 3, 4, 5, 6};
+        study.images().data = "glyphs-clutter", study.options().judge_seeds(12);
         study.options().steps = 600, study.options().warmup = 60;
       });
   study.cli().preset(
@@ -126,7 +126,8 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
               what),
           "growth of the stream: linear under pre-norm",
           lab::lower(fmt::format("{}_spread_start", branch), {{"gate", "layerscale"}}, {{"gate", "pre"}})
-              .at({{"depth", d}}));
+              .at({{"depth", d}})
+              .at_init());
     }
   study.output([](const lab::StudyResults& r) {
     return lab::Section{

@@ -40,25 +40,33 @@ struct SignBets {
 class TMixture {
  public:
   void add(double difference) {
-    if (n_ == 0) first_ = difference;
-    same_ = same_ && difference == first_;
     const double off = difference - mean_;
     mean_ += off / ++n_;
     squares_ += off * (difference - mean_);
   }
   double mean() const { return mean_; }
   double evidence() const {
-    if (n_ < 2 || (same_ && first_ == 0)) return 1;
-    const double v = n_ - 1, g = 1 + effect * effect * n_;
-    if (same_) return std::pow(g, v / 2);
-    const double t2 = n_ * mean_ * mean_ / (squares_ / v);
-    return std::pow((1 + t2 / v) / (1 + t2 / (v * g)), n_ / 2) / std::sqrt(g);
+    const double of_mean = n_ * mean_ * mean_, g = 1 + effect * effect * n_;
+    if (n_ < 2 || squares_ + of_mean == 0) return 1;
+    // t^2 / v is of_mean / squares_. Multiplied by squares_, the ratio has its limit g if all differences are equal.
+    return std::pow((squares_ + of_mean) / (squares_ + of_mean / g), n_ / 2) / std::sqrt(g);
   }
 
  private:
-  double n_ = 0, mean_ = 0, squares_ = 0, first_ = 0;
-  bool same_ = true;
+  double n_ = 0, mean_ = 0, squares_ = 0;
 };
+
+// a - b - margin. A difference that only rounding separates from 0 is 0: accuracies of two digits differ by 0.01 or
+// hardly more. The result is NaN for two failed trials.
+double difference_of(double a, double b, double margin) {
+  const double d = a - b - margin;
+  return std::isfinite(d) && std::abs(d) <= 1e-12 * std::max({std::abs(a), std::abs(b), std::abs(margin)}) ? 0 : d;
+}
+
+void check_lengths(const Outcomes& first, const Outcomes& second) {
+  check(first.size() == second.size(), "[duel] expected outcomes at the same seeds, got {} and {}", first.size(),
+        second.size());
+}
 
 bool is_no_bet(double a, double b) { return std::min(a, b) == -std::numeric_limits<double>::infinity(); }
 
@@ -82,8 +90,7 @@ double t_evidence(const std::vector<double>& differences) {
 }
 
 Duel duel(const Outcomes& first, const Outcomes& second, double margin, Tie tie) {
-  check(first.size() == second.size(), "[duel] expected outcomes at the same seeds, got {} and {}", first.size(),
-        second.size());
+  check_lengths(first, second);
   Duel d;
   SignBets signs;
   TMixture mixture;
@@ -96,8 +103,7 @@ Duel duel(const Outcomes& first, const Outcomes& second, double margin, Tie tie)
     const bool failed = std::isinf(a) || std::isinf(b);
     d.failed_first += std::isinf(a), d.failed_second += std::isinf(b);
     if (failed && handed_over == 0) handed_over = mixture.evidence() / signs.evidence();
-    // The difference of two failed trials is NaN, which is neither above nor below 0.
-    const double difference = a - b - margin;
+    const double difference = difference_of(a, b, margin);
     if (difference < 0 || (difference == 0 && tie == Tie::win)) ++d.wins, signs.win();
     if (difference > 0 || (difference == 0 && tie == Tie::loss)) ++d.losses, signs.lose();
     if (!failed) d.differences.push_back(a - b), mixture.add(difference);
@@ -111,14 +117,15 @@ Duel duel(const Outcomes& first, const Outcomes& second, double margin, Tie tie)
 }
 
 double equality(const Outcomes& first, const Outcomes& second, double d) {
+  check_lengths(first, second);
   Bets below, above;  // on first - second < d, and on first - second > -d
   double most_below = 1, most_above = 1;
   for (std::size_t i = 0; i < first.size(); ++i) {
     const double a = first[i], b = second[i];
     if (std::isnan(a) || std::isnan(b)) break;
     if (is_no_bet(a, b) || (std::isinf(a) && std::isinf(b))) continue;
-    a - b < d ? below.win() : below.lose();
-    a - b > -d ? above.win() : above.lose();
+    difference_of(a, b, d) < 0 ? below.win() : below.lose();
+    difference_of(a, b, -d) > 0 ? above.win() : above.lose();
     most_below = std::max(most_below, below.mean()), most_above = std::max(most_above, above.mean());
   }
   return std::min(most_below, most_above);

@@ -10,6 +10,8 @@
 namespace plumb::lab {
 namespace {
 
+constexpr std::ptrdiff_t most_primaries = 3;
+
 // The points of the two sides of a comparison.
 std::vector<Point> sides_of(const Comparison& c) {
   if (c.constant) return {c.where};
@@ -74,6 +76,8 @@ std::string why_absent(const Point& side, const std::vector<ClaimAxis>& axes, co
 
 std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes,
                                            const std::vector<Point>& places) {
+  const auto primaries = std::ranges::count(claims, true, &Claim::is_primary);
+  check(primaries <= most_primaries, "[claim] expected at most {} primary claims, got {}", most_primaries, primaries);
   std::vector<std::string> not_judged;
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;

@@ -24,8 +24,8 @@ struct ClaimAxis {
 // Checks the claims when a study starts. Returns the claims that this call cannot judge because the call runs no trials
 // at the claim's values or combination of values. Each claim is returned with the reason: "at depth 48, ...: no depth
 // 48 in --depths 12,24". `places` has the points that the call runs, without the seed and without searched axes. Throws
-// Error for an unknown axis, a text that the axis does not accept, a value of another type, or two sides that name
-// different axes. The error suggests the nearest name.
+// Error for an unknown axis, a text that the axis does not accept, a value of another type, two sides that name
+// different axes, or more than three primary claims. The error suggests the nearest name.
 std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes,
                                            const std::vector<Point>& places);
 

@@ -63,7 +63,6 @@ std::string Claim::name() const {
 namespace {
 
 constexpr double weight_of_primaries = 0.8;
-constexpr std::ptrdiff_t most_primaries = 3;
 
 // The group at a point without learning rate and seed of trials with own rates, and otherwise with the rate.
 const TrialGroup* group_at(const std::vector<TrialGroup>& groups, const Point& place, const Judging& how) {
@@ -119,7 +118,6 @@ Verdict verdict_on(const std::vector<ClaimResult>& results) {
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialGroup>& groups,
                                       const Judging& how) {
   const auto primaries = std::ranges::count(claims, true, &Claim::is_primary);
-  plumb::check(primaries <= most_primaries, "[claim] expected at most {} primary claims, got {}", most_primaries, primaries);
   const auto others = std::ssize(claims) - primaries;
   std::vector<JudgedClaim> judged;
   std::vector<Contrast> planned, later;  // claims that were added later do not change the verdicts on planned claims
@@ -139,12 +137,9 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       const TrialGroup* second = c.constant ? nullptr : group_at(groups, other, how);
       if (!second && !c.constant) continue;
       family.push_back(contrast_of(c, first, second, how));
-      ClaimResult& r = j.results.emplace_back(ClaimResult{.at = at,
-                                                          .cell_first = cell_of(first.point),
-                                                          .higher = c.higher,
-                                                          .margin = c.margin,
-                                                          .constant = c.constant,
-                                                          .rate_first = rate_of(first, how)});
+      ClaimResult& r = j.results.emplace_back();
+      r.at = at, r.cell_first = cell_of(first.point), r.rate_first = rate_of(first, how);
+      r.higher = c.higher, r.margin = c.margin, r.constant = c.constant;
       if (!second) continue;
       r.cell_second = cell_of(second->point), r.rate_second = rate_of(*second, how);
       if (is_about_training(how.measures, c.value)) r.others = others_of(c.value, first, *second, how);

@@ -108,8 +108,7 @@ struct JudgedClaim {
 };
 // Judges the claims of a study as one family, and those that were added later as another (judge_family() in
 // comparison.h). Each claim has a weight, and each place of a claim an equal part of it. A trial that did not train has
-// the worst value if the value says how well a network trains (is_about_training), and is no bet otherwise. Throws Error
-// for more than three primary claims.
+// the worst value if the value says how well a network trains (is_about_training), and is no bet otherwise.
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialGroup>& groups,
                                       const Judging& how);
 

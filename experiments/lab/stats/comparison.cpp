@@ -14,6 +14,7 @@ struct AtRates {
   double evidence = 1;
   AtNeighbours neighbours = AtNeighbours::this_rate;
   std::vector<int> wanted = {}, beyond = {};
+  bool unfinished = false;  // whether a neighbour has trials for some of the seeds only
 };
 
 // The median cost over the seeds that both outcomes have.
@@ -43,6 +44,7 @@ AtRates at_rates(const Contrast& c, const Duel& chosen, bool forward) {
     const Duel d = forward ? duel(better.costs, there->second, c.margin, c.tie)
                            : duel(there->second, better.costs, c.margin, c.tie);
     all.evidence = std::min(all.evidence, forward ? d.first_ahead : d.second_ahead);
+    all.unfinished = all.unfinished || d.seeds < chosen.seeds;
     const auto [neighbour, own] = medians(there->second, worse.costs);
     return neighbour < own;
   };
@@ -86,7 +88,8 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
       const AtRates& at = first_leads ? first : second;
       d.lost = first_leads ? Side::second : Side::first;
       d.neighbours = at.neighbours, d.wanted = at.wanted, d.beyond = at.beyond;
-      if (d.neighbours == AtNeighbours::yes && !ordered[i].rejected) d.neighbours = AtNeighbours::no;
+      if (d.neighbours == AtNeighbours::yes && !ordered[i].rejected)
+        d.neighbours = at.unfinished ? AtNeighbours::not_trained : AtNeighbours::no;
     }
     if (ordered[i].rejected) d.better = first.evidence >= second.evidence ? Side::first : Side::second;
     d.equal = equal[i].rejected;

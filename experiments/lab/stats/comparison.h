@@ -46,14 +46,14 @@ struct Contrast {
 enum class Side { none, first, second };
 // Whether the better side is also better at the neighbouring rates of the worse side.
 enum class AtNeighbours {
-  this_rate,    // no neighbour counts
-  yes,          // it is, or nothing is decided
+  this_rate,    // no neighbour counts, or no side has lost
+  yes,          // it is
   no,           // it is better at the chosen rate only
   not_trained   // a neighbour has no trials yet
 };
 constexpr auto names_of(AtNeighbours) { return std::array{"at this rate", "yes", "no", "not trained"}; }
 
-// The result of a comparison. All but the verdicts, `lost` and `needs` depend on the trials of the two arms only.
+// The result of a comparison. The part before `better` depends on the trials of the two arms only.
 struct Difference {
   Duel duel = {};      // at the chosen rates
   Median median = {};  // of the differences, first - second, where both trained

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
@@ -25,12 +26,9 @@ Summary summarize(const std::vector<double>& values) {
 }
 
 std::size_t interval_rank(std::size_t n) {
-  double tail = 0, term = std::pow(0.5, static_cast<double>(n));  // P(Bin(n, 1/2) < k) and P(Bin(n, 1/2) = k)
+  const boost::math::binomial heads(static_cast<double>(n), 0.5);
   std::size_t k = 0;
-  for (; tail + term <= 0.025 && k < n; ++k) {
-    tail += term;
-    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
-  }
+  while (k < n && cdf(heads, static_cast<double>(k)) <= 0.025) ++k;
   return k;
 }
 

@@ -238,6 +238,7 @@ void settle_rates(StudyDeclaration& study) {
   }
   if (recorded) {
     study.rates_by = folder->facts.rates_by;
+    if (!parabola) study.shared_by.clear();  // each combination of an old folder has a search of its own
     const std::string from = recorded->value("rates_from", "");
     usage_check(study.at_lr.empty(),
                 "{}: each method of {} trains at its own learning rate; leave the option out, or choose another --out",

@@ -5,7 +5,7 @@
 
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/signals/layer_probe.h"
-#include "experiments/lab/stats/verdict.h"
+#include "tests/lab/stats/trial_result.h"
 
 namespace plumb::test {
 
@@ -30,7 +30,8 @@ inline void log_layers(lab::StudyResults& results, std::size_t trial, std::int64
 
 // The report with verdicts on its trials.
 inline lab::Report render(lab::StudyResults results) {
-  results.conditions = lab::conditions(results.trials, results.judging);
+  prepare(results.trials, results.judging);
+  results.conditions = lab::conditions(results.groups(), results.judging);
   return lab::results_report(results);
 }
 

@@ -1,9 +1,15 @@
 #include "experiments/lab/stats/bets.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "experiments/lab/stats/comparison.h"
 #include "tests/support/catch.h"
@@ -324,19 +330,22 @@ TEST_CASE("a neighbour beyond the bound of the rate does not count") {
   CHECK(alone(c).beyond == std::vector{-2, 1});
 }
 
-// A study that was stopped, or to which seeds were added, has neighbours with fewer seeds.
-TEST_CASE("a neighbour that lacks seeds is wanted unless it is beaten already") {
+// A study that was interrupted, or in which a trial ended in an error, has neighbours with fewer seeds.
+TEST_CASE("a neighbour that lacks seeds is not trained unless it is beaten already") {
   Contrast c = lower_by_one();
   Outcomes few = plus(twelve_other, 1.3);
   std::fill(few.begin() + 3, few.end(), not_a_number);
   c.second.neighbours = {{-1, plus(twelve_other, 1.3)}, {1, few}};
   const Difference d = alone(c);
   CHECK((d.better == Side::none && d.lost == Side::second && d.neighbours == AtNeighbours::not_trained));
-  CHECK(d.wanted == std::vector{1});
   Outcomes most = plus(twelve_other, 1.3);
   most.back() = not_a_number;
   c.second.neighbours[1] = most;
-  CHECK((alone(c).better == Side::first && alone(c).wanted.empty()));
+  CHECK((alone(c).better == Side::first && alone(c).neighbours == AtNeighbours::yes));
+  // A neighbour with all seeds that is as good as the better side refutes.
+  c.second.neighbours[1] = twelve;
+  c.second.neighbours[2] = plus(twelve_other, 1.3);
+  CHECK(alone(c).neighbours == AtNeighbours::no);
 }
 
 TEST_CASE("an obstacle prevents verdicts and a small difference prevents a verdict of order") {

@@ -1,393 +1,470 @@
 #include "experiments/lab/stats/claims.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <numbers>
+#include <iterator>
 #include <random>
-#include <tuple>
 
+#include "experiments/lab/stats/claim_check.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 
 using namespace plumb;
 using namespace plumb::lab;
-using plumb::test::contains;
+using namespace plumb::test;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
-TrialResult epsilon_trial(double epsilon, std::int64_t depth, std::int64_t seed, double loss,
-                          Status status = Status::ok) {
-  return {
-      .point = {{"depth", depth}, {"epsilon", epsilon}, {"seed", seed}}, .status = status, .values = {{"loss", loss}}};
+const Point zero{{"epsilon", 0}}, tenth{{"epsilon", 0.1}};
+const Comparison comparison = lower("loss", tenth, zero);
+
+// The values of trials at ten seeds. They vary more than arms differ, and sums with halves and quarters are exact.
+Outcomes by_seed(double even = 0, std::optional<double> odd = {}) {
+  Outcomes values{3, 5, 4, 8, 6, 7, 9, 2, 5, 4};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += i % 2 == 0 ? even : odd.value_or(even);
+  return values;
 }
 
-const Comparison any_depth = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}),
-                 comparison = any_depth.at({{"depth", 6}});
-
-// The only claim of a study.
-JudgedClaim claim_of(const Comparison& c, const std::vector<TrialResult>& trials, const Judging& how = {}) {
-  return judge_claims({{"a claim", "a paper", c}}, trials, how).at(0);
-}
-// The result of the claim at the only place that the trials have.
-ClaimResult judge(const Comparison& c, const std::vector<TrialResult>& trials, const Judging& how = {}) {
-  const JudgedClaim claim = claim_of(c, trials, how);
-  REQUIRE(claim.results.size() == 1);
-  return claim.results[0];
-}
-
-// Trials at 0 and 0.1 whose difference is `difference`, with a small variation between seeds.
-std::vector<TrialResult> apart(double difference, std::int64_t seeds = 6, std::int64_t depth = 6) {
+// The trials of a combination of the axes: a value for each seed from 0. A trial diverged if its value is infinite.
+std::vector<TrialResult> arm(Point cell, const Outcomes& values, const std::string& name = "loss") {
   std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < seeds; ++seed) {
-    const double common = 3.0 + static_cast<double>(seed);
-    trials.push_back(epsilon_trial(0, depth, seed, common));
-    trials.push_back(epsilon_trial(0.1, depth, seed, common + difference + 0.004 * static_cast<double>(seed % 3 - 1)));
+  for (std::size_t seed = 0; seed < values.size(); ++seed) {
+    Point point = cell;
+    point.set("seed", static_cast<std::int64_t>(seed));
+    const Status status = std::isinf(values[seed]) ? Status::diverged : Status::ok;
+    trials.push_back({.method = cell.label(), .point = point, .status = status, .values = {{name, values[seed]}}});
   }
   return trials;
 }
 
+std::vector<TrialResult> operator+(std::vector<TrialResult> a, const std::vector<TrialResult>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Epsilon 0.1 with these values, and epsilon 0 with the values by_seed().
+std::vector<TrialResult> apart(const Outcomes& values, const std::string& name = "loss") {
+  return arm(tenth, values, name) + arm(zero, by_seed(), name);
+}
+std::vector<TrialResult> apart(double difference, const std::string& name = "loss") {
+  return apart(by_seed(difference), name);
+}
+
+std::vector<TrialResult> with(const char* axis, AxisValue value, std::vector<TrialResult> trials) {
+  for (TrialResult& a : trials) a.point.set(axis, value);
+  return trials;
+}
+
+std::vector<JudgedClaim> judge(const std::vector<Claim>& claims, std::vector<TrialResult> trials, Judging how = {},
+                               std::vector<TrialResult> neighbours = {}) {
+  prepare(trials, how), prepare(neighbours, how);
+  std::vector<TrialGroup> groups = group_trials(trials);
+  add_neighbours(groups, neighbours);
+  return judge_claims(claims, groups, how);
+}
+// The only claim of a study, and its result at the only place that the trials have.
+JudgedClaim claim_of(const Comparison& c, const std::vector<TrialResult>& trials, const Judging& how = {},
+                     const std::vector<TrialResult>& neighbours = {}) {
+  return judge({{"a claim", "a paper", c}}, trials, how, neighbours).at(0);
+}
+ClaimResult result_of(const Comparison& c, const std::vector<TrialResult>& trials, const Judging& how = {},
+                      const std::vector<TrialResult>& neighbours = {}) {
+  const JudgedClaim claim = claim_of(c, trials, how, neighbours);
+  REQUIRE(claim.results.size() == 1);
+  return claim.results[0];
+}
+
+std::string score(const ClaimResult& r) {
+  return fmt::format("{} : {} of {}", r.difference.duel.wins, r.difference.duel.losses, r.difference.duel.seeds);
+}
+
+// Searches have chosen 0.001 for epsilon 0.1, and 0.002 for epsilon 0.
+const Judging own_rates{.own_rates = true, .rates = {{.cell = tenth, .rate = 1e-3}, {.cell = zero, .rate = 2e-3}}};
+std::vector<TrialResult> at_own_rates(double difference) {
+  return with("lr", 1e-3, arm(tenth, by_seed(difference))) + with("lr", 2e-3, arm(zero, by_seed()));
+}
+std::vector<TrialResult> neighbour(const Point& cell, std::int64_t half_octaves, const Outcomes& values) {
+  return with(neighbour_steps, half_octaves, arm(cell, values));
+}
+
 }  // namespace
 
-TEST_CASE("a claim is judged pair by pair") {
-  // The losses differ much more between seeds than between the two values of epsilon.
-  std::vector<TrialResult> trials = apart(-0.1);
-  const ClaimResult agree = judge(comparison, trials);
-  CHECK(agree.verdict == Verdict::agree);
-  CHECK(agree.difference.mean == Approx(-0.1));
-  CHECK(agree.difference.n == 6);
-  CHECK(judge(higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials).verdict == Verdict::disagree);
-  CHECK(claim_of(comparison.at({{"depth", 12}}), trials).results.empty());
-  CHECK(claim_of(comparison.at({{"depth", 12}}), trials).verdict == Verdict::undecided);
-  trials[1].values[0].second = 30;
-  CHECK(judge(comparison, trials).verdict == Verdict::undecided);
+TEST_CASE("a claim is judged seed by seed") {
+  const JudgedClaim agree = claim_of(comparison, apart(-0.25));
+  CHECK((agree.verdict == Verdict::agree && agree.verdict_words() == "agree"));
+  CHECK_THAT(agree.why(), contains("10 : 0, lower by 0.25 (0.25 to 0.25); E = ") && EndsWith(" of 20; at this rate"));
+  CHECK(claim_of(comparison, apart(0.25)).verdict == Verdict::disagree);
+  CHECK(claim_of(comparison, apart(by_seed(-0.25, 0.25))).verdict_words() == "undecided");
+  CHECK(claim_of(comparison, apart(by_seed(-0.03, 0.03))).verdict_words() == "equal within 0.05");
+  // A decided order comes before an equality.
+  const JudgedClaim both = claim_of(comparison, apart(-0.03));
+  CHECK(both.verdict_words() == "agree");
+  CHECK_THAT(both.why(), EndsWith("; equal within 0.05"));
+  CHECK(claim_of(comparison.at({{"depth", 6}}), apart(-0.25)).verdict == Verdict::undecided);
+  CHECK(claim_of(comparison.at({{"depth", 6}}), apart(-0.25)).why() == "no pairs");
 }
 
-TEST_CASE("one pair decides no claim and failures decide only at six seeds") {
-  const ClaimResult one = judge(comparison, {epsilon_trial(0, 6, 0, 2), epsilon_trial(0.1, 6, 0, 1)});
-  CHECK(one.verdict == Verdict::undecided);
-  CHECK(one.difference.n == 1);
-  CHECK(one.difference.mean == Approx(-1));
-  // Trials with different seeds form no pair.
-  CHECK(judge(comparison, {epsilon_trial(0, 6, 0, 2), epsilon_trial(0.1, 6, 1, 1)}).difference.n == 0);
-  const auto pairs = [](int n, Status at_zero, Status at_tenth) {
-    std::vector<TrialResult> trials;
-    for (int seed = 0; seed < n; ++seed) {
-      trials.push_back(epsilon_trial(0, 6, seed, 2, at_zero));
-      trials.push_back(epsilon_trial(0.1, 6, seed, 1, at_tenth));
+TEST_CASE("wins are the seeds that agree with the claim, and the reverse of a claim has the same verdict") {
+  for (const char* value : {"loss", "accuracy"})
+    for (const double difference : {-0.25, 0.25}) {
+      const std::vector<TrialResult> trials = apart(difference, value);
+      const ClaimResult down = result_of(lower(value, tenth, zero), trials),
+                        up = result_of(higher(value, tenth, zero), trials),
+                        reverse = result_of(higher(value, zero, tenth), trials);
+      INFO(down.why() << "\n" << up.why() << "\n" << reverse.why());
+      CHECK(down.verdict == (difference < 0 ? Verdict::agree : Verdict::disagree));
+      CHECK(up.verdict == (difference < 0 ? Verdict::disagree : Verdict::agree));
+      CHECK(reverse.verdict == down.verdict);
+      CHECK(score(down) == (difference < 0 ? "10 : 0 of 10" : "0 : 10 of 10"));
+      CHECK(score(up) == (difference < 0 ? "0 : 10 of 10" : "10 : 0 of 10"));
+      CHECK(score(reverse) == score(down));
+      CHECK(down.difference.evidence == reverse.difference.evidence);
+      // The words are about the values at the first point of the claim.
+      CHECK_THAT(up.why(), contains(difference < 0 ? "lower by 0.25" : "higher by 0.25"));
+      CHECK_THAT(reverse.why(), contains(difference < 0 ? "higher by 0.25" : "lower by 0.25"));
     }
-    return trials;
-  };
-  CHECK(judge(comparison, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
-  CHECK(judge(comparison, pairs(6, Status::ok, Status::diverged)).verdict == Verdict::disagree);
-  CHECK(judge(comparison, pairs(5, Status::diverged, Status::ok)).verdict == Verdict::undecided);
-  // A diverged trial is worse even if a higher value is claimed.
-  const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
-  CHECK(judge(up, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
-  CHECK(judge(up, pairs(6, Status::ok, Status::diverged)).verdict == Verdict::disagree);
-  // A trial that failed with an error forms no pair.
-  CHECK(judge(comparison, pairs(6, Status::failed, Status::ok)).verdict == Verdict::undecided);
-  // A verdict on losses concerns the seeds at which both trained.
-  std::vector<TrialResult> some = apart(-0.1, 7);
-  some[1].status = Status::diverged;
-  CHECK(judge(comparison, some).verdict == Verdict::agree);
-  CHECK_THAT(judge(comparison, some).why(),
-             contains("where both train") && contains("6 of 7 and 7 of 7 seeds trained"));
 }
 
-TEST_CASE("trials near chance count as failures for every value of a claim") {
-  std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < 7; ++seed)
-    for (const double epsilon : {0.0, 0.1}) {
-      trials.push_back(epsilon_trial(epsilon, 6, seed, 0.5));
-      trials.back().values = {{"train_loss", epsilon > 0 || seed > 0 ? 0.5 : 2.3}, {"val_accuracy", 0.9}};
+TEST_CASE("a difference of exactly the margin counts against the claim") {
+  for (const char* value : {"loss", "accuracy"})
+    for (const bool up : {false, true}) {
+      const std::vector<TrialResult> better = apart(up ? 0.25 : -0.25, value), worse = apart(up ? -0.25 : 0.25, value);
+      const Comparison claim = up ? higher(value, tenth, zero) : lower(value, tenth, zero);
+      const auto at_least = [&](double margin) { return result_of(claim.by_at_least(margin), better); };
+      const auto as_good = [&](double margin) {
+        return result_of(up ? not_lower(value, tenth, zero, margin) : not_higher(value, tenth, zero, margin), worse);
+      };
+      INFO(value << ", " << up);
+      CHECK((at_least(0.125).verdict == Verdict::agree && as_good(0.5).verdict == Verdict::agree));
+      CHECK((score(at_least(0.25)) == "0 : 10 of 10" && score(as_good(0.25)) == "0 : 10 of 10"));
+      CHECK((at_least(0.5).verdict == Verdict::disagree && as_good(0.125).verdict == Verdict::disagree));
+      CHECK_THAT(at_least(0.5).why(), contains(up ? "higher by 0.25" : "lower by 0.25") &&
+                                          EndsWith(up ? "; claimed at least 0.5 higher" : "; claimed at least 0.5 lower"));
+      CHECK_THAT(as_good(0.5).why(), EndsWith(up ? "; margin 0.5 lower" : "; margin 0.5 higher"));
+      CHECK_FALSE(as_good(0.5).difference.within);
     }
-  const ClaimResult found =
-      judge(higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}}), trials, {.chance = chance_of_classes(10)});
-  CHECK((found.difference.trained_first == 7 && found.difference.trained_second == 6 && found.difference.trained == 6));
-}
-
-TEST_CASE("a claim and its reverse have the same verdict, also on losses whose spreads differ") {
-  std::mt19937 random(1);
-  std::normal_distribution<double> normal;
-  int decided = 0, spread = 0;
-  for (int study = 0; study < 200; ++study) {
-    // Four methods; the losses of the first vary little, and those of the second more, around up to three times the
-    // loss.
-    std::vector<TrialResult> trials;
-    for (std::int64_t seed = 0; seed < 6; ++seed)
-      for (const auto& [epsilon, median, deviation] :
-           {std::tuple(0.0, 1.0, 0.01), {0.1, 1 + study / 100.0, 0.25}, {0.2, 1.2, 0.03}, {0.3, 1.3, 0.03}})
-        trials.push_back(epsilon_trial(epsilon, 6, seed, median * std::exp(deviation * normal(random))));
-    const Point small{{"epsilon", 0.0}}, large{{"epsilon", 0.1}};
-    const ClaimResult lower_first = judge(lower("loss", small, large), trials),
-                      higher_second = judge(higher("loss", large, small), trials),
-                      wrong = judge(higher("loss", small, large), trials);
-    INFO(lower_first.why() << "\n" << higher_second.why());
-    CHECK(lower_first.verdict == higher_second.verdict);
-    CHECK(lower_first.judged.doubt == higher_second.judged.doubt);
-    CHECK((wrong.verdict == Verdict::disagree) == (lower_first.verdict == Verdict::agree));
-    decided += lower_first.verdict == Verdict::agree;
-    spread += lower_first.judged.doubt == Difference::Doubt::spread;
-  }
-  CHECK(decided > 50);  // far apart: the ratio of the losses is more than outliers explain
-  CHECK(spread > 0);
-  // The ratio of accuracies says nothing about outliers, in either direction.
-  std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < 6; ++seed)
-    for (const auto& [epsilon, median, deviation] :
-         {std::tuple(0.0, 0.3, 0.003), {0.1, 0.6, 0.04}, {0.2, 0.4, 0.02}, {0.3, 0.5, 0.02}})
-      trials.push_back(epsilon_trial(epsilon, 6, seed, median + deviation * normal(random)));
-  const Judging accuracies{.measures = {{.name = "loss", .title = "loss", .better = Better::higher}}};
-  CHECK(judge(lower("loss", {{"epsilon", 0.0}}, {{"epsilon", 0.1}}), trials, accuracies).verdict ==
-        judge(higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0.0}}), trials, accuracies).verdict);
-}
-
-TEST_CASE("a claim is judged at each value of an axis that it does not name") {
-  std::vector<TrialResult> trials = apart(-0.1, 6, 6);
-  std::ranges::copy(apart(-0.2, 6, 24), std::back_inserter(trials));
-  const JudgedClaim both = claim_of(any_depth, trials);
-  REQUIRE(both.results.size() == 2);
-  CHECK(both.verdict == Verdict::agree);
-  CHECK(both.results[1].difference.mean == Approx(-0.2));
-  CHECK_THAT(both.why(), contains("depth 6: agree, lower by 0.1") && contains("; depth 24: agree, lower by 0.2"));
-  // One undecided place does not change the verdict. Two opposite places do.
-  std::vector<TrialResult> tie = apart(-0.1, 6, 6);
-  std::ranges::copy(apart(0, 6, 24), std::back_inserter(tie));
-  CHECK(claim_of(any_depth, tie).verdict == Verdict::agree);
-  std::vector<TrialResult> opposite = apart(-0.1, 6, 6);
-  std::ranges::copy(apart(0.2, 6, 24), std::back_inserter(opposite));
-  const JudgedClaim depends = claim_of(any_depth, opposite);
-  CHECK(depends.verdict == Verdict::depends);
-  CHECK(depends.verdict_words() == "depends on depth");
-  CHECK_THAT(depends.why(), contains("depth 6: agree, lower by 0.1") && contains("depth 24: disagree, higher by 0.2"));
-}
-
-TEST_CASE("a verdict that turns with the learning rate depends on the learning rate") {
-  std::vector<TrialResult> trials;
-  for (const double lr : {1e-3, 1e-2})
-    for (TrialResult t : apart(lr > 2e-3 ? -0.3 : 0.02)) {
-      t.point.set("lr", lr);
-      trials.push_back(t);
-    }
-  const JudgedClaim claim = claim_of(comparison, trials);
-  CHECK(claim.verdict_words() == "depends on lr");
-  CHECK_THAT(claim.why(), contains("lr 0.001: disagree, higher by 0.02") && contains("lr 0.01: agree, lower by 0.3") &&
-                              !contains("at lr"));  // the place names the rate
-  CHECK_THAT(claims_csv({claim}), contains(",lr 0.001,depends,no,") && contains(",lr 0.01,depends,no,") &&
-                                      Catch::Matchers::EndsWith(",0.01,0.01\n"));
-  // If each method has its own rate, the rate is no place.
-  std::vector<TrialResult> own = apart(-0.1);
-  for (TrialResult& t : own) t.point.set("lr", t.point.get<double>("epsilon") > 0 ? 1e-3 : 1e-2);
-  CHECK(claim_of(comparison, own, {.own_rates = true}).verdict == Verdict::agree);
-  CHECK(claim_of(comparison, own).results.empty());
-}
-
-TEST_CASE("the verdict on a claim names the learning rates of both sides") {
-  using Catch::Matchers::EndsWith;
-  // Each method has its own rate, or all have one, which is an axis or a setting of the study.
-  std::vector<TrialResult> trials = apart(-0.1);
-  for (TrialResult& t : trials) t.point.set("lr", t.point.get<double>("epsilon") > 0 ? 1e-3 : 1e-2);
-  const JudgedClaim own = claim_of(comparison, trials, {.own_rates = true});
-  CHECK_THAT(own.why(), EndsWith("; at lr 0.001 against lr 0.01"));
-  CHECK_THAT(claims_csv({own}), EndsWith(",0.001,0.01\n"));
-  for (TrialResult& t : trials) t.point.set("lr", 0.002);
-  CHECK_THAT(claim_of(comparison, trials).why(), EndsWith("; at lr 0.002"));
-  CHECK_THAT(claim_of(comparison, apart(-0.1), {.rate = 0.003}).why(), EndsWith("; at lr 0.003"));
-  CHECK(claim_of(comparison, apart(-0.1)).results[0].at_rates().empty());
-  // A constant has no rate.
-  const JudgedClaim constant = claim_of(below("loss", 1, {{"epsilon", 0}}), apart(-0.1), {.rate = 0.003});
-  CHECK_THAT(constant.why(), EndsWith("; at lr 0.003"));
-  CHECK_THAT(claims_csv({constant}), EndsWith(",0.003,\n"));
-  // Each of several places ends with the rates.
-  trials = apart(-0.1);
-  for (TrialResult& t : apart(-0.1)) {
-    trials.push_back(t);
-    trials.back().point.set("depth", 24);
-  }
-  CHECK_THAT(claim_of(any_depth, trials, {.rate = 0.003}).why(),
-             contains("; at lr 0.003; depth 24: ") && EndsWith("; at lr 0.003"));
-  // Trials of one series have one rate.
-  for (TrialResult& t : trials) t.point.set("lr", 0.001 * static_cast<double>(1 + t.seed()));
-  CHECK_THAT(test::error_of([&] { claim_of(any_depth, trials, {.own_rates = true}); }),
-             contains("have the learning rates"));
-}
-
-TEST_CASE("the claims of a study are one family and borrow their variance from the whole section") {
-  const std::vector<TrialResult> trials = apart(-0.1);
-  const auto level_of = [&](std::size_t claims) {
-    return judge_claims(std::vector<Claim>(claims, {"a", "b", comparison}), trials, {}).back().results[0].judged.level;
-  };
-  CHECK(level_of(1) == Approx(0.025));
-  // Holm's procedure judges the last of four equal claims at the whole level, after the others are decided.
-  const std::vector<JudgedClaim> four = judge_claims(std::vector<Claim>(4, {"a", "b", comparison}), trials, {});
-  CHECK(std::ranges::min(four, {}, [](const JudgedClaim& c) { return c.results[0].judged.level; })
-            .results[0]
-            .judged.level == Approx(0.025 / 4));
-  CHECK_THAT(about_claims(four, {}),
-             contains("4 comparisons of claims are one family. If nothing differs, the chance of "
-                      "any wrong verdict is at most about 5 %"));
-  CHECK_THAT(about_claims(four, {.look = 2}),
-             contains("at most about 1.25 %") && contains("This is look 2: seeds were added after 1 earlier look,"));
-  CHECK(about_claims({}, {}).empty());
-  // Three seeds decide nothing between two series, but do in a section of four series.
-  std::vector<TrialResult> three = apart(-0.1, 3);
-  CHECK(judge(comparison, three).verdict == Verdict::undecided);
-  for (const TrialResult& t : apart(0.5, 3)) {
-    three.push_back(t);
-    three.back().point.set("epsilon", 1 + t.point.get<double>("epsilon"));
-    three.back().values[0].second += 0.003 * static_cast<double>(t.seed() == 2);
-  }
-  CHECK(judge(comparison, three).verdict == Verdict::agree);
-}
-
-TEST_CASE("a claim that was added after the folder was made is post hoc") {
-  const std::vector<TrialResult> trials = apart(-0.1);
-  CHECK_FALSE(claim_of(comparison, trials).post_hoc);
-  CHECK_FALSE(claim_of(comparison, trials, {.planned_claims = {{"a claim"}}}).post_hoc);
-  const JudgedClaim late = claim_of(comparison, trials, {.planned_claims = {{"another"}}});
-  CHECK(late.post_hoc);
-  CHECK(late.verdict_words() == "agree (post hoc)");
-}
-
-TEST_CASE("claims.csv has the numbers of each verdict with the sign of the measured values") {
-  const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
-  const std::string csv = claims_csv(judge_claims(
-      {{"more, is better", "a paper", up}, {"less is", "none", comparison.at({{"depth", 7}})}}, apart(0.5), {}));
-  CHECK_THAT(csv,
-             contains("claim,source,verdict,difference,low,high,margin,n,needed,at,overall,post_hoc,level,"
-                      "trained_first,trained_second,lr_first,lr_second\n\"more, is better\",a paper,agree,0.49999") &&
-                 contains(",,6,6,depth 6,agree,no,0.025,6,6,,\n") && contains("\nless is,none,undecided,,,,,0,"));
-}
-
-TEST_CASE("a claim with a margin needs the whole interval within the margin and six trained seeds") {
-  // The difference is 0.02 higher, and the losses of the control vary by about 1.9 between seeds.
-  const std::vector<TrialResult> trials = apart(0.02);
-  const auto within = [&](double margin) {
-    return judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, margin), trials);
-  };
-  CHECK(within(0.1).verdict == Verdict::agree);
-  CHECK(within(0.02).verdict == Verdict::undecided);
-  CHECK(within(0.005).verdict == Verdict::disagree);
-  CHECK(within(0.02).difference.mean == Approx(0.02));
-  CHECK(within(0.1).difference.mean == Approx(0.02));
-  const auto not_less = [&](double margin) {
-    return judge(not_lower("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}}, margin), trials);
-  };
-  CHECK(not_less(0.1).verdict == Verdict::agree);
-  CHECK(not_less(0.005).verdict == Verdict::disagree);
-  // Five seeds, or a seed that did not train, are not enough.
-  const Comparison as_good = not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 0.1);
-  CHECK(judge(as_good, apart(0.02, 5)).verdict == Verdict::undecided);
-  std::vector<TrialResult> lost = apart(0.02, 8);
-  lost[0].status = Status::diverged;
-  CHECK(judge(as_good, lost).verdict == Verdict::undecided);
-  CHECK_THAT(judge(as_good, lost).why(), contains("a margin needs six seeds, all of them trained on both sides"));
-  // A method that trains less often is not as good.
-  std::vector<TrialResult> never = apart(0.02);
-  for (TrialResult& t : never)
-    if (t.point.get<double>("epsilon") > 0) t.status = Status::diverged;
-  CHECK(judge(as_good, never).verdict == Verdict::disagree);
-  CHECK_THROWS_WITH(not_higher("loss", {}, {}, 0), contains("expected a margin above 0 for loss, got 0"));
-}
-
-TEST_CASE("a margin within which a placebo is in nine of ten studies is too wide") {
-  // Trials of the control with different seeds differ by about 0.01.
-  std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < 6; ++seed) {
-    trials.push_back(epsilon_trial(0, 6, seed, 0.5 + 0.004 * static_cast<double>(seed)));
-    trials.push_back(epsilon_trial(0.1, 6, seed, 0.5 + 0.004 * static_cast<double>((seed * 5) % 6)));
-  }
-  const auto within = [&](double margin) {
-    return judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, margin), trials);
-  };
-  CHECK(within(0.025).verdict == Verdict::agree);
-  // The deviation of 0, 0.004, .. 0.02 is 0.00748; a difference of two draws has 1.41 times as much.
-  CHECK_THAT(within(0.025).why(), contains("; margin 0.025 higher (placebo: two draws of the control differ by about "
-                                           "0.011)"));
-  CHECK(within(0.03).verdict == Verdict::undecided);
-  CHECK_THAT(within(0.03).why(), contains("the margin is too wide: the control against itself under other draws"));
-}
-
-TEST_CASE("a placebo of six seeds is within the widest margin in nine of ten studies and often misses half of it") {
-  // The share of studies in which the control is as good as itself under other draws.
-  const auto agrees = [](double margin) {
-    std::mt19937_64 random(7);
-    std::normal_distribution<double> noise;
-    int found = 0;
-    constexpr int studies = 4000;
-    for (int study = 0; study < studies; ++study) {
-      std::vector<Outcomes> section(4, Outcomes(6));
-      for (Outcomes& series : section)
-        for (double& outcome : series) outcome = noise(random);
-      const std::vector<Contrast> placebo{{.first = section[0],
-                                           .second = section[1],
-                                           .section = Variances(section),
-                                           .margin = margin * std::numbers::sqrt2}};
-      found += judge_family(placebo).front().order == Difference::Order::lower;
-    }
-    return static_cast<double>(found) / studies;
-  };
-  CHECK(agrees(2.5) > 0.9);
-  CHECK(agrees(1.25) < 0.6);
-}
-
-TEST_CASE("a difference of accuracies below two images decides nothing") {
-  std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < 6; ++seed)
-    for (const double epsilon : {0.0, 0.1}) {
-      trials.push_back(epsilon_trial(epsilon, 6, seed, 0));
-      const double images = epsilon > 0 ? 9002 + static_cast<double>(seed % 2) : 9001 + static_cast<double>(seed % 2);
-      trials.back().values = {{"val_accuracy", (images + (seed == 3 ? 0.2 * epsilon : 0)) / 10000}};
-    }
-  const Comparison better = higher("val_accuracy", {{"epsilon", 0.1}}, {{"epsilon", 0}});
-  CHECK(judge(better, trials).verdict == Verdict::agree);
-  CHECK(judge(better, trials, {.measures = measures_of_classification(10, 10000)}).verdict == Verdict::undecided);
-  CHECK_THAT(judge(better, trials, {.measures = measures_of_classification(10, 10000)}).why(),
-             contains("below the resolution of the measure"));
-}
-
-TEST_CASE("a claim of at least an amount needs the whole interval beyond the amount") {
-  const std::vector<TrialResult> trials = apart(-0.02);
-  const Comparison up = higher("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}});
-  CHECK(judge(comparison, trials).verdict == Verdict::agree);
-  for (const Comparison& c : {comparison, up}) {
-    CHECK(judge(c.by_at_least(0.005), trials).verdict == Verdict::agree);
-    CHECK(judge(c.by_at_least(0.02), trials).verdict == Verdict::undecided);
-    CHECK(judge(c.by_at_least(0.1), trials).verdict == Verdict::disagree);  // the value is lower, but by too little
-  }
-  CHECK_THAT(claims_csv({claim_of(comparison.by_at_least(0.005), trials)}), contains(",-0.005,6,6,"));
-  CHECK_THAT(claims_csv({claim_of(up.by_at_least(0.005), trials)}), contains(",0.005,6,6,"));
-  for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::infinity()})
-    CHECK_THROWS_WITH(comparison.by_at_least(wrong), contains("expected by_at_least() of an amount above 0 for loss"));
-  CHECK_THROWS_WITH(above("loss", 1, {}).by_at_least(1), contains("got it of above() or below()"));
-  CHECK_THROWS_WITH(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 1).by_at_least(1),
-                    contains("a comparison with a margin"));
 }
 
 TEST_CASE("a claim compares a value with a constant") {
-  std::vector<TrialResult> trials;
-  for (std::int64_t seed = 0; seed < 6; ++seed)
-    trials.push_back(epsilon_trial(0.1, 6, seed, 3.0 + 0.1 * static_cast<double>(seed))),
-        trials.push_back(epsilon_trial(0, 6, seed, 0));
-  CHECK(judge(above("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::agree);
-  CHECK(judge(below("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::disagree);
-  CHECK(judge(above("loss", 3.2, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
-  CHECK(claim_of(below("loss", 9, {{"epsilon", 0.1}, {"depth", 7}}), trials).results.empty());
-  const ClaimResult result = judge(above("loss", 1, {{"epsilon", 0.1}}), trials);
-  CHECK(result.difference.n == 6);
-  trials.resize(10);  // five seeds
-  CHECK(judge(above("loss", 1, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
-  CHECK_THAT(result.why(), contains("; compared with 1"));
+  const std::vector<TrialResult> trials = arm(tenth, by_seed());  // values from 2 to 9
+  CHECK(result_of(above("loss", 1.5, tenth), trials).verdict == Verdict::agree);
+  CHECK(result_of(below("loss", 1.5, tenth), trials).verdict == Verdict::disagree);
+  CHECK(result_of(above("accuracy", 1.5, tenth), arm(tenth, by_seed(), "accuracy")).verdict == Verdict::agree);
+  const ClaimResult three = result_of(above("loss", 3, tenth), trials);
+  CHECK((score(three) == "8 : 1 of 10" && three.verdict == Verdict::undecided && !three.difference.within));
+  CHECK_THAT(three.why(), EndsWith("; compared with 3"));
+  // A diverged trial has a loss above every constant.
+  CHECK(result_of(below("loss", 10, tenth), arm(tenth, Outcomes(10, infinity))).verdict == Verdict::disagree);
 }
 
-TEST_CASE("the reason of a claim's verdict in words") {
-  const std::vector<TrialResult> one{epsilon_trial(0, 6, 0, 2), epsilon_trial(0.1, 6, 0, 1)}, six = apart(-0.02);
-  CHECK(claim_of(comparison, {}).why() == "no pairs");
-  CHECK_THAT(judge(comparison, one).why(), contains("lower by 1 in one pair"));
-  CHECK_THAT(judge(comparison, six).why(), contains("lower by 0.02, 97.5 % interval ") && contains(" 6 pairs; 6 of 6"));
-  CHECK_THAT(judge(comparison, apart(-0.002)).why(), contains("pairs would decide"));
-  CHECK_THAT(judge(not_higher("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}}, 0.02), six).why(),
-             contains("higher by 0.02") && contains("; margin 0.02 higher"));
-  CHECK_THAT(judge(not_lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 0.1), six).why(),
-             contains("lower by 0.02") && contains("margin 0.1 lower"));
-  CHECK_THAT(judge(comparison.by_at_least(0.02), six).why(), contains("; claimed at least 0.02 lower"));
+TEST_CASE("a failed trial loses if the value says how well a network trains, and is no bet otherwise") {
+  Outcomes some = by_seed(-0.25);
+  some[0] = some[3] = infinity;
+  const ClaimResult loss = result_of(comparison, apart(some));
+  CHECK((score(loss) == "8 : 2 of 10" && loss.difference.median.n == 8));
+  CHECK_THAT(loss.why(), contains("lower by 0.25 (0.25 to 0.25) where both train; 2 and 0 of 10 seeds failed"));
+  const ClaimResult ratio = result_of(lower("ratio", tenth, zero), apart(some, "ratio"));
+  CHECK((score(ratio) == "8 : 0 of 10" && ratio.difference.duel.failed_first == 0));
+  // A failed trial is worse whichever direction is claimed, and the first number of failures is that of the first point.
+  const std::vector<TrialResult> none = apart(Outcomes(10, infinity));
+  CHECK(result_of(comparison, none).verdict == Verdict::disagree);
+  const ClaimResult up = result_of(higher("loss", tenth, zero), none);
+  CHECK(up.verdict == Verdict::agree);
+  CHECK_THAT(up.why(), contains("10 : 0, no seed trained with both; 10 and 0 of 10 seeds failed"));
+  // A trial near chance failed for every measure of training.
+  std::vector<TrialResult> trials = apart(0.25, "val_accuracy");
+  trials[1].values.emplace_back("train_loss", 2.25);
+  CHECK(score(result_of(higher("val_accuracy", tenth, zero), trials, {.chance = chance_of_classes(10)})) ==
+        "9 : 1 of 10");
+}
+
+TEST_CASE("seeds count up to the first trial that is missing or ended in an error") {
+  const std::vector<TrialResult> trials = apart(-0.25);
+  std::vector<TrialResult> missing = trials, error = trials, without_value = trials;
+  missing.erase(missing.begin() + 5);
+  error[10 + 5].status = Status::failed;
+  CHECK(score(result_of(comparison, missing)) == "5 : 0 of 5");
+  CHECK(score(result_of(comparison, error)) == "5 : 0 of 5");
+  // A trial that trained without measuring the value is no bet.
+  without_value[5].values.clear();
+  CHECK(score(result_of(comparison, without_value)) == "9 : 0 of 10");
+  // Only the judged seeds count.
+  CHECK(score(result_of(comparison, trials, {.seeds = {2, 3, 7}})) == "3 : 0 of 3");
+  CHECK(score(result_of(comparison, trials, {.seeds = {8, 9, 10, 11}})) == "2 : 0 of 2");
+}
+
+TEST_CASE("a claim is judged at each value of an axis that it does not name") {
+  const auto claim = [](const char* axis, const Outcomes& at_6, const Outcomes& at_24) {
+    return claim_of(comparison, with(axis, 6, apart(at_6)) + with(axis, 24, apart(at_24)));
+  };
+  const JudgedClaim both = claim("depth", by_seed(-0.25), by_seed(-0.5));
+  CHECK(both.verdict == Verdict::agree);
+  CHECK_THAT(both.why(), contains("depth 6: agree, 10 : 0, lower by 0.25 ") && contains("; depth 24: agree, 10 : 0, lower by 0.5"));
+  // An undecided place does not change the verdict. Two opposite places do.
+  CHECK(claim("depth", by_seed(-0.25), by_seed(-1, 1)).verdict == Verdict::agree);
+  CHECK(claim("depth", by_seed(-0.01, 0.01), by_seed(-1, 1)).verdict == Verdict::undecided);
+  CHECK(claim("depth", by_seed(-0.01, 0.01), by_seed(0.01, -0.01)).verdict == Verdict::equal);
+  CHECK(claim("depth", by_seed(-0.25), by_seed(0.25)).verdict_words() == "depends on depth");
+  const JudgedClaim rates = claim("lr", by_seed(0.25), by_seed(-0.25));
+  CHECK(rates.verdict_words() == "depends on lr");
+  CHECK_THAT(rates.why(), contains("lr 6: disagree, ") && contains("; lr 24: agree, ") && !contains("at lr"));
+}
+
+TEST_CASE("primary claims share 0.8 of the weight, and the places of a claim share its weight") {
+  const std::vector<TrialResult> trials =
+      with("depth", 6, apart(0)) + with("depth", 24, apart(0));  // all hypotheses stay open
+  const auto needs = [&](const std::vector<Claim>& claims, const Judging& how = {}) {
+    std::vector<int> found;
+    for (const JudgedClaim& claim : judge(claims, trials, how))
+      for (const ClaimResult& r : claim.results) found.push_back(static_cast<int>(std::lround(r.difference.needs)));
+    return found;
+  };
+  const Claim shallow{"shallow", "", comparison.at({{"depth", 6}})}, all{"all", "", comparison};
+  Claim primary = shallow;
+  primary.primary();
+  CHECK(needs({shallow, all}) == std::vector{40, 80, 80});
+  CHECK(needs({primary, all}) == std::vector{25, 200, 200});
+  CHECK(needs({primary, primary, shallow, shallow}) == std::vector{50, 50, 200, 200});
+  CHECK(needs({primary, primary}) == std::vector{40, 40});
+  // Claims that were added later are a family of their own, and change nothing for the others.
+  const Judging planned{.planned_claims = {{primary.name(), "all"}}};
+  Claim late{"late", "", comparison};
+  CHECK(needs({primary, all, late, shallow}, planned) == std::vector{25, 200, 200, 80, 80, 40});
+  late.primary();
+  CHECK(needs({primary, all, late, shallow}, planned) == std::vector{25, 200, 200, 50, 50, 100});
+  CHECK_THAT(error_of([&] { claims_not_judged(std::vector<Claim>(4, primary), {}, {}); }),
+             contains("[claim] expected at most 3 primary claims, got 4"));
+}
+
+TEST_CASE("a claim that was added after the folder was made is post hoc") {
+  const std::vector<TrialResult> trials = apart(-0.25);
+  CHECK_FALSE(claim_of(comparison, trials).post_hoc);
+  CHECK(claim_of(comparison, trials, {.planned_claims = {{"a claim"}}}).verdict_words() == "agree");
+  const Judging another{.planned_claims = {{"another"}}};
+  const JudgedClaim late = claim_of(comparison, trials, another);
+  CHECK((late.post_hoc && late.verdict_words() == "agree (post hoc)"));
+  CHECK_THAT(about_claims({late}, another), EndsWith(" Claims that were added later (post hoc) are a family of their own."));
+  // A claim with another d or another weight is another claim.
+  Claim claim{"a claim", "a paper", comparison.equal_within(0.5)};
+  CHECK(claim.name() == "a claim [equal within 0.5]");
+  CHECK(claim.primary().name() == "a claim [equal within 0.5] [primary]");
+}
+
+TEST_CASE("the largest difference that does not matter is that of the measure or of the claim") {
+  const auto within = [](const Comparison& c, const std::string& value, double d) {
+    return claim_of(c, apart(by_seed(-d, d), value)).verdict_words();
+  };
+  const auto claim = [](const char* value) { return lower(value, tenth, zero); };
+  CHECK(within(claim("loss"), "loss", 0.04) == "equal within 0.05");
+  CHECK(within(claim("loss"), "loss", 0.06) == "undecided");
+  CHECK(within(claim("accuracy"), "accuracy", 0.008) == "equal within 0.01");
+  CHECK(within(claim("accuracy"), "accuracy", 0.02) == "undecided");
+  CHECK(within(claim("ratio"), "ratio", 0) == "undecided");
+  CHECK(within(claim("ratio").equal_within(0.5), "ratio", 0.25) == "equal within 0.5");
+  CHECK(within(claim("loss").equal_within(0.5), "loss", 0.25) == "equal within 0.5");
+}
+
+TEST_CASE("the worse side is beaten at its neighbouring rates, too, whichever side the claim favours") {
+  for (const bool first_is_worse : {false, true})
+    for (const bool agrees : {true, false}) {
+      const Point& worse = first_is_worse ? tenth : zero;
+      const double better_by = 0.25, own = first_is_worse ? better_by : 0;  // of the worse side
+      const std::vector<TrialResult> trials = at_own_rates(first_is_worse ? better_by : -better_by);
+      const Comparison claim = first_is_worse == agrees ? higher("loss", tenth, zero) : lower("loss", tenth, zero);
+      const auto result = [&](const std::vector<TrialResult>& neighbours) {
+        return result_of(claim, trials, own_rates, neighbours);
+      };
+      INFO(first_is_worse << ", " << agrees);
+      const ClaimResult untrained = result({});
+      CHECK((untrained.verdict == Verdict::undecided && untrained.difference.wanted == std::vector{-1, 1}));
+      CHECK((untrained.difference.lost == Side::first ? untrained.cell_first : untrained.cell_second) == worse);
+      CHECK_THAT(untrained.why(), contains("its neighbours are not trained"));
+      const std::vector<TrialResult> below = neighbour(worse, -1, by_seed(own + 1));
+      const ClaimResult stands = result(below + neighbour(worse, 1, by_seed(own + 0.5)));
+      CHECK(stands.verdict == (agrees ? Verdict::agree : Verdict::disagree));
+      CHECK_THAT(stands.why(), contains("stands at its neighbours"));
+      const ClaimResult falls = result(below + neighbour(worse, 1, by_seed(own + 1, own - 1)));
+      CHECK((falls.verdict == Verdict::undecided && falls.difference.wanted.empty()));
+      CHECK_THAT(falls.why(), contains("does not stand at its neighbours"));
+      // The neighbours of the better side do not matter.
+      CHECK(result(neighbour(first_is_worse ? zero : tenth, 1, by_seed(-9))).difference.wanted == std::vector{-1, 1});
+    }
+  // A rate beyond the bound of the option is named.
+  Judging bounded = own_rates;
+  bounded.rates[1].beyond = {1, 2};
+  CHECK_THAT(result_of(comparison, at_own_rates(-0.25), bounded, neighbour(zero, -1, by_seed(1))).why(),
+             contains("stands at its neighbours; above the chosen rate is beyond the bound of the rate"));
+}
+
+TEST_CASE("no neighbours count at fixed rates, before training, against constants and without a search") {
+  const auto at_this_rate = [](const Comparison& c, const Judging& how) {
+    const ClaimResult r = result_of(c, at_own_rates(-0.25), how);
+    CHECK_THAT(r.why(), contains("; at this rate"));
+    return r.verdict == Verdict::agree;
+  };
+  CHECK(at_this_rate(comparison.at_init(), own_rates));
+  CHECK(at_this_rate(above("loss", 1, zero), own_rates));
+  CHECK(at_this_rate(comparison, {.own_rates = true}));
+  Judging unread = own_rates;
+  unread.rates[1].unread = true;
+  CHECK(at_this_rate(comparison, unread));
+}
+
+TEST_CASE("a claim about a method that no rate trains cannot be judged") {
+  Judging blind = own_rates;
+  blind.rates[0].blind = "stayed near chance at 0.000375 to 0.003";
+  const JudgedClaim claim = claim_of(comparison, at_own_rates(-0.01), blind);
+  CHECK((claim.verdict == Verdict::undecided && claim.verdict_words() == "cannot be judged"));
+  CHECK_THAT(claim.why(), contains("; cannot be judged: no rate trains epsilon 0.1, which stayed near chance at 0.000375 to 0.003"));
+  CHECK(claim_of(comparison.at_init(), at_own_rates(-0.25), blind).verdict == Verdict::agree);
+  // A comparison with the other side only is not affected.
+  CHECK(claim_of(above("loss", 1, zero), at_own_rates(0), blind).verdict == Verdict::agree);
+}
+
+TEST_CASE("old trials have evidence and no verdicts") {
+  const JudgedClaim claim = claim_of(comparison, apart(-0.03), {.old_trials = true});
+  CHECK((claim.verdict == Verdict::undecided && claim.verdict_words() == "old trials"));
+  CHECK_THAT(claim.why(), contains("10 : 0, lower by 0.03 ") && EndsWith("; old trials: judged by another rule"));
+  CHECK(claim.results[0].difference.evidence > 20);
+  CHECK_THAT(about_claims({claim}, {.old_trials = true}), contains("older than the rule of judging"));
+  Judging old = own_rates;
+  old.old_trials = true;
+  CHECK_THAT(claim_of(comparison, at_own_rates(-0.25), old).why(), contains("; old trials: neighbours not trained"));
+}
+
+TEST_CASE("a difference of accuracies below two images decides nothing") {
+  const Judging images{.measures = measures_of_classification(10, 10000)};
+  const Comparison better = higher("val_accuracy", tenth, zero);
+  CHECK(result_of(better, apart(0.0003, "val_accuracy"), images).verdict == Verdict::agree);
+  const ClaimResult one = result_of(better, apart(0.0001, "val_accuracy"), images);
+  CHECK((one.verdict == Verdict::equal && one.difference.better == Side::none));
+  CHECK_THAT(one.why(), contains("below the resolution of the measure"));
+  // A margin says itself how much matters.
+  CHECK(result_of(better.by_at_least(0.00005), apart(0.0001, "val_accuracy"), images).verdict == Verdict::agree);
+}
+
+TEST_CASE("a verdict names the learning rates of both sides") {
+  const auto why = [](const Comparison& c, const std::vector<TrialResult>& trials, const Judging& how = {}) {
+    return claim_of(c, trials, how).why();
+  };
+  CHECK_THAT(why(comparison, at_own_rates(0), own_rates), EndsWith("; at lr 0.001 against lr 0.002"));
+  CHECK_THAT(why(comparison, with("lr", 0.002, apart(0))), EndsWith("; at lr 0.002"));
+  CHECK_THAT(why(comparison, apart(0), {.rate = 0.003}), EndsWith("; at lr 0.003"));
+  CHECK_THAT(why(below("loss", 1, zero), apart(0), {.rate = 0.003}), EndsWith("; at lr 0.003"));
+  CHECK_THAT(why(comparison, with("depth", 6, apart(0)) + with("depth", 24, apart(0)), {.rate = 0.003}),
+             contains("; at lr 0.003; depth 24: ") && EndsWith("; at lr 0.003"));
+  // Trials with different rates form no pairs if the rates are those of the study.
+  CHECK(claim_of(comparison, at_own_rates(0)).results.empty());
+}
+
+TEST_CASE("claims.csv has the numbers of each verdict with the sign of the measured values") {
+  std::vector<TrialResult> trials = apart(0.25, "train_loss");
+  for (TrialResult& a : trials)  // at epsilon 0.1, the validation loss is lower and the accuracy higher
+    a.values.insert(a.values.end(), {{"val_loss", a.point.contains(tenth) ? 1.5 : 2.0},
+                                     {"val_accuracy", a.point.contains(tenth) ? 0.75 : 0.5}});
+  trials[9].status = Status::diverged;
+  const Judging how{.rate = 0.5, .planned_claims = {{"more, is better", "less is"}}};
+  const std::vector<JudgedClaim> claims = judge({{"more, is better", "a paper", higher("train_loss", tenth, zero)},
+                                                 {"less is", "", lower("train_loss", tenth, zero).at({{"depth", 7}})},
+                                                 {"late", "", lower("val_loss", tenth, zero).by_at_least(0.25)}},
+                                                trials, how);
+  CHECK(claims_csv(claims) ==
+        fmt::format("claim,source,verdict,{},margin,at,overall,post_hoc,lr_first,lr_second,val_loss,val_accuracy\n"
+                    "\"more, is better\",a paper,agree,10,0,10,1,0,0.25,0.25,0.25,{},20,at this rate,{},1,,,,agree,no,"
+                    "0.5,0.5,-0.5,0.25\n"
+                    "less is,,undecided,0,0,0,0,0,,,,1,0,,,,,,,undecided,no,,,,\n"
+                    "late,,agree,9,1,10,1,0,-0.5,-0.5,-0.5,{},20,at this rate,{},,,-0.25,,agree,yes,0.5,0.5,,0.25\n",
+                    fmt::join(difference_columns, ","), claims[0].results[0].difference.evidence,
+                    claims[0].results[0].difference.at_all_rates, claims[2].results[0].difference.evidence,
+                    claims[2].results[0].difference.at_all_rates));
+  CHECK_THAT(claims[0].why(), contains("; val_loss lower by 0.5 (0.5 to 0.5); val_accuracy higher by 0.25 (0.25 to 0.25)"));
+  CHECK(result_of(lower("ratio", tenth, zero), trials, how).others.empty());
+  CHECK_THAT(about_claims(claims, how), contains("2 comparisons of claims are one family. If nothing differs, the chance "
+                                                 "of any wrong verdict of order is at most 5 %, whenever the study"));
+  CHECK(about_claims({}, {}).empty());
+}
+
+namespace {
+
+// The parts of a result that depend on the trials of its two sides only.
+std::vector<std::uint64_t> parts_of(const ClaimResult& r) {
+  const auto& [d, m, u] = std::tie(r.difference, r.difference.median, r.difference.duel);
+  std::vector<std::uint64_t> parts;
+  for (const std::int64_t n : {u.wins, u.losses, u.seeds, u.failed_first, u.failed_second, m.n})
+    parts.push_back(static_cast<std::uint64_t>(n));
+  for (const double x : {m.value, m.low.value_or(0), m.high.value_or(0), d.evidence, d.at_all_rates, d.equality})
+    parts.push_back(std::bit_cast<std::uint64_t>(x));
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("removing all trials of another arm changes no bit of the evidence of a claim") {
+  std::mt19937_64 g(61);
+  const auto epsilon = [](int i) { return Point{{"epsilon", i / 10.0}}; };
+  const auto values = [&](int arm) {
+    Outcomes all = by_seed();
+    for (double& y : all) {
+      y = std::round(8 * (y + std::normal_distribution<double>()(g) - arm)) / 8;
+      if (g() % 20 == 0) y = infinity;
+    }
+    return all;
+  };
+  std::size_t compared = 0;
+  for (int study = 0; study < 100; ++study) {
+    std::vector<TrialResult> trials, neighbours;
+    Judging how{.own_rates = true, .seeds = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}};
+    for (int i = 0; i < 4; ++i) {
+      how.rates.push_back({.cell = epsilon(i), .rate = 1e-3});
+      trials = trials + with("lr", 1e-3, arm(epsilon(i), values(i)));
+      for (const int step : {-2, -1, 1, 2})
+        if (g() % 4 > 0) neighbours = neighbours + neighbour(epsilon(i), step, values(i));
+    }
+    for (TrialResult& a : trials)
+      if (g() % 50 == 0) a.status = Status::failed;
+    std::vector<Claim> claims;
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < i; ++j) {
+        claims.push_back({"lower", "", lower("loss", epsilon(i), epsilon(j))});
+        claims.push_back({"higher", "", higher("loss", epsilon(i), epsilon(j)).by_at_least(0.5)});
+      }
+    const std::vector<JudgedClaim> with_all = judge(claims, trials, how, neighbours);
+    for (int removed = 0; removed < 4; ++removed) {
+      std::vector<TrialResult> rest = trials, rest_of_neighbours = neighbours;
+      const auto of_removed = [&](const TrialResult& a) { return a.point.contains(epsilon(removed)); };
+      std::erase_if(rest, of_removed), std::erase_if(rest_of_neighbours, of_removed);
+      const std::vector<JudgedClaim> without = judge(claims, rest, how, rest_of_neighbours);
+      for (std::size_t i = 0; i < claims.size(); ++i) {
+        if (without[i].results.empty()) continue;
+        if (parts_of(with_all[i].results.at(0)) != parts_of(without[i].results[0])) FAIL(study << ", " << i);
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared == 100 * 4 * 6);
+}
+
+TEST_CASE("a claim refuses amounts and comparisons without a meaning") {
+  const auto refused = [](auto&& make) { return error_of([&] { make(); }); };
+  for (const double wrong : {0.0, -1.0, infinity, not_a_number}) {
+    for (const auto& margin : {not_higher, not_lower})
+      CHECK_THAT(refused([&] { margin("loss", tenth, zero, wrong); }),
+                 contains(fmt::format("[claim] expected a margin above 0 for loss, got {}", wrong)));
+    CHECK_THAT(refused([&] { comparison.by_at_least(wrong); }),
+               contains(fmt::format("[claim] expected by_at_least() of an amount above 0 for loss, got {}", wrong)));
+    CHECK_THAT(refused([&] { comparison.equal_within(wrong); }),
+               contains(fmt::format("[claim] expected equal_within() of an amount above 0 for loss, got {}", wrong)));
+  }
+  for (const Comparison& constant : {above("loss", 1, zero), below("loss", 1, zero)}) {
+    CHECK_THAT(refused([&] { constant.by_at_least(1); }),
+               contains("expected by_at_least() of lower() or higher() for loss, got it of above() or below(): change "
+                        "their constant instead"));
+    CHECK_THAT(refused([&] { constant.equal_within(1); }), contains("expected equal_within() of lower() or higher()"));
+  }
+  const Comparison margin = not_higher("loss", tenth, zero, 1);
+  CHECK_THAT(refused([&] { margin.by_at_least(1); }), contains("got it of a comparison with a margin"));
+  CHECK_THAT(refused([&] { margin.equal_within(1); }), contains("got it of a comparison with a margin"));
 }

@@ -1,9 +1,12 @@
 // Trials for tests of statistics and reports.
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "experiments/lab/stats/outcome.h"
+#include "experiments/lab/stats/verdict.h"
 
 namespace plumb::test {
 
@@ -28,6 +31,20 @@ inline lab::TrialResult dead(const std::string& method, std::int64_t depth, std:
   lab::TrialResult a = trial_of(method, depth, seed, {{"diverged_at", static_cast<double>(step)}}, lr);
   a.status = lab::Status::diverged, a.steps = step;
   return a;
+}
+
+// Decides which trials trained, as judge_all() does. All their seeds are judged if `how` has none.
+inline void prepare(std::vector<lab::TrialResult>& trials, lab::Judging& how) {
+  std::set<std::uint64_t> seeds;
+  for (lab::TrialResult& a : trials) a.trained = lab::has_trained(a, how.chance.loss), seeds.insert(a.seed());
+  if (how.seeds.empty()) how.seeds.assign(seeds.begin(), seeds.end());
+}
+
+// The conditions of these trials.
+inline std::vector<lab::Condition> conditions_of(std::vector<lab::TrialResult> trials, lab::Judging how = {},
+                                                 const std::vector<lab::ClaimedPair>& claimed = {}) {
+  prepare(trials, how);
+  return lab::conditions(lab::group_trials(trials), how, claimed);
 }
 
 }  // namespace plumb::test
