@@ -33,7 +33,7 @@ std::vector<TrialResult> trials() {
 }
 
 std::vector<Condition> judged_trials(const std::string& control = "a") {
-  return conditions(trials(), {.chance = chance_of_classes(10), .control = control});
+  return conditions_of(trials(), {.chance = chance_of_classes(10), .control = control});
 }
 
 }  // namespace
@@ -61,11 +61,11 @@ TEST_CASE("rankings begin with the deepest condition and put methods with lost s
       many.push_back(trial(gate, 6, seed,
                            loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
   const DotPlot plain =
-      rankings(conditions(many, {.chance = chance_of_classes(10), .control = "a"}), chance_of_classes(10)).at(0);
-  CHECK(plain.rows[0].note == "lower");
-  CHECK(plain.rows[2].note == "higher");
+      rankings(conditions_of(many, {.chance = chance_of_classes(10), .control = "a"}), chance_of_classes(10)).at(0);
+  CHECK(plain.rows[0].note == "better");
+  CHECK(plain.rows[2].note == "worse");
   CHECK(rankings(judged_trials("none of these"), chance_of_classes(10))[1].rows[0].note == "");
-  CHECK(rankings(conditions({trial("a", 6, 0, 1)}, {.chance = chance_of_classes(10)}), chance_of_classes(10)).empty());
+  CHECK(rankings(conditions_of({trial("a", 6, 0, 1)}, {.chance = chance_of_classes(10)}), chance_of_classes(10)).empty());
 }
 
 TEST_CASE("the overview has methods by depth, sorted by the deepest, with stronger colours far from chance") {
@@ -83,10 +83,10 @@ TEST_CASE("the overview has methods by depth, sorted by the deepest, with strong
   CHECK(cell(1, 1).crossed);
   CHECK(cell(3, 1).text == "diverged");
   // All trials have one depth.
-  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.chance = chance_of_classes(10)}),
+  CHECK_FALSE(overview(conditions_of({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.chance = chance_of_classes(10)}),
                        chance_of_classes(10)));
   // All trials have one method.
-  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.chance = chance_of_classes(10)}),
+  CHECK_FALSE(overview(conditions_of({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.chance = chance_of_classes(10)}),
                        chance_of_classes(10)));
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("with several learning rates a column has two heads and only the large
         all.push_back(trial(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
         all.back().point.set("lr", rate);
       }
-  const std::vector<Condition> judged_conditions = conditions(all, {.chance = chance_of_classes(10)});
+  const std::vector<Condition> judged_conditions = conditions_of(all, {.chance = chance_of_classes(10)});
   const HeatMap map = overview(judged_conditions, chance_of_classes(10)).value();
   CHECK(map.columns == std::vector<HeatMap::Head>{{"6", "0.001"}, {"6", "0.003"}, {"48", "0.001"}, {"48", "0.003"}});
   CHECK(map.rows == std::vector<std::string>{"b", "a"});

@@ -257,13 +257,15 @@ TEST_CASE("the terminal table says that one seed has no interval and has colours
 }
 
 TEST_CASE("the terminal table and the report mark the same methods as near chance") {
-  const std::vector<TrialResult> trials{evaluated_trial("pre", 6, 0, 1), evaluated_trial("post", 6, 0, 2.3),
-                                        evaluated_trial("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
+  std::vector<TrialResult> trials{evaluated_trial("pre", 6, 0, 1), evaluated_trial("post", 6, 0, 2.3),
+                                  evaluated_trial("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
+  Judging how = of_ten_classes;
+  prepare(trials, how);
   CHECK(results_table(trials, of_ten_classes, false) ==
         "gate    depth     lr  train loss  val accuracy  status\n"
         "pre         6  0.001       1.000        50.0 %  ok\n"
         "post        6  0.001       2.300        50.0 %  near chance\n"
-        "rezero      6  0.001       2.290        50.0 %  near chance; 1 of 2 diverge\u2026\n"
+        "rezero      6  0.001       2.290        50.0 %  1 of 2 near chance; 1 of 2 \u2026\n"
         "One seed for each line (n = 1): no intervals.\n"
         "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
   CHECK_THAT(results_table(trials, of_ten_classes, true),
@@ -274,7 +276,7 @@ TEST_CASE("the terminal table and the report mark the same methods as near chanc
   input.judging.chance = chance_of_classes(10);
   const std::string html = render(input).html;
   CHECK_THAT(html, contains(">near chance<") &&
-                       contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
+                       contains(">1 of 2 near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
 }
 
 TEST_CASE("the report of a study without depths has no column of depths") {

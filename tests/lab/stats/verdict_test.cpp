@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <map>
 
-#include "experiments/lab/stats/reference.h"
 #include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
@@ -19,229 +18,146 @@ const Standing& standing(const Condition& condition, const std::string& method) 
   return *std::ranges::find(condition.standings, method, &Standing::method);
 }
 
-// The order of a method's losses compared with the losses of the control.
-Difference::Order order(const Condition& condition, const std::string& method) {
+const Difference& against_control(const Condition& condition, const std::string& method) {
   for (const JudgedPair& pair : condition.against_control)
-    if (condition.standings[pair.first].method == method) return pair.difference.order;
+    if (condition.standings[pair.first].method == method) return pair.difference;
   FAIL("no comparison of " + method + " with the control");
-  return {};
-}
-
-Difference::Training training(const Condition& condition, const std::string& method) {
-  for (const JudgedPair& pair : condition.against_control)
-    if (condition.standings[pair.first].method == method) return pair.difference.training;
-  FAIL("no comparison of " + method + " with the control");
-  return {};
+  throw 0;
 }
 
 // The sentence about the deepest condition.
 std::string verdict_of(const std::vector<TrialResult>& trials, const Judging& how = against_pre) {
-  return sentence(conditions(trials, how).back(), how);
+  return sentence(conditions_of(trials, how).back(), how);
+}
+
+// Trials of a method at seeds from 0 whose mean loss is `loss`, and whose losses vary more than methods differ.
+void add_trials(std::vector<TrialResult>& trials, const std::string& method, std::int64_t depth, double loss,
+                std::uint64_t seeds = 10, double lr = 1e-3) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed)
+    trials.push_back(
+        trial(method, depth, seed, loss + 0.1 * (static_cast<double>(seed) - 0.5 * static_cast<double>(seeds - 1)), lr));
 }
 
 // Five methods at depth 48. rezero is the best, post stays near chance, and fixup diverges.
-std::vector<TrialResult> five_methods(std::uint64_t seeds = 7) {
+std::vector<TrialResult> five_methods() {
   std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const double common = 0.1 * static_cast<double>(seed), own = seed == 1 ? 0.01 : seed == 3 ? -0.01 : 0;
-    trials.push_back(trial("post", 48, seed, 2.30 + common));
-    trials.push_back(trial("pre", 48, seed, 1.00 + common));
-    trials.push_back(trial("rezero", 48, seed, 0.50 + common + own));
-    trials.push_back(trial("skipinit", 48, seed, 1.00 + common - own));
-    trials.push_back(dead("fixup", 48, seed, 7));
-  }
-  return trials;
-}
-
-// Two methods at depth 6, with six seeds each. a ends lower than b.
-std::vector<TrialResult> two_methods() {
-  std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < 6; ++seed)
-    for (double base : {0.5, 1.0})
-      trials.push_back(trial(base < 1 ? "a" : "b", 6, seed,
-                             base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
-  return trials;
-}
-
-// Depths 6 and 48. Methods a and d train at neither depth, b trains only at depth 6, and f has no trials at depth 6.
-std::vector<TrialResult> two_depths() {
-  std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < 7; ++seed) {
-    const double own = 0.001 * static_cast<double>(seed * seed % 7);
-    for (const auto& [gate, shallow, deep] :
-         {std::tuple("a", 2.3, 2.3), {"b", 0.5, 2.3}, {"pre", 0.4, 1.0}, {"e", 0.4, 0.6}}) {
-      trials.push_back(trial(gate, 6, seed, shallow + own));
-      trials.push_back(trial(gate, 48, seed, deep - own * deep));
-    }
-    trials.push_back(dead("d", 6, seed, 3));
-    trials.push_back(trial("d", 48, seed, 2.3));
-    trials.push_back(trial("f", 48, seed, 2.3));
-  }
-  return trials;
-}
-
-// Six seeds at depth 6. Method a is stopped as hopeless at five seeds, and method b fails at all seeds.
-std::vector<TrialResult> hopeless_and_failed() {
-  std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    trials.push_back(trial("pre", 6, seed, 1.0));
-    TrialResult stopped = trial("a", 6, seed, 0.1), failed = trial("b", 6, seed, 0.1);
-    if (seed > 0) stopped.status = Status::hopeless, stopped.values.clear();
-    failed.status = Status::failed, failed.values.clear();
-    trials.push_back(stopped);
-    trials.push_back(failed);
-  }
+  for (const auto& [method, loss] : {std::pair("post", 2.75), {"pre", 1.25}, {"rezero", 0.75}, {"skipinit", 1.25}})
+    add_trials(trials, method, 48, loss);
+  for (std::uint64_t seed = 0; seed < 10; ++seed) trials.push_back(dead("fixup", 48, seed, 7));
+  for (TrialResult& t : trials)
+    if (t.method == "skipinit") t.values[0].second += t.seed() % 2 == 0 ? -0.25 : 0.25;
   return trials;
 }
 
 }  // namespace
 
 TEST_CASE("a condition compares each method with the control and marks methods near chance or diverged") {
-  const Condition condition = conditions(five_methods(), against_pre).back();
-  CHECK(condition.depth == 48);
-  CHECK(condition.has_control);
-  CHECK(condition.standings[0].method == "pre");
-  CHECK(standing(condition, "rezero").loss.mean == Approx(0.8));
-  CHECK(standing(condition, "rezero").trained == 7);
-  CHECK(order(condition, "rezero") == Difference::Order::lower);
-  CHECK(training(condition, "rezero") == Difference::Training::undecided);
-  // Losses of a method that never trained are not compared, but that it trains less often is.
-  CHECK(order(condition, "post") == Difference::Order::undecided);
-  CHECK(training(condition, "post") == Difference::Training::less_often);
-  CHECK(training(condition, "fixup") == Difference::Training::less_often);
-  CHECK(order(condition, "skipinit") == Difference::Order::undecided);
-  CHECK(order(condition, "fixup") == Difference::Order::undecided);
-  CHECK(standing(condition, "post").near_chance);
-  CHECK_FALSE(standing(condition, "pre").near_chance);
-  CHECK(standing(condition, "fixup").diverged == 7);
-  CHECK(standing(condition, "fixup").loss.n == 0);
-  // Six seeds decide one method that never trains, and seven decide two.
-  const Condition six = conditions(five_methods(6), against_pre).back();
-  CHECK(training(six, "fixup") == Difference::Training::undecided);
-}
-
-TEST_CASE("without the control all pairs of methods are compared") {
-  std::vector<TrialResult> trials = two_methods();
-  const Condition two = conditions(trials, against_pre).back();
-  CHECK_FALSE(two.has_control);
-  CHECK(two.against_control.empty());
-  REQUIRE(two.pairs.size() == 1);
-  CHECK(two.pairs[0].difference.order == Difference::Order::lower);
-  trials.push_back(trial("c", 6, 0, 0.52));
-  const Condition three = conditions(trials, against_pre).back();
-  REQUIRE(three.pairs.size() == 3);
-  CHECK(three.pairs[1].difference.order == Difference::Order::undecided);  // a and c have one pair
-}
-
-TEST_CASE("one seed has no interval to rank by") {
-  const Condition condition = conditions({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}, against_pre).back();
-  CHECK_FALSE(standing(condition, "a").loss.half_width);
-  CHECK(condition.pairs.at(0).difference.order == Difference::Order::undecided);
-}
-
-TEST_CASE("a failed trial has no outcome") {
-  TrialResult failed = dead("a", 6, 0, 3);
-  failed.status = Status::failed;
-  failed.values.clear();
-  const Standing s = conditions({failed}, against_pre).back().standings.at(0);
-  CHECK(s.seeds == 0);
-  CHECK(s.diverged == 0);
-  CHECK(s.loss.n == 0);
-}
-
-TEST_CASE("a method that trains at no depth is not compared at the larger depths") {
-  const std::vector<TrialResult> trials = two_depths();
-  const std::vector<Condition> found = conditions(trials, against_pre);
-  REQUIRE(found.size() == 2);
-  CHECK_FALSE(standing(found[0], "a").untested);
-  for (const char* method : {"a", "b", "d", "f"}) CHECK(standing(found[1], method).near_chance);
-  for (const char* method : {"a", "d"}) {
-    CHECK(standing(found[1], method).untested);
-    CHECK(standing(found[1], method).shallowest == 6);
+  const Condition found = conditions_of(five_methods(), against_pre).at(0);
+  CHECK((found.depth == 48 && found.has_control && !found.rate && found.shared_rate == 1e-3));
+  std::map<std::string, std::string> words;
+  for (const auto& [first, second, difference] : found.against_control) {
+    CHECK(second == 0);
+    words[found.standings[first].method] = verdict_words(difference);
   }
-  for (const char* method : {"b", "e", "f", "pre"}) CHECK_FALSE(standing(found[1], method).untested);
-  CHECK(standing(found[1], "f").shallowest == 48);
-  CHECK(found[1].against_control.size() == 3);
-  CHECK(order(found[1], "e") == Difference::Order::lower);
-  CHECK(training(found[1], "b") == Difference::Training::less_often);
-  CHECK(training(found[1], "f") == Difference::Training::less_often);
-  CHECK(found[1].pairs.size() == 6);
-  // If the control is near chance at its smallest depth as well, no method is compared with the control.
-  CHECK(conditions(trials, {.chance = chance_of_classes(10), .control = "a"})[1].against_control.empty());
-  // Each learning rate is judged separately: with 1e-2, method a trains at depth 6.
-  const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),        trial("a", 48, 0, 2.3),
-                                       trial("b", 6, 0, 0.5),        trial("a", 6, 0, 0.5, 1e-2),
-                                       trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
-  const Condition last = conditions(rates, against_pre).back();
-  CHECK(last.rate == 1e-2);
-  CHECK(standing(last, "a").near_chance);
-  CHECK_FALSE(standing(last, "a").untested);
+  CHECK(words == std::map<std::string, std::string>{
+                     {"post", "worse"}, {"rezero", "better"}, {"skipinit", "no verdict"}, {"fixup", "worse"}});
+  std::vector<std::string> methods;  // the control comes first
+  for (const Standing& s : found.standings) methods.push_back(s.method);
+  CHECK(methods == std::vector<std::string>{"pre", "post", "rezero", "skipinit", "fixup"});
+  const Standing &rezero = standing(found, "rezero"), &post = standing(found, "post"), &fixup = standing(found, "fixup");
+  CHECK((rezero.loss.mean == Approx(0.75) && rezero.trained == 10 && !rezero.none_trained && !rezero.near_chance));
+  CHECK((post.loss.n == 10 && post.trained == 0 && post.none_trained && post.near_chance));
+  CHECK((fixup.loss.n == 0 && fixup.diverged == 10 && fixup.seeds == 10 && !fixup.near_chance));
 }
 
-TEST_CASE("trials stopped as hopeless count as lost and failed trials do not count") {
-  const Condition condition = conditions(hopeless_and_failed(), against_pre).back();
-  CHECK(standing(condition, "a").stopped == 5);
-  CHECK(standing(condition, "a").seeds == 6);
-  CHECK(standing(condition, "b").seeds == 0);
-  CHECK(standing(condition, "b").stopped == 0);
-  CHECK(order(condition, "a") == Difference::Order::undecided);
+TEST_CASE("all pairs have evidence and no verdict, also without the control") {
+  for (const char* control : {"pre", "absent"}) {
+    const Condition found = conditions_of(five_methods(), {.chance = chance_of_classes(10), .control = control}).at(0);
+    CHECK(found.has_control == (found.against_control.size() == 4));
+    CHECK(found.pairs.size() == 10);
+    int strong = 0;
+    for (const JudgedPair& pair : found.pairs) {
+      const Difference& d = pair.difference;
+      CHECK((d.better == Side::none && d.lost == Side::none && !d.equal && d.wanted.empty() && std::isnan(d.needs)));
+      strong += d.evidence > 100;
+    }
+    CHECK(strong == 8);  // but for pre against skipinit and post against fixup
+  }
+}
+
+TEST_CASE("conditions are sorted by depth and rate, and each one has a family of its own") {
+  std::vector<TrialResult> trials;
+  for (const double lr : {1e-2, 1e-3})
+    for (const char* method : {"a", "pre"}) add_trials(trials, method, 48, 1, 10, lr);
+  add_trials(trials, "b", 48, 1, 10, 1e-2);
+  for (const char* method : {"pre", "a"}) add_trials(trials, method, 6, 1, 10, 1e-2);
+  const std::vector<Condition> found = conditions_of(trials, against_pre);
+  REQUIRE(found.size() == 3);
+  const auto place = [&](std::size_t i) { return std::pair(found[i].depth, found[i].rate.value_or(0)); };
+  CHECK((place(0) == std::pair(6L, 1e-2) && place(1) == std::pair(48L, 1e-3) && place(2) == std::pair(48L, 1e-2)));
+  CHECK((against_control(found[1], "a").family == 1 && against_control(found[1], "a").needs == Approx(20)));
+  CHECK((against_control(found[2], "a").family == 2 && against_control(found[2], "a").needs == Approx(40)));
+}
+
+TEST_CASE("methods at their own rates form one condition for each depth, and verdicts want neighbours") {
+  std::vector<TrialResult> trials;
+  add_trials(trials, "a", 6, 0.7, 10, 1e-3), add_trials(trials, "pre", 6, 1, 10, 1e-2);
+  Judging how = against_pre;
+  how.own_rates = true;
+  for (const char* method : {"a", "pre"}) how.rates.push_back({.cell = {{"gate", method}, {"depth", 6}}});
+  const std::vector<Condition> found = conditions_of(trials, how);
+  REQUIRE(found.size() == 1);
+  CHECK((!found[0].rate && !found[0].shared_rate));
+  CHECK((standing(found[0], "a").rate == 1e-3 && standing(found[0], "pre").rate == 1e-2));
+  const Difference& d = against_control(found[0], "a");
+  CHECK((d.better == Side::none && d.lost == Side::second && d.wanted == std::vector{-1, 1}));
+  CHECK(standing(found[0], "pre").cell == Point{{"gate", "pre"}, {"depth", 6}});
+  CHECK(verdict_of(trials, how) ==
+        "At depth 6, a trained best, to a training loss of 0.700 ± 0.217 (n = 10) at lr 0.001. Against pre: no verdict "
+        "on a (10 : 0).");
+  how.rates[0].blind = "stayed near chance at 0.001";
+  CHECK_THAT(verdict_of(trials, how), contains("Against pre: a (10 : 0): cannot be judged: no rate trains a, which "
+                                               "stayed near chance at 0.001."));
+  CHECK_THAT(comparisons_csv(found), contains("\n6,,control,a,pre,no verdict,10,0,10,0,0,-0.3") &&
+                                         contains(",not trained,1,,0.001,0.01\n"));
 }
 
 TEST_CASE("the verdict in words") {
-  const std::string five = verdict_of(five_methods());
-  INFO(five);
-  CHECK_THAT(five, contains("At depth 48 and lr 0.001, rezero trained best, to a training loss of 0.800 ± 0.198") &&
-                       contains("; post stayed near chance (ln 10 = 2.303); fixup diverged. Against pre: rezero is "
-                                "lower; post and fixup train less often; no verdict on skipinit"));
-  CHECK_THAT(verdict_of(five_methods(3)), contains("post (about ") && contains("fixup (about 8 seeds would decide)"));
-  std::vector<TrialResult> trials = two_methods();
-  CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.526 ± 0.0") &&
-                                     contains("(n = 6); it differs from the other. 6 of 6 seeds of each method "
-                                              "trained; up to 39 % may still fail."));
-  trials.push_back(trial("c", 6, 0, 0.6));
-  CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
-  CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}) ==
+  CHECK(verdict_of(five_methods()) ==
+        "At depth 48 and lr 0.001, rezero trained best, to a training loss of 0.750 ± 0.217 (n = 10); post stayed near "
+        "chance (ln 10 = 2.303); fixup diverged. Against pre: rezero (10 : 0): better; no verdict on skipinit (5 : 5); "
+        "post (0 : 10) and fixup (0 : 10): worse.");
+  CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("pre", 6, 0, 1.5)}) ==
         "At depth 6 and lr 0.001, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to "
         "rank by.");
   CHECK(verdict_of({trial("a", 6, 0, 0.5)}) ==
         "At depth 6 and lr 0.001, a trained, to a training loss of 0.500 (n = 1).");
-  CHECK(verdict_of({dead("a", 6, 0, 3), trial("b", 6, 0, 2.29)}) ==
-        "At depth 6 and lr 0.001, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
-  TrialResult failed = dead("a", 6, 0, 3);
-  failed.status = Status::failed;
-  CHECK(verdict_of({failed}) == "At depth 6 and lr 0.001, no method trained: a ended without a training loss.");
-  CHECK_THAT(verdict_of(two_depths()),
-             contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and "
-                      "did not train at depth 6 "
-                      "either, so nothing follows about depth. Against pre: e is lower; b and f train less often."));
-  CHECK_THAT(verdict_of(two_depths(), {.chance = chance_of_classes(10), .control = "a"}), !contains("Against"));
-  CHECK_THAT(
-      verdict_of({trial("a", 6, 0, 0.5), trial("a", 48, 0, 2.3)}),
-      contains(
-          "At depth 48 and lr 0.001, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller "
-          "depth."));
-  CHECK_THAT(verdict_of(hopeless_and_failed()),
-             contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: "));
+  CHECK(verdict_of({trial("a", 0, 0, 5)}, {}) ==
+        "Among all trials at lr 0.001, a trained, to a training loss of 5.000 (n = 1).");
+  CHECK(verdict_of({dead("a", 6, 0, 3), trial("b", 6, 0, 2.29), dead("pre", 6, 0, 3)}) ==
+        "At depth 6 and lr 0.001, no method trained: b stayed near chance (ln 10 = 2.303); pre and a diverged.");
   // A method that lost a seed ranks below a method that lost none.
   CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)}),
              contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
-  CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) ==
-        "At depth 6 and lr 0.001, a trained, to a training loss of 5.000 (n = 1).");
-  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.chance = chance_of_classes(10), .own_rates = true}),
-             contains("a trained, to a training loss of 0.400 (n = 1) at lr 0.001"));
+  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), trial("a", 6, 1, 2.3)}), contains("(n = 1); a did not train in 1 of 2 "));
 }
 
-TEST_CASE("methods at their own learning rates form one condition for each depth") {
+TEST_CASE("trials stopped as hopeless are lost and trials that ended in an error do not count") {
   std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < 2; ++seed) {
-    trials.push_back(trial("a", 6, seed, 0.5, 1e-3));
-    trials.push_back(trial("b", 6, seed, 0.4, 1e-2));
-  }
-  const std::vector<Condition> found = conditions(trials, {.chance = chance_of_classes(10), .own_rates = true});
-  REQUIRE(found.size() == 1);
-  CHECK_FALSE(found[0].rate);
-  CHECK(standing(found[0], "a").rate == 1e-3);
-  CHECK(standing(found[0], "b").rate == 1e-2);
+  for (const auto& [method, loss] : {std::pair("pre", 1.0), {"a", 1.1}, {"b", 1.0}, {"c", 1.0}})
+    add_trials(trials, method, 6, loss);
+  for (TrialResult& t : trials)
+    if ((t.method == "a" && t.seed() < 9) || t.method == "c") t.status = Status::hopeless, t.values.clear();
+  for (TrialResult& t : trials)
+    if (t.method == "b") t.status = Status::failed;
+  const Condition found = conditions_of(trials, against_pre).at(0);
+  const Standing &a = standing(found, "a"), &b = standing(found, "b");
+  CHECK((a.stopped == 9 && a.seeds == 10 && a.trained == 1 && b.stopped == 0 && b.seeds == 0 && b.loss.n == 0));
+  CHECK(against_control(found, "a").better == Side::second);
+  CHECK(against_control(found, "b").duel.seeds == 0);
+  CHECK_THAT(sentence(found, against_pre),
+             contains("; c was stopped as hopeless; a was stopped as hopeless in 9 of 10 seeds; b ended without a "
+                      "training loss. Against pre: "));
 }
 
 TEST_CASE("smoothed labels do not make a loss near chance and the losses stay those of the files") {
@@ -249,76 +165,65 @@ TEST_CASE("smoothed labels do not make a loss near chance and the losses stay th
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 2; ++seed)
     for (const auto& [method, loss] : {std::pair("pre", 2.2), {"post", 2.297}})
-      trials.push_back(trial_of(method, 6, seed,
-                                {{"train_loss", loss + 1e-4 * static_cast<double>(seed)}, {"target_entropy", 2.1439}}));
-  const Condition found = conditions(trials, against_pre).at(0);
-  CHECK(standing(found, "pre").trained == 2);
-  CHECK(standing(found, "pre").loss.mean == Approx(2.20005));
-  CHECK((standing(found, "post").none_trained && standing(found, "post").near_chance));
-  CHECK(standing(found, "post").loss.mean == Approx(2.29705));
-  CHECK(which_trained(trials, against_pre) == std::vector<bool>{true, false, true, false});
-  const std::vector<TrialGroup> groups = group_trials(trials);
-  CHECK_FALSE(near_chance(groups[0], against_pre.chance));
-  CHECK(near_chance(groups[1], against_pre.chance));
+      trials.push_back(trial_of(method, 6, seed, {{"train_loss", loss}, {"target_entropy", 2.1439}}));
+  const auto trained = [&] { return std::pair(has_trained(trials[0], std::log(10)), has_trained(trials[1], std::log(10))); };
+  const auto near = [&](std::size_t group) { return near_chance(group_trials(trials)[group], against_pre.chance); };
+  CHECK(trained() == std::pair(true, false));
+  const Condition found = conditions_of(trials, against_pre).at(0);
+  CHECK((standing(found, "pre").trained == 2 && standing(found, "pre").loss.mean == 2.2));
+  CHECK((standing(found, "post").near_chance && standing(found, "post").loss.mean == 2.297));
+  CHECK((!near(0) && near(1)));
   CHECK(near_chance_rule(trials, against_pre.chance) ==
         "mean training loss at or above 95 % of the way from target_entropy to ln 10 = 2.303");
   // Trials without the value have hard labels.
   for (TrialResult& t : trials) t.values.pop_back();
-  CHECK(standing(conditions(trials, against_pre).at(0), "pre").near_chance);
-  CHECK(which_trained(trials, against_pre) == std::vector<bool>(4, false));
+  CHECK(trained() == std::pair(false, false));
+  CHECK((standing(conditions_of(trials, against_pre).at(0), "pre").near_chance && near(0)));
   CHECK(near_chance_rule(trials, against_pre.chance) == "mean training loss at or above 95 % of ln 10 = 2.303");
-}
-
-TEST_CASE("without classes no loss is near chance") {
-  CHECK_FALSE(conditions({trial("a", 6, 0, 5.0)}, {}).at(0).standings.at(0).near_chance);
-  CHECK(chance_of_classes(10).loss == Approx(std::log(10.0)));
+  // Without classes, no loss is near chance. A trial without a training loss trained if it ended ok.
+  CHECK(has_trained(trials[1], Judging{}.chance.loss));
+  CHECK(has_trained(trial_of("a", 6, 0, {}), std::log(10)));
+  CHECK_FALSE(has_trained(dead("a", 6, 0, 3), std::log(10)));
 }
 
 TEST_CASE("comparisons.csv has a row for each pair in both families") {
   std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < 3; ++seed)
-    for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}, {"y", 2.0}})
-      trials.push_back(trial(gate, 6, seed,
-                             base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0) +
-                                 (seed == 1 && *gate == 'y' ? 0.01 : 0)));
-  const std::string csv = comparisons_csv(conditions(trials, {.chance = chance_of_classes(20), .control = "pre"}));
-  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 3 + 6);
-  CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,undecided,-1.00") && contains(",3,3,3,3,,3,,\n") &&
-                      contains("\n6,0.001,control,x,pre,undecided,undecided,-0.00333") &&
-                      contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
-  // No rate is given, because all trials have the same rate.
-  CHECK_FALSE(conditions(trials, {.chance = chance_of_classes(20), .control = "pre"}).front().rate);
-  // Without an axis of learning rates, the rows have the rate of all trials if that rate is known.
-  for (TrialResult& a : trials) a.point = a.point.without("lr");
-  CHECK_THAT(comparisons_csv(conditions(trials, {.chance = chance_of_classes(20), .control = "pre", .rate = 0.25})),
-             contains("\n6,0.25,control,post,pre,lower,"));
-  CHECK_THAT(comparisons_csv(conditions(trials, {.chance = chance_of_classes(20), .control = "pre"})),
-             contains("\n6,,control,post,pre,lower,"));
+  for (const auto& [method, loss] : {std::pair("a", 1.0), {"pre", 2.0}, {"x", 2.0}}) add_trials(trials, method, 6, loss);
+  Judging how{.control = "pre"};
+  const std::string csv = comparisons_csv(conditions_of(trials, how));
+  CHECK(std::ranges::count(csv, '\n') == 1 + 2 + 3);
+  CHECK_THAT(csv, contains("depth,lr,family,first,second,verdict,wins,losses,seeds,failed_first,failed_second,"
+                           "difference,low,high,evidence,needs,at_neighbours,stands,equality,obstacle,lr_first,"
+                           "lr_second\n6,0.001,control,a,pre,better,10,0,10,0,0,-1,-1,") &&
+                      contains("\n6,0.001,control,x,pre,equal within 0.05,0,0,10,0,0,0,0,0,1,20,,,251.") &&
+                      contains("\n6,0.001,pairs,pre,a,no verdict,0,10,10,0,0,1,"));
+  // Without an axis of learning rates, the rows have the rate of all trials if it is known.
+  for (TrialResult& t : trials) t.point = t.point.without("lr");
+  CHECK_THAT(comparisons_csv(conditions_of(trials, how)), contains("\n6,,control,a,pre,better,"));
+  how.rate = 0.25;
+  CHECK_THAT(comparisons_csv(conditions_of(trials, how)), contains("\n6,0.25,control,a,pre,better,"));
 }
 
 TEST_CASE("the verdict of a claim replaces the verdict of its pair in tables and files") {
-  std::vector<TrialResult> trials;
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    const double noise = seed == 1 ? 0.2 : 0;
-    for (const auto& [method, loss] : {std::pair("pre", 1.0), {"a", 0.8}, {"b", 0.9}, {"c", 1.1}})
-      trials.push_back(trial(method, 24, seed, loss + noise * (loss - 0.9)));
-  }
-  const Judging how{.chance = chance_of_classes(10), .control = "pre"};
-  const Difference claim{.order = Difference::Order::lower, .n = 3, .mean = -0.7, .low = -0.9, .high = -0.5};
-  const auto condition = [&](const ClaimedPair& pair) { return conditions(trials, how, {pair}).front(); };
-  const Condition without = conditions(trials, how).front();
-  const Condition with = condition({.first = "b", .second = "pre", .depth = 24, .rate = 1e-3, .difference = claim});
-  REQUIRE(with.against_control.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    const bool claimed = with.standings[with.against_control[i].first].method == "b";
-    CHECK(with.against_control[i].difference.mean == (claimed ? -0.7 : without.against_control[i].difference.mean));
-  }
-  CHECK_THAT(comparisons_csv({with}), contains("control,b,pre,lower,undecided,-0.7,-0.9,-0.5"));
-  // A claim about the same two methods in the other order gives the same verdict with the sign reversed.
-  const Condition turned = condition({.first = "pre", .second = "b", .depth = 24, .rate = 1e-3, .difference = claim});
-  CHECK_THAT(comparisons_csv({turned}), contains("control,b,pre,higher,undecided,0.7,0.5,0.9"));
-  CHECK(order(turned, "b") == Difference::Order::higher);
-  // A claim at another depth does not change this condition.
-  const Condition other = condition({.first = "b", .second = "pre", .depth = 12, .rate = 1e-3, .difference = claim});
-  CHECK(comparisons_csv({other}) == comparisons_csv({without}));
+  const std::vector<TrialResult> trials = five_methods();
+  Difference claim;
+  claim.duel = {.seeds = 3, .wins = 3, .differences = {-7, -8, -9}};
+  claim.median = median_of(claim.duel.differences), claim.better = Side::first;
+  const auto claimed = [&](const char* first, const char* second, std::int64_t depth) {
+    return conditions_of(
+        trials, against_pre,
+        {{.first = first, .second = second, .depth = depth, .rate = 1e-3, .difference = claim}})[0];
+  };
+  const Condition with = claimed("skipinit", "pre", 48), turned = claimed("pre", "skipinit", 48);
+  CHECK(verdict_words(against_control(with, "skipinit")) == "better");
+  CHECK(verdict_words(against_control(with, "rezero")) == "better");
+  CHECK_THAT(comparisons_csv({with}), contains("control,skipinit,pre,better,3,0,3,0,0,-8,") &&
+                                          contains("pairs,pre,skipinit,worse,0,3,3,0,0,8,"));
+  CHECK_THAT(comparisons_csv({turned}), contains("control,skipinit,pre,worse,0,3,3,0,0,8,") &&
+                                            contains("pairs,pre,skipinit,better,3,0,3,0,0,-8,"));
+  CHECK_THAT(sentence(with, against_pre), contains("rezero (10 : 0) and skipinit (3 : 0): better"));
+  // A claim about other methods than the control, or at another depth, does not change the comparison.
+  const std::string without = comparisons_csv(conditions_of(trials, against_pre));
+  CHECK_THAT(comparisons_csv({claimed("rezero", "skipinit", 48)}), contains("pairs,rezero,skipinit,better,3,0,3,"));
+  CHECK(comparisons_csv({claimed("skipinit", "pre", 12)}) == without);
 }

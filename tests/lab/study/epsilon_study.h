@@ -1,7 +1,8 @@
-// A small study, and functions that read study folders in tests.
+// Small studies, and functions that read study folders in tests.
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <sstream>
@@ -12,6 +13,7 @@
 #include "nn/gates/methods.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_finite.h"
 #include "tests/support/text.h"
 
 namespace plumb::test {
@@ -65,5 +67,66 @@ struct EpsilonStudy {
     });
   }
 };
+
+// The distance of a rate from the best one, in octaves.
+inline std::function<double(double)> valley(double best) {
+  return [best](double rate) { return std::abs(std::log2(rate / best)); };
+}
+
+// A study of two kinds without networks, with one valley of the loss for each kind: the best rate is 0.012 for a and
+// 0.001 for b, and b is better. With `axis`, the study has the axis --lrs, otherwise its rates come from --lr.
+struct ValleyStudy {
+  bool axis = false, reads = true;  // `reads`: whether the body reads its rate
+  std::optional<lab::RateCriterion> by = {};
+  std::optional<std::int64_t> warmup = 0;
+  std::function<void(vision::Study&)> declare = {};  // declares more of the study
+  // Replaces the losses. The trial diverges if the loss is infinite, and measures none if it is NaN.
+  std::function<double(const lab::Point&, double rate)> loss = {};
+  std::function<void(lab::Trial&)> more = {};  // called first by the body
+  std::atomic<int> bodies = 0;
+
+  static double usual_loss(const lab::Point& point, double rate) {
+    return point.contains({{"kind", "a"}}) ? 1 + 0.1 * valley(0.012)(rate) : 0.5 + 0.1 * valley(0.001)(rate);
+  }
+  int operator()(int argc, const char* const* argv) {
+    vision::Study study("valley", "Which kind?", {.network = false});
+    study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
+    if (axis) study.axis<double>("--lrs", {0.001, 0.003, 0.01}, "Rates").above(0);
+    if (declare) declare(study);
+    study.optimization().lr = 0.003;
+    study.options().steps = 9, study.options().warmup = warmup;
+    if (by) study.choose_rates_by(by->value, by->better);
+    study.judging().control = "a";
+    study.claim("b is lower", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}));
+    if (axis)
+      study.claim("b is lower at 0.003", "a test",
+                  lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}).at({{"lr", 0.003}}));
+    return study.run(argc, argv, [&](lab::Trial& trial) {
+      ++bodies;
+      if (more) more(trial);
+      const double rate = reads && trial.point().find("lr") ? trial.point().get<double>("lr") : 0.003;
+      const double at = (loss ? loss : usual_loss)(trial.point(), rate);
+      if (std::isinf(at)) return trial.mark_diverged(0, "too fast");
+      const double noise = 0.01 * static_cast<double>(trial.seed() * trial.seed() % 3);
+      if (!std::isnan(at)) trial.measure({{"train_loss", at + noise}});
+      trial.measure({{"steps_taken", static_cast<double>(trial.steps())}, {"score", 1 - 0.1 * valley(0.024)(rate)}});
+    });
+  }
+};
+
+// Three seeds judge, too few for a verdict; five seeds that agree are enough.
+inline const Words three{"--no-progress", "--seeds", "0..3", "--out"}, five{"--no-progress", "--seeds", "0..5", "--out"};
+
+inline Ended run_in(const TemporaryFolder& folder, ValleyStudy& study, const Words& words) {
+  return call(
+      folder.path(), [&](int argc, const char* const* argv) { return study(argc, argv); }, words);
+}
+// The same, for a call that must end with status 0.
+inline Ended trained_in(const TemporaryFolder& folder, ValleyStudy& study, const Words& words) {
+  const Ended e = run_in(folder, study, words);
+  INFO(e.err << e.out);
+  REQUIRE(e.status == 0);
+  return e;
+}
 
 }  // namespace plumb::test
