@@ -77,14 +77,15 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
     design.set({"token", "insert-10", "12:2", "mean"});
     study.network().patch = 8;
   });
-  study.cli().preset(
-      "cpu", "four designs on CIFAR-100, each at its own rate, 12 judged seeds; two to four hours on two cores; needs --data-dir",
-      [&] {
-        study.images().data = "cifar-100";
-        design.set({"token", "insert-10", "12:2", "mean"});
-        study.options().judge_seeds(12);
-        study.options().steps = 1000, study.options().warmup = 100;
-      });
+  study.cli().preset("cpu",
+                     "four designs on CIFAR-100, each at its own rate, 12 judged seeds; two to four hours on two "
+                     "cores; needs --data-dir",
+                     [&] {
+                       study.images().data = "cifar-100";
+                       design.set({"token", "insert-10", "12:2", "mean"});
+                       study.options().judge_seeds(12);
+                       study.options().steps = 1000, study.options().warmup = 100;
+                     });
   study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet; needs --image-folder and GPUs", [&] {
     vision::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
     design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3",

@@ -151,9 +151,7 @@ int plumb::lab::depth_stability(int argc, const char* const* argv) {
   cli.preset("cait-table1-cpu",
              "CaiT's table 1 at depth 24 on glyphs-clutter, 400 steps, each method at its own rate, 12 judged "
              "seeds; one to two hours on two cores",
-             [=] {
-               cait_table1({24}, 400, 12);
-             });
+             [=] { cait_table1({24}, 400, 12); });
   cli.preset(
       "cait-table1", "CaiT's table 1 with DeiT-S on ImageNet, as published, one seed; needs --image-folder and GPUs",
       [=, &study] {

@@ -59,13 +59,14 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
     study.options().steps = 300;
     depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
   });
-  study.cli().preset("cpu",
-                     "depth 12 on Fashion-MNIST, all pieces at one rate, 12 judged seeds; one to two hours on two cores; "
-                     "needs --data-dir",
-                     [&] {
-                       study.images().data = "fashion-mnist", study.options().judge_seeds(12);
-                       depth.set({12});
-                     });
+  study.cli().preset(
+      "cpu",
+      "depth 12 on Fashion-MNIST, all pieces at one rate, 12 judged seeds; one to two hours on two cores; "
+      "needs --data-dir",
+      [&] {
+        study.images().data = "fashion-mnist", study.options().judge_seeds(12);
+        depth.set({12});
+      });
   study.cli().preset(
       "paper", "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
         vision::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });

@@ -43,13 +43,13 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
     study.images().data = "glyphs-clutter";
     gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
   });
-  study.cli().preset(
-      "cpu",
-      "nine placements at depth 24 on glyphs-clutter, each at its own rate, 12 judged seeds; one to two hours on two cores",
-      [&] {
-        study.images().data = "glyphs-clutter", study.options().judge_seeds(12);
-        depth.set({24});
-      });
+  study.cli().preset("cpu",
+                     "nine placements at depth 24 on glyphs-clutter, each at its own rate, 12 judged seeds; one to two "
+                     "hours on two cores",
+                     [&] {
+                       study.images().data = "glyphs-clutter", study.options().judge_seeds(12);
+                       depth.set({24});
+                     });
   study.cli().preset(
       "paper", "DeiT-S's size on ImageNet (no source compares all placements); needs --image-folder and GPUs", [&] {
         vision::set_deit_small(study, [gate] { return gate.values(); });

@@ -44,9 +44,9 @@ struct Row {
   Cells cells = {};
 };
 
-// The reason of a verdict as two cells: the effect at each place, and the seeds that failed. A reason is a list of parts
-// with semicolons, such as "6 : 0, lower by 0.2; 0 and 1 of 6 seeds failed; ...". If a claim has several places, the
-// first part of each begins with the place and its verdict.
+// The reason of a verdict as two cells: the effect at each place, and the seeds that failed. A reason is a list of
+// parts with semicolons, such as "6:0, lower by 0.2; 0 and 1 of 6 seeds failed; ...". If a claim has several places,
+// the first part of each begins with the place and its verdict.
 struct Reason {
   std::string effect, seeds;
 };

@@ -45,15 +45,16 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
     depth.set({12}), rate.set({0, 0.1});
     study.options().steps = 300;
   });
-  study.cli().preset("cpu",
-                     "depths 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
-                     "drop rate at its own learning rate, 12 judged seeds; three to six hours on two cores; needs --data-dir",
-                     [&] {
-                       study.images().data = "cifar-100", study.images().train_images = 5000;
-                       study.options().judge_seeds(12);
-                       depth.set({12, 24}), rate.set({0, 0.1, 0.2});
-                       study.options().steps = 1000, study.options().warmup = 100;
-                     });
+  study.cli().preset(
+      "cpu",
+      "depths 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
+      "drop rate at its own learning rate, 12 judged seeds; three to six hours on two cores; needs --data-dir",
+      [&] {
+        study.images().data = "cifar-100", study.images().train_images = 5000;
+        study.options().judge_seeds(12);
+        depth.set({12, 24}), rate.set({0, 0.1, 0.2});
+        study.options().steps = 1000, study.options().warmup = 100;
+      });
   study.cli().preset(
       "paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs", [&] {
         vision::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });

@@ -9,7 +9,7 @@
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/saturation.h"
-#include "experiments/lab/study/own_rates.h"
+#include "experiments/lab/stats/outcome.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
@@ -75,7 +75,7 @@ TEST_CASE("the tasks of the presets are above chance and not solved") {
       REQUIRE(score);
       std::vector<TrialResult> trials;
       for (const LedgerEntry& e : ledger.entries())
-        if (!is_of_search(e.record.point))
+        if (is_judged(e.record.point))
           trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
       REQUIRE(trials.size() >= 2);
       CHECK(saturation(trials, measures) == "");

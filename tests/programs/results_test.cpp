@@ -23,7 +23,7 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   CHECK(std::ranges::count(ledger, '\n') == 8);
   CHECK_THAT(ledger, !contains("grad_norm") && contains("train_loss"));
   CHECK_THAT(description, contains("\"program\": \"norm_placement\"") && !contains(folder.path().string()) &&
-                              contains("\"looks\": [") && contains("\"claims\": ["));
+                              contains("\"rule\": \"bets\"") && contains("\"claims\": ["));
   const std::string tables = slurp(folder / "runs/a/results.md");
   CHECK_THAT(tables, contains("Where should the norm be") && contains("| claim | source | measure | verdict | why |"));
   fs::remove_all(folder / "runs");
@@ -49,7 +49,7 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
       folder / "kept/questions.md",
       "# Results\n\n" + head + "| b | deeper | time |\n| – | wider | |\n| a | " + claim + " | luck |\n\nThe end.\n");
   const std::string answered = document("kept/questions.md kept/a.jsonl");
-  CHECK(answered.starts_with("# Results\n\n| verdict | question | effect | seeds | what flips it | page |\n"));
+  CHECK(answered.starts_with("# Results\n\n| verdict | question | effect | failed seeds | what flips it | page |\n"));
   CHECK_THAT(answered, contains("\n\nThe end.\n\n## Trials\n\n") && contains("\n| [a](kept/a.md) | 8 | 0.0 | ") &&
                            contains("\n| all | 8 | 0.0 |"));
   const auto at = [&](const std::string& words) { return answered.find(words); };

@@ -10,8 +10,8 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/study_description.h"
-#include "experiments/lab/stats/verdict.h"
-#include "experiments/lab/study/own_rates.h"
+#include "experiments/lab/stats/outcome.h"
+#include "experiments/lab/stats/summary.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
@@ -78,28 +78,26 @@ void add_numbers(std::vector<double>& numbers, const std::vector<const TrialResu
 Known known_numbers(const fs::path& file) {
   const Ledger ledger(file);
   const fs::path description = fs::path(file).replace_extension(".json");
-  Judging how;
-  how.chance = StudyDescription::parse(read_file(description), description.string()).facts.data.chance();
+  const double chance = StudyDescription::parse(read_file(description), description.string()).facts.data.chance().loss;
   std::vector<TrialResult> trials;
   for (const LedgerEntry& e : ledger.entries())
-    if (is_of_search(e.record.point))
-      how.own_rates = true;
-    else
+    if (is_judged(e.record.point)) {
       trials.push_back({.point = e.record.point, .status = e.record.status, .values = e.record.values});
-  const std::vector<bool> trained = which_trained(trials, how);
+      trials.back().trained = has_trained(trials.back(), chance);
+    }
   struct Group {
     Point point;
     std::vector<const TrialResult*> ok, trained;
     int diverged = 0, all = 0;
   };
   std::map<std::string, Group> groups;
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    const Point point = trials[i].point.without("seed");
+  for (const TrialResult& t : trials) {
+    const Point point = t.point.without("seed");
     Group& group = groups[point.label()];
     group.point = point;
-    ++group.all, group.diverged += trials[i].status == Status::diverged;
-    if (trials[i].status == Status::ok) group.ok.push_back(&trials[i]);
-    if (trained[i]) group.trained.push_back(&trials[i]);
+    ++group.all, group.diverged += t.status == Status::diverged;
+    if (t.status == Status::ok) group.ok.push_back(&t);
+    if (t.trained) group.trained.push_back(&t);
   }
   Known known;
   for (const auto& [label, group] : groups) {

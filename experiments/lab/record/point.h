@@ -69,7 +69,8 @@ class Point {
   std::vector<Entry> entries_;
 };
 
-// An entry that marks a trial of a search for a learning rate (study/rate_search.h). The trial has this number of steps.
+// An entry that marks a trial of a search for a learning rate (study/rate_search.h). The trial has this number of
+// steps.
 inline constexpr const char* search_steps = "search_steps";
 // An entry that marks a trial which is only trained to judge another one: its learning rate is this many half octaves
 // above the rate that the search chose.

@@ -74,15 +74,15 @@ std::vector<Reference> references_from(const Json& data) {
 std::vector<Measure> measures_from(const Json& data) {
   std::vector<Measure> measures;
   for (const Json& m : data.at("measures"))
-    measures.push_back({.name = m.at("name"),
-                        .title = m.at("title"),
-                        .better = enum_named<Better>("better", m.at("better")),
-                        .unit = enum_named<Unit>("unit", m.at("unit")),
-                        .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
-                        .chance_text = m.value("chance_text", ""),
-                        .resolution = m.value("resolution", 0.0),
-                        .equal_within = m.contains("equal_within") ? std::optional<double>(m["equal_within"])
-                                                                   : std::nullopt});
+    measures.push_back(
+        {.name = m.at("name"),
+         .title = m.at("title"),
+         .better = enum_named<Better>("better", m.at("better")),
+         .unit = enum_named<Unit>("unit", m.at("unit")),
+         .chance = m.contains("chance") ? std::optional<double>(m["chance"]) : std::nullopt,
+         .chance_text = m.value("chance_text", ""),
+         .resolution = m.value("resolution", 0.0),
+         .equal_within = m.contains("equal_within") ? std::optional<double>(m["equal_within"]) : std::nullopt});
   return measures;
 }
 

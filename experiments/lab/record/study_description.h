@@ -44,8 +44,8 @@ struct StudyDescription {
   // The names of the claims (Claim::name) that the study had when its folder was made. A claim with another name was
   // added later.
   std::vector<std::string> claims = {};
-  // The rule by which rates are chosen and trials are judged; empty for folders that are older than the rule. The trials
-  // of such folders have no verdicts.
+  // The rule by which rates are chosen and trials are judged; empty for folders that are older than the rule. The
+  // trials of such folders have no verdicts.
   std::string rule = {};
 
   std::string text() const;  // the JSON text of run.json

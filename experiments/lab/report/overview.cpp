@@ -35,33 +35,25 @@ std::vector<const Standing*> ranked(const Condition& condition) {
   return all;
 }
 
-std::string lost_words(const Standing& s) {
-  std::string words;
-  if (s.diverged > 0) words = fmt::format("{} of {} diverged", s.diverged, s.seeds);
-  if (s.stopped > 0) words += fmt::format("{}{} of {} hopeless", words.empty() ? "" : ", ", s.stopped, s.seeds);
-  if (const std::int64_t others = untrained(s) - lost(s); s.trained > 0 && others > 0)
-    words += fmt::format("{}{} of {} did not train", words.empty() ? "" : ", ", others, s.seeds);
-  return words;
-}
-
 std::string all_of(const Standing& s, const Condition& condition) {
   std::string text = s.method;
   if (condition.depth > 0) text += fmt::format(", depth {}", condition.depth);
   if (const std::optional<double> rate = s.rate ? s.rate : condition.rate) text += fmt::format(", lr {}", *rate);
   text += "\ntraining loss " + to_string(s.loss) + fmt::format(", n = {}", s.loss.n);
-  if (const std::string words = lost_words(s); !words.empty()) text += "\n" + words;
+  if (const std::string words = s.lost_words(); !words.empty()) text += "\n" + words;
   if (s.none_trained) text += s.near_chance ? "\nnear chance" : "\ndid not train";
   return text;
 }
 
 // The note next to a method: its lost seeds, "near chance", or the order of the method against the control.
 std::string beside_control(const Condition& condition, const Standing& s) {
-  if (const std::string words = lost_words(s); !words.empty()) return words;
+  if (const std::string words = s.lost_words(); !words.empty()) return words;
   if (s.none_trained) return s.near_chance ? "near chance" : "did not train";
   if (!condition.has_control) return "";
   if (&s == &condition.standings.front()) return "control";
   for (const JudgedPair& pair : condition.against_control)
-    if (&condition.standings[pair.first] == &s && pair.difference.duel.seeds > 1) return verdict_words(pair.difference);
+    if (const Difference& d = pair.difference; &condition.standings[pair.first] == &s && d.duel.seeds > 1)
+      return fmt::format("{}{}:{}", d.obstacle.empty() ? verdict_words(d) + ", " : "", d.duel.wins, d.duel.losses);
   return "";
 }
 

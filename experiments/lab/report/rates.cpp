@@ -28,7 +28,7 @@ Section rates_section(const std::vector<RateChoice>& rates, const std::string& c
     row.push_back(std::isfinite(value) ? fmt::format("{:.4g}", value) : "none");
     row.push_back(fmt::format("{}", best));
     row.push_back(std::to_string(choice.tried.size()));
-    row.emplace_back(choice.unread ? "all rates give the same loss: the body does not read its learning rate"
+    row.emplace_back(choice.unread           ? "all rates give the same loss: the body does not read its learning rate"
                      : !choice.blind.empty() ? "no rate trains: " + choice.blind
                      : choice.passed_over    ? fmt::format("{} is at the edge", *choice.passed_over)
                      : choice.at_bound       ? "at the bound of the search"

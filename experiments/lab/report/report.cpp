@@ -143,15 +143,15 @@ Report results_report(const StudyResults& results, bool with_question) {
   html += section("Results", escape_markup(table_caption(groups, results.trials, how)),
                   scroll_region("Results", html_table(groups, results)));
   if (const TextTable comparisons = comparisons_table(judged); !comparisons.empty())
-    html += section(escape_markup("Against " + how.control),
-                    fmt::format(
-                        "Training losses, seed by seed: both trials have the same data, batches and random draws. A seed "
-                        "is won by the lower loss, and a trial that did not train loses. E is the evidence; a verdict "
-                        "needs the number beside it, so that the chance of any wrong verdict at one depth is at most "
-                        "{:g} %, whenever the study stops. The better method must also be better at the neighbouring "
-                        "rates of the other. Differences are medians where both train. comparisons.csv has all pairs.",
-                        100 * order_level),
-                    scroll_region("Against " + how.control, comparisons.html()));
+    html += section(
+        escape_markup("Against " + how.control),
+        fmt::format("Training losses, seed by seed: both trials have the same data, batches and random draws. A seed "
+                    "is won by the lower loss, and a trial that did not train loses. E is the evidence; a verdict "
+                    "needs the number beside it, so that the chance of any wrong verdict at one depth is at most "
+                    "{:g} %, whenever the study stops. The better method must also be better at the neighbouring "
+                    "rates of the other. Differences are medians where both train. comparisons.csv has all pairs.",
+                    100 * order_level),
+        scroll_region("Against " + how.control, comparisons.html()));
   const bool repeated =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";

@@ -117,7 +117,7 @@ std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& differ
                      .second = other,
                      .depth = depth,
                      .rate = rate,
-                     .difference = c.higher ? turned(difference) : difference};
+                     .difference = c.higher ? negated(difference) : difference};
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
   r.claims = judge_claims(about_named, groups, r.judging);
   std::vector<ClaimedPair> pairs;
   for (std::size_t i = 0; i < about_named.size(); ++i)
-    if (r.claims[i].results.size() == 1)
+    if (r.claims[i].results.size() == 1 && !r.claims[i].post_hoc)
       if (const auto pair = pair_of(about_named[i].comparison, r.claims[i].results.front().difference, r))
         pairs.push_back(*pair);
   r.conditions.clear();

@@ -63,8 +63,8 @@ std::string series_name(const StudyResults& results);
 std::vector<std::string> further_columns(const StudyResults& results);
 // Judges the trials once for all tables, files and figures: sets `trials`, `claims`, `conditions` and `wanted` of
 // `results`. If a claim compares two methods under one condition, the verdict on the claim is also the verdict on that
-// pair. The claim then agrees with the sentences about the condition. `named` has the points of all judged trials of the
-// call: their seeds are judged, and claims about other points are left out.
+// pair. The claim then agrees with the sentences about the condition. `named` has the points of all judged trials of
+// the call: their seeds are judged, and claims about other points are left out.
 void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named);
 
 // The measured values that have a column in tables: the values that the study chose, or the first few.

@@ -49,14 +49,6 @@ std::string verdict_words(const TrialGroup& g, const Chance& chance) {
 
 std::string rate_text(const TrialGroup& g) { return g.point.find("lr") ? fmt::format("{}", g.lr()) : "–"; }
 
-// The median survival in words. Empty for a single seed, or if no trial diverged.
-std::string survival_words(const TrialGroup& g) {
-  std::int64_t steps = 0;
-  for (const TrialResult* a : g.trials) steps = std::max(steps, a->steps);
-  const Survival s = survival(g);
-  return g.count(Status::diverged) > 0 && s.n > 1 ? "; " + to_string(s, steps) : "";
-}
-
 std::string html_pair(const Summary& s, int decimals, double factor, bool intervals) {
   std::string cells = fmt::format(R"(<td class="num">{}</td>)", mean_text(s, decimals, factor));
   if (intervals) cells += fmt::format(R"(<td class="interval">{}</td>)", interval_text(s, decimals, factor));
@@ -126,8 +118,7 @@ std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults
     const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
                        : near_chance(g, chance)                                     ? "warn"
                                                                                     : "";
-    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind,
-                        escape_markup(verdict_words(g, chance) + survival_words(g)));
+    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, chance)));
   }
   return html + "</tbody></table>";
 }
@@ -135,9 +126,14 @@ std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults
 TextTable comparisons_table(const std::vector<Condition>& conditions) {
   using enum TextTable::Align;
   const auto rate_of = [](const Condition& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
+  const bool depths = std::ranges::any_of(conditions, [](const Condition&p) { return p.depth > 0; }),
+             rates = std::ranges::any_of(
+                 conditions, [&](const Condition&p) { return rate_of(p, p.standings.front()).has_value(); });
   TextTable table;
   table.column("method", left);
-  for (const char* title : {"depth", "lr", "seeds", "won : lost", "difference"}) table.column(title, right);
+  if (depths) table.column("depth", right);
+  if (rates) table.column("lr", right);
+  for (const char* title : {"seeds", "won:lost", "difference"}) table.column(title, right);
   table.column("95 %", left);
   for (const char* title : {"E", "needs"}) table.column(title, right);
   for (const char* title : {"stands at neighbours", "verdict"}) table.column(title, left);
@@ -146,14 +142,17 @@ TextTable comparisons_table(const std::vector<Condition>& conditions) {
       if (d.duel.seeds < 2) continue;
       const Standing& s = condition.standings[first];
       const std::optional<double> rate = rate_of(condition, s);
-      table.row({s.method, condition.depth > 0 ? std::to_string(condition.depth) : "–",
-                 rate ? fmt::format("{}", *rate) : "–", std::to_string(d.duel.seeds),
-                 fmt::format("{} : {}", d.duel.wins, d.duel.losses),
-                 d.median.n == 0 ? "–" : fmt::format("{:+.3g}", d.median.value),
-                 d.median.low ? fmt::format("{:+.3g} to {:+.3g}", *d.median.low, *d.median.high) : "",
-                 fmt::format("{:.3g}", d.better == Side::none ? d.evidence : d.at_all_rates),
-                 fmt::format("{:.3g}", d.needs), d.lost == Side::none ? "" : std::string(enum_name(d.neighbours)),
-                 d.obstacle.empty() ? verdict_words(d) : d.obstacle});
+      std::vector<std::string> row{s.method};
+      if (depths) row.push_back(condition.depth > 0 ? std::to_string(condition.depth) : "–");
+      if (rates) row.push_back(rate ? fmt::format("{}", *rate) : "–");
+      row.insert(row.end(),
+                 {std::to_string(d.duel.seeds), fmt::format("{}:{}", d.duel.wins, d.duel.losses),
+                  d.median.n == 0 ? "–" : fmt::format("{:+.3g}", d.median.value),
+                  d.median.low ? fmt::format("{:+.3g} to {:+.3g}", *d.median.low, *d.median.high) : "",
+                  fmt::format("{:.3g}", d.better == Side::none ? d.evidence : d.at_all_rates),
+                  fmt::format("{:.3g}", d.needs), d.lost == Side::none ? "" : std::string(enum_name(d.neighbours)),
+                  d.obstacle.empty() ? verdict_words(d) : d.obstacle});
+      table.row(std::move(row));
     }
   return table;
 }
@@ -182,7 +181,10 @@ std::string results_table(const std::vector<TrialResult>& trials, const Judging&
       row.push_back(s.n == 0 ? "–" : percent ? fmt::format("{:.1f} %", 100 * s.mean) : mean_text(s, decimals, 1));
     }
     row.push_back(shortened(verdict_words(g, chance), 28));
-    table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(g, chance) ? "33" : "32");
+    table.row(std::move(row), g.count(Status::diverged) + g.count(Status::failed) > 0 ? "31"
+                              : near_chance(g, chance)                                ? "33"
+                              : outcome(g) != "ok"                                    ? "31"
+                                                                                      : "32");
   }
   std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";

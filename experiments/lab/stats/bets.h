@@ -1,8 +1,8 @@
 // Evidence about the order of two series of trials, seed by seed, that holds whenever a study stops.
 //
 // At each seed, capital is bet on one of the two series. If the series have the same distribution, the expected capital
-// stays 1, so P(capital ever reaches 1/a) <= a (Ville 1939), whatever the rule of stopping. The evidence E is the mean of
-// two such capitals:
+// stays 1, so P(capital ever reaches 1/a) <= a (Ville 1939), whatever the rule of stopping. The evidence E is the mean
+// of two such capitals:
 //   - sign bets: exact whenever a seed is won with a chance of 1/2 (Ramdas et al. 2023, "Game-theoretic statistics and
 //     safe anytime-valid inference");
 //   - t mixture: right Haar prior on the deviation of the differences, effect N(0, 1.5^2) in deviations (Rouder et al.
@@ -34,10 +34,10 @@ enum class Tie { no_bet, loss, win };
 // Two series, seed by seed. A seed is a win of the first series if its cost, minus the margin, is below that of the
 // second. A failed trial loses against a trained one; two failed trials are no bet.
 struct Duel {
-  std::int64_t seeds = 0, wins = 0, losses = 0;        // `seeds` includes those without a bet
-  std::int64_t failed_first = 0, failed_second = 0;    // numbers of the seeds at which this series failed
-  std::vector<double> differences = {};                // first - second where both trained, without the margin
-  double evidence = 1;                                 // E after the last seed
+  std::int64_t seeds = 0, wins = 0, losses = 0;      // `seeds` includes those without a bet
+  std::int64_t failed_first = 0, failed_second = 0;  // numbers of the seeds at which this series failed
+  std::vector<double> differences = {};              // first - second where both trained, without the margin
+  double evidence = 1;                               // E after the last seed
   // The largest E over the seeds after which the first (second) series is ahead: it has more wins, and the mean
   // difference of the trained pairs, if there are any, favours it. 1 if the series is never ahead.
   double first_ahead = 1, second_ahead = 1;

@@ -28,8 +28,10 @@ namespace {
 void check_amount(const Comparison& c, const char* name, double amount) {
   plumb::check(amount > 0 && std::isfinite(amount), "[claim] expected {}() of an amount above 0 for {}, got {}", name,
                c.value, amount);
-  plumb::check(!c.margin && !c.constant, "[claim] expected {}() of lower() or higher() for {}, got it of {}", name,
-               c.value, c.constant ? "above() or below(): change their constant instead" : "a comparison with a margin");
+  plumb::check(
+      !c.margin && !c.constant && !c.within, "[claim] expected {}() of lower() or higher() for {}, got it of {}", name,
+      c.value,
+      c.constant ? "above() or below(): change their constant instead" : "a comparison with a margin or an equality");
 }
 
 }  // namespace
@@ -80,7 +82,8 @@ Contrast contrast_of(const Comparison& c, const TrialGroup& first, const TrialGr
   Contrast contrast = contrast_of(first, second, c.value, how, c.constant.value_or(0), !c.before_training);
   if (c.within) contrast.equal_within = c.within;
   if (!c.margin) return contrast;
-  // The margin helps the second side of the claim. Costs have the direction of the measure, which the claim may not have.
+  // The margin helps the second side of the claim. Costs have the direction of the measure, which the claim may not
+  // have.
   const bool same = c.higher == (better_of(how.measures, c.value) == Better::higher);
   contrast.margin = same ? *c.margin : -*c.margin, contrast.tie = same ? Tie::loss : Tie::win;
   contrast.equal_within.reset(), contrast.resolution = 0;
@@ -117,15 +120,19 @@ Verdict verdict_on(const std::vector<ClaimResult>& results) {
 
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialGroup>& groups,
                                       const Judging& how) {
-  const auto primaries = std::ranges::count(claims, true, &Claim::is_primary);
-  const auto others = std::ssize(claims) - primaries;
+  const auto is_late = [&](const Claim& claim) {
+    return how.planned_claims && std::ranges::find(*how.planned_claims, claim.name()) == how.planned_claims->end();
+  };
+  const auto count = [&](bool late, bool primary) {
+    return static_cast<double>(std::ranges::count_if(
+        claims, [&](const Claim& claim) { return is_late(claim) == late && claim.is_primary == primary; }));
+  };
   std::vector<JudgedClaim> judged;
   std::vector<Contrast> planned, later;  // claims that were added later do not change the verdicts on planned claims
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;
     JudgedClaim& j = judged.emplace_back(JudgedClaim{.text = claim.text, .source = claim.source, .measure = c.value});
-    j.post_hoc = how.planned_claims &&
-                 std::ranges::find(*how.planned_claims, claim.name()) == how.planned_claims->end();
+    j.post_hoc = is_late(claim);
     std::vector<Contrast>& family = j.post_hoc ? later : planned;
     const std::size_t before = family.size();
     for (const TrialGroup& first : groups) {
@@ -144,9 +151,10 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
       r.cell_second = cell_of(second->point), r.rate_second = rate_of(*second, how);
       if (is_about_training(how.measures, c.value)) r.others = others_of(c.value, first, *second, how);
     }
-    const double weight = primaries == 0 ? 1
-                          : claim.is_primary ? weight_of_primaries / static_cast<double>(primaries)
-                                             : (1 - weight_of_primaries) / static_cast<double>(others);
+    const double weight =
+        count(j.post_hoc, true) == 0
+            ? 1
+            : (claim.is_primary ? weight_of_primaries : 1 - weight_of_primaries) / count(j.post_hoc, claim.is_primary);
     for (std::size_t i = before; i < family.size(); ++i)
       family[i].weight = weight / static_cast<double>(family.size() - before);
   }
@@ -155,7 +163,7 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
   for (JudgedClaim& j : judged) {
     for (ClaimResult& r : j.results) {
       const Difference& d = j.post_hoc ? *next_later++ : *next_planned++;
-      r.difference = r.higher == (better_of(how.measures, j.measure) == Better::higher) ? d : turned(d);
+      r.difference = r.higher == (better_of(how.measures, j.measure) == Better::higher) ? d : negated(d);
       r.verdict = verdict_on(r.difference);
     }
     j.verdict = verdict_on(j.results);
@@ -192,8 +200,7 @@ std::string JudgedClaim::verdict_words() const {
             if (!same(value, *b.at.find(axis)) && std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
     words = fmt::format("depends on {}", fmt::join(axes, ", "));
   }
-  if (verdict == Verdict::undecided && !results.empty() &&
-      std::ranges::all_of(results, [](const ClaimResult& r) {
+  if (verdict == Verdict::undecided && !results.empty() && std::ranges::all_of(results, [](const ClaimResult& r) {
         return r.difference.obstacle.starts_with("old trials") || r.difference.obstacle.starts_with("cannot");
       }))
     words = results.front().difference.obstacle.substr(0, results.front().difference.obstacle.find(':'));
@@ -217,14 +224,14 @@ std::string JudgedClaim::why() const {
 std::string about_claims(const std::vector<JudgedClaim>& claims, const Judging& how) {
   std::size_t comparisons = 0;
   bool later = false;
-  for (const JudgedClaim& c : claims) comparisons += c.results.size(), later = later || c.post_hoc;
-  if (comparisons == 0) return "";
+  for (const JudgedClaim& c : claims) comparisons += c.post_hoc ? 0 : c.results.size(), later = later || c.post_hoc;
+  if (comparisons == 0 && !later) return "";
   if (how.old_trials)
-    return "These trials are older than the rule of judging, so they have wins, losses and evidence E, and no verdicts.";
+    return "These trials are older than the rule of judging, so they have wins, losses and evidence E, and no "
+           "verdicts.";
   return fmt::format(
              "{} comparison{} of claims {} one family. If nothing differs, the chance of any wrong verdict of order is "
-             "at most {:g} %, whenever the study stops. E is the evidence, and is followed by the evidence that a "
-             "verdict needs.",
+             "at most {:g} %, whenever the study stops. E is the evidence.",
              comparisons, comparisons == 1 ? "" : "s", comparisons == 1 ? "is" : "are", 100 * order_level) +
          (later ? " Claims that were added later (post hoc) are a family of their own." : "");
 }

@@ -31,23 +31,24 @@ AtRates at_rates(const Contrast& c, const Duel& chosen, bool forward) {
   AtRates all{.evidence = forward ? chosen.first_ahead : chosen.second_ahead};
   if (worse.at_this_rate) return all;
   all.neighbours = AtNeighbours::yes;
-  const auto is_better_there = [&](int step) {  // counts the neighbour; returns whether it is better than the chosen rate
-    if (std::ranges::find(worse.beyond, step) != worse.beyond.end()) {
-      all.beyond.push_back(step);
-      return false;
-    }
-    const auto there = worse.neighbours.find(step);
-    if (there == worse.neighbours.end()) {
-      all.wanted.push_back(step);
-      return false;
-    }
-    const Duel d = forward ? duel(better.costs, there->second, c.margin, c.tie)
-                           : duel(there->second, better.costs, c.margin, c.tie);
-    all.evidence = std::min(all.evidence, forward ? d.first_ahead : d.second_ahead);
-    all.unfinished = all.unfinished || d.seeds < chosen.seeds;
-    const auto [neighbour, own] = medians(there->second, worse.costs);
-    return neighbour < own;
-  };
+  const auto is_better_there =
+      [&](int step) {  // counts the neighbour; returns whether it is better than the chosen rate
+        if (std::ranges::find(worse.beyond, step) != worse.beyond.end()) {
+          all.beyond.push_back(step);
+          return false;
+        }
+        const auto there = worse.neighbours.find(step);
+        if (there == worse.neighbours.end()) {
+          all.wanted.push_back(step);
+          return false;
+        }
+        const Duel d = forward ? duel(better.costs, there->second, c.margin, c.tie)
+                               : duel(there->second, better.costs, c.margin, c.tie);
+        all.evidence = std::min(all.evidence, forward ? d.first_ahead : d.second_ahead);
+        all.unfinished = all.unfinished || d.seeds < chosen.seeds;
+        const auto [neighbour, own] = medians(there->second, worse.costs);
+        return neighbour < own;
+      };
   for (const int side : {-1, 1})
     if (is_better_there(side)) is_better_there(2 * side);
   if (!all.wanted.empty()) all.evidence = 1, all.neighbours = AtNeighbours::not_trained;
@@ -58,7 +59,8 @@ AtRates at_rates(const Contrast& c, const Duel& chosen, bool forward) {
 
 std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
   std::vector<Difference> results;
-  std::vector<std::pair<AtRates, AtRates>> rates;  // for each contrast, if the first side is better and if the second is
+  std::vector<std::pair<AtRates, AtRates>>
+      rates;  // for each contrast, if the first side is better and if the second is
   std::vector<double> weights, chosen, all, equality;
   for (const Contrast& c : family) {
     Difference& d = results.emplace_back(
@@ -98,16 +100,24 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
   return results;
 }
 
-Difference turned(Difference d) {
-  const auto other = [](Side side) {
-    return side == Side::first ? Side::second : side == Side::second ? Side::first : side;
-  };
+namespace {
+
+Side other(Side side) { return side == Side::first ? Side::second : side == Side::second ? Side::first : side; }
+
+}  // namespace
+
+Difference negated(Difference d) {
   std::swap(d.duel.wins, d.duel.losses);
-  std::swap(d.duel.failed_first, d.duel.failed_second);
   std::swap(d.duel.first_ahead, d.duel.second_ahead);
   for (double& difference : d.duel.differences) difference = -difference;
-  d.median = median_of(d.duel.differences);
-  d.better = other(d.better), d.lost = other(d.lost);
+  d.median = negated(d.median), d.better = other(d.better);
+  return d;
+}
+
+Difference turned(Difference d) {
+  d = negated(std::move(d));
+  std::swap(d.duel.failed_first, d.duel.failed_second);
+  d.lost = other(d.lost);
   return d;
 }
 
@@ -130,20 +140,20 @@ std::string effect_words(const Median& m, double sign) {
 std::string describe(const Difference& d, double sign) {
   const Duel& u = d.duel;
   if (u.seeds == 0) return "no pairs";
-  std::string text = fmt::format("{} : {}", u.wins, u.losses);
+  std::string text = fmt::format("{}:{}", u.wins, u.losses);
   if (u.wins + u.losses < u.seeds) text += fmt::format(" of {} seeds", u.seeds);
   text += ", " + effect_words(d.median, sign);
   if (u.failed_first + u.failed_second > 0)
     text += fmt::format("{}; {} and {} of {} seeds failed", d.median.n > 0 ? " where both train" : "", u.failed_first,
                         u.failed_second, u.seeds);
   if (!d.obstacle.empty()) return fmt::format("{}; E = {:.3g}; {}", text, d.evidence, d.obstacle);
-  text += fmt::format("; E = {:.3g} of {:.3g}", d.better == Side::none ? d.evidence : d.at_all_rates, d.needs);
+  text += fmt::format("; E = {:.3g}, needs {:.3g}", d.better == Side::none ? d.evidence : d.at_all_rates, d.needs);
   if (d.lost != Side::none)
-    text += d.neighbours == AtNeighbours::this_rate     ? "; at this rate"
-            : d.neighbours == AtNeighbours::yes         ? "; stands at its neighbours"
-            : d.neighbours == AtNeighbours::not_trained ? "; its neighbours are not trained"
-                                                        : fmt::format("; does not stand at its neighbours (E = {:.3g})",
-                                                                      d.at_all_rates);
+    text += d.neighbours == AtNeighbours::this_rate ? "; at this rate"
+            : d.neighbours == AtNeighbours::yes     ? "; stands at its neighbours"
+            : d.neighbours == AtNeighbours::not_trained
+                ? "; its neighbours are not trained"
+                : fmt::format("; does not stand at its neighbours (E = {:.3g})", d.at_all_rates);
   for (const int step : d.beyond)
     text += fmt::format("; {} the chosen rate is beyond the bound of the rate", step < 0 ? "below" : "above");
   if (d.equal && d.better != Side::none) text += fmt::format("; equal within {:g}", *d.within);

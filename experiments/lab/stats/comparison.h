@@ -46,17 +46,17 @@ struct Contrast {
 enum class Side { none, first, second };
 // Whether the better side is also better at the neighbouring rates of the worse side.
 enum class AtNeighbours {
-  this_rate,    // no neighbour counts, or no side has lost
-  yes,          // it is
-  no,           // it is better at the chosen rate only
-  not_trained   // a neighbour has no trials yet
+  this_rate,   // no neighbour counts, or no side has lost
+  yes,         // it is
+  no,          // it is better at the chosen rate only
+  not_trained  // a neighbour has no trials yet
 };
 constexpr auto names_of(AtNeighbours) { return std::array{"at this rate", "yes", "no", "not trained"}; }
 
 // The result of a comparison. The part before `better` depends on the trials of the two arms only.
 struct Difference {
-  Duel duel = {};      // at the chosen rates
-  Median median = {};  // of the differences, first - second, where both trained
+  Duel duel = {};                // at the chosen rates
+  Median median = {};            // of the differences, first - second, where both trained
   double evidence = 1;           // for the side that leads, at the chosen rates
   double at_all_rates = 1;       // the same, as the least over the neighbours of the other side
   double equality = 1;           // that the sides are equal within d
@@ -68,7 +68,7 @@ struct Difference {
   // The neighbours of the side that lost, in half octaves: those that have no trials yet, and those beyond the bound.
   std::vector<int> wanted = {}, beyond = {};
   std::size_t family = 0;  // number of comparisons of the family
-  double needs = 0;        // the evidence that a verdict of order needs in this family
+  double needs = unknown;  // the evidence that a verdict of order needs in this family
   std::string obstacle = {};
 };
 
@@ -76,6 +76,8 @@ struct Difference {
 // in length.
 std::vector<Difference> judge_family(const std::vector<Contrast>& family);
 
+// The comparison of the negated values: wins are losses, and the sides stay.
+Difference negated(Difference d);
 // The comparison with its sides exchanged.
 Difference turned(Difference d);
 // The verdict in words about the first side: "better", "worse", "equal within 0.05", "no verdict". `lower` and `higher`
@@ -84,15 +86,15 @@ std::string verdict_words(const Difference& d, const char* lower = "better", con
 // A median difference with its interval in words, for values with the sign `sign` (-1 if higher values are better):
 // "lower by 0.21 (0.17 to 0.25)".
 std::string effect_words(const Median& median, double sign);
-// The reason of a verdict in words: wins and losses, the effect, the failed seeds, the evidence and the evidence that the
-// family needs, and whether the verdict stands at the neighbours: "6 : 0, lower by 0.21 (0.17 to 0.25); E = 452 of 160;
-// stands at its neighbours".
+// The reason of a verdict in words: wins and losses, the effect, the failed seeds, the evidence and the evidence that
+// the family needs, and whether the verdict stands at the neighbours: "6:0, lower by 0.21 (0.17 to 0.25); E = 452,
+// needs 160; stands at its neighbours".
 std::string describe(const Difference& d, double sign);
 
 // The columns of a difference in a CSV table, and its cells.
-inline constexpr std::array difference_columns{
-    "wins",     "losses",        "seeds", "failed_first", "failed_second", "difference", "low",
-    "high",     "evidence",      "needs", "at_neighbours", "stands",       "equality",   "obstacle"};
+inline constexpr std::array difference_columns{"wins",          "losses", "seeds",    "failed_first", "failed_second",
+                                               "difference",    "low",    "high",     "evidence",     "needs",
+                                               "at_neighbours", "stands", "equality", "obstacle"};
 void add_cells(CsvTable& table, const Difference& d, double sign);
 
 }  // namespace plumb::lab

@@ -67,35 +67,4 @@ std::string outcome(const TrialGroup& g, const char* not_trained) {
   return text.empty() ? "ok" : text;
 }
 
-Survival survival(const TrialGroup& group) {
-  constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> times;
-  for (const TrialResult* a : group.trials) {
-    if (a->status == Status::failed) continue;
-    // A hopeless trial counts as lost at the step at which the trial was stopped. Verdicts also count hopeless trials
-    // as lost.
-    times.push_back(a->status == Status::ok ? beyond : a->diverged_at().value_or(a->steps));
-  }
-  std::ranges::sort(times);
-  Survival s{.n = static_cast<std::int64_t>(times.size())};
-  if (times.empty()) return s;
-  const auto at = [&](std::size_t i) { return times[i] == beyond ? std::nullopt : std::optional(times[i]); };
-  // The first time by which half of the trials are lost (the Kaplan-Meier estimate without censoring).
-  s.median = at((times.size() - 1) / 2);
-  const std::size_t k = interval_rank(times.size());
-  s.has_interval = k > 0 && at(k - 1);
-  if (s.has_interval) s.low = *at(k - 1), s.high = at(times.size() - k);
-  return s;
-}
-
-std::string to_string(const Survival& s, std::int64_t steps) {
-  std::string text = s.median ? fmt::format("median survival {} steps", *s.median)
-                              : fmt::format("median survival beyond {} steps", steps);
-  text += fmt::format(", n = {}", s.n);
-  if (s.n < 6) return text + " (no interval below 6)";
-  if (!s.has_interval) return text + " (95 % interval also beyond these steps)";
-  return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high)
-                        : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
-}
-
 }  // namespace plumb::lab

@@ -41,20 +41,4 @@ void add_neighbours(std::vector<TrialGroup>& groups, const std::vector<TrialResu
 // "1 of 3 did not train". `not_trained` are the words for trials that ended ok and did not train.
 std::string outcome(const TrialGroup& group, const char* not_trained = "did not train");
 
-// The median number of steps that the trials of a group survive. A trial survives until it diverges or is stopped as
-// hopeless. Failed trials are left out. The 95 % interval needs at least six trials. The interval comes from order
-// statistics (the inverted sign test), so the interval assumes nothing about the distribution of the steps.
-struct Survival {
-  std::int64_t n = 0;
-  std::optional<std::int64_t> median = {};  // empty if more than half of the trials survived all steps
-  bool has_interval = false;
-  std::int64_t low = 0;                   // lower end of the interval; meaningful only with `has_interval`
-  std::optional<std::int64_t> high = {};  // upper end of the interval; empty if it is beyond the last step
-};
-// The survival of the trials of a group.
-Survival survival(const TrialGroup& group);
-// The survival in words, for trials of `steps` steps: "median survival 69 steps, n = 6 (95 % interval 41 to 120)" or
-// "median survival beyond 300 steps, n = 3 (no interval below 6)".
-std::string to_string(const Survival& survival, std::int64_t steps);
-
 }  // namespace plumb::lab

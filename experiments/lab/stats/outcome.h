@@ -38,8 +38,8 @@ struct TrialResult {
 
 // A training loss of at least this share of the chance loss counts as "near chance".
 inline constexpr double near_chance_share = 0.95;
-// Whether a trial trained: it ended ok, and its training loss, if it has one, is not near the chance loss `chance`. Both
-// losses count from the entropy of the targets (clean_loss).
+// Whether a trial trained: it ended ok, and its training loss, if it has one, is not near the chance loss `chance`.
+// Both losses count from the entropy of the targets (clean_loss).
 bool has_trained(const TrialResult& trial, double chance);
 
 // The depth and the learning rate of a point, as in TrialResult.

@@ -92,7 +92,7 @@ std::string against_control(const Condition& condition) {
   for (const auto& [first, second, d] : condition.against_control)
     if (d.duel.seeds > 1)  // sentence() already says that one seed gives no interval
       methods[d.obstacle.empty() ? verdict_words(d) : d.obstacle].push_back(
-          fmt::format("{} ({} : {})", condition.standings[first].method, d.duel.wins, d.duel.losses));
+          fmt::format("{} ({}:{})", condition.standings[first].method, d.duel.wins, d.duel.losses));
   std::vector<std::string> parts;
   for (const auto& [verdict, some] : methods)
     parts.push_back(verdict == "no verdict" ? "no verdict on " + listed(some)
@@ -186,59 +186,41 @@ std::vector<Condition> conditions(const std::vector<TrialGroup>& groups, const J
   return found;
 }
 
+std::string Standing::lost_words() const {
+  std::vector<std::string> words;
+  for (const auto& [n, what] : {std::pair(diverged, "diverged"),
+                                {stopped, "hopeless"},
+                                {none_trained ? 0 : seeds - trained - diverged - stopped, "did not train"}})
+    if (n > 0) words.push_back(fmt::format("{} of {} {}", n, seeds, what));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 std::string sentence(const Condition& condition, const Judging& how) {
-  const auto names = [](const std::vector<const Standing*>& some) {
-    std::vector<std::string> all;
-    for (const Standing* s : some) all.push_back(s->method);
-    return listed(all);
-  };
-  std::vector<const Standing*> trained, chance, high, diverged, stopped, unfinished;
-  std::vector<std::string> partly;
+  const Standing* best = nullptr;  // a method that lost a seed ranks below all methods that lost none
+  std::vector<std::pair<std::string, std::vector<std::string>>> rest;  // methods by what is said about them
   for (const Standing& s : condition.standings) {
-    (s.near_chance    ? chance
-     : s.none_trained ? high
-     : s.loss.n > 0   ? trained
-     : s.diverged > 0 ? diverged
-     : s.stopped > 0  ? stopped
-                      : unfinished)
-        .push_back(&s);
-    if (const std::int64_t others = s.seeds - s.trained - s.diverged - s.stopped; s.trained > 0 && others > 0)
-      partly.push_back(fmt::format("{} did not train in {} of {} seeds", s.method, others, s.seeds));
-    if (s.loss.n > 0 && s.diverged > 0)
-      partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
-    if (s.loss.n > 0 && s.stopped > 0)
-      partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
+    const auto rank = [](const Standing& one) { return std::pair(one.seeds - one.trained, one.loss.mean); };
+    if (s.trained > 0 && (!best || rank(s) < rank(*best))) best = &s;
+    const std::string words = s.near_chance    ? fmt::format("stayed near chance ({})", how.chance.text)
+                              : s.none_trained ? "did not train"
+                              : s.seeds == 0   ? "ended without a training loss"
+                                               : s.lost_words();
+    if (words.empty()) continue;
+    auto found = std::ranges::find(rest, words, &std::pair<std::string, std::vector<std::string>>::first);
+    if (found == rest.end()) found = rest.insert(found, {words, {}});
+    found->second.push_back(s.method);
   }
   std::string text = condition.depth > 0 ? fmt::format("At depth {}", condition.depth) : "Among all trials";
   if (const std::optional<double> rate = condition.rate ? condition.rate : condition.shared_rate)
     text += fmt::format(" {} lr {}", condition.depth > 0 ? "and" : "at", *rate);
-  text += ",";
-  std::string against = against_control(condition);
-  if (trained.empty()) {
-    text += " no method trained";
-    against.clear();
-  } else {
-    // A method that lost a seed ranks below all methods that lost none.
-    const auto best = *std::ranges::min_element(
-        trained, {}, [](const Standing* s) { return std::pair(s->seeds - s->trained, s->loss.mean); });
-    text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") +
-            "to a training loss of " + loss_of(*best);
-    if (best->rate) text += fmt::format(" at lr {}", *best->rate);
-    if (condition.standings.size() > 1 && !best->loss.half_width)
-      text += "; one seed gives no interval to rank by";
-  }
-  std::vector<std::string> rest;
-  const std::string at_chance = fmt::format("stayed near chance ({})", how.chance.text);
-  if (!chance.empty()) rest.push_back(names(chance) + " " + at_chance);
-  if (!high.empty()) rest.push_back(names(high) + " did not train");
-  if (!diverged.empty()) rest.push_back(names(diverged) + " diverged");
-  if (!stopped.empty())
-    rest.push_back(fmt::format("{} {} stopped as hopeless", names(stopped), stopped.size() == 1 ? "was" : "were"));
-  if (!partly.empty()) rest.push_back(listed(partly));
-  if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
-  for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
-  if (condition.standings.size() < 2) return text + ".";
-  return text + "." + against;
+  text += !best ? ", no method trained"
+                : fmt::format(", {} {}, to a training loss of {}", best->method,
+                              condition.standings.size() > 1 ? "trained best" : "trained", loss_of(*best));
+  if (best && best->rate) text += fmt::format(" at lr {}", *best->rate);
+  if (best && condition.standings.size() > 1 && !best->loss.half_width)
+    text += "; one seed gives no interval to rank by";
+  for (const auto& [words, methods] : rest) text += fmt::format("; {}: {}", listed(methods), words);
+  return text + "." + (best ? against_control(condition) : "");
 }
 
 std::string comparisons_csv(const std::vector<Condition>& conditions) {

@@ -62,6 +62,9 @@ struct Standing {
   bool none_trained = false;        // whether there are finite losses, but no seed trained
   bool near_chance = false;         // whether, in addition, clean_mean is near chance
   std::optional<double> rate = {};  // the method's own learning rate; empty without Judging::own_rates
+  // The trials that did not train, in words: "2 of 6 diverged, 1 of 6 hopeless". Empty if all trained, and for those
+  // that ended if none trained.
+  std::string lost_words() const;
 };
 
 // The difference between two standings of a condition. `first` and `second` are their indices.

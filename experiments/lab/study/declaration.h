@@ -97,7 +97,8 @@ struct ChosenRates {
   std::string file = {};                 // the value of --rates-from
   std::vector<std::int64_t> seeds = {};  // the seeds that chose
   std::vector<RateChoice> choices = {};  // a choice for each combination
-  // The trials of the search that come from the file, for the ledger of the study. The study folder then does not
+  std::vector<LedgerEntry> searches = {};  // the trials that chose
+  // Those of these trials that come from the file, for the ledger of the study. The study folder then does not
   // depend on the file.
   std::vector<LedgerEntry> taken = {};
 };
@@ -129,7 +130,7 @@ struct StudyDeclaration {
   // The values of --at-lr and --rates-from, and the rule for learning rates that settle_rates() derives (own_rates.h).
   std::vector<double> at_lr = {};
   std::string rates_from = {};
-  RateCriterion rates_by = {};             // what a search compares
+  RateCriterion rates_by = {};              // what a search compares
   std::vector<std::string> shared_by = {};  // the axes of Study::one_rate_for()
   Rates rates = {};
   std::function<bool(const Point&)> wanted = {};

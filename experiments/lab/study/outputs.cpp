@@ -204,9 +204,9 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
     note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n",
                            plural(others, "trial"), (r.folder / Ledger::file_name).string()));
   if (!r.wanted.empty())
-    note_error(fmt::format("{} at neighbouring rates {} not trained, so some verdicts are missing; --resume trains {}\n",
-                           plural(r.wanted.size(), "method"), r.wanted.size() == 1 ? "is" : "are",
-                           r.wanted.size() == 1 ? "it" : "them"));
+    note_error(fmt::format(
+        "{} at neighbouring rates {} not trained, so some verdicts are missing; --resume trains {}\n",
+        plural(r.wanted.size(), "method"), r.wanted.size() == 1 ? "is" : "are", r.wanted.size() == 1 ? "it" : "them"));
   if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
     note_error(fmt::format(
         "trials come from different machines; results are bitwise equal only within one instruction set: {}\n",

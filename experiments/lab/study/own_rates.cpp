@@ -107,40 +107,45 @@ RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell,
   return choice_by(trials, cell, by, parabola);
 }
 
-// The rates of --rates-from for all cells of the call. A resumed folder has copies of the trials that chose its rates.
+// The trials of searches in the study folder or ledger `file`.
+std::vector<LedgerEntry> searches_of_file(const std::string& file) {
+  if (fs::is_directory(file)) check_own_files(file);
+  const fs::path ledger = fs::is_directory(file) ? fs::path(file) / Ledger::file_name : fs::path(file);
+  usage_check(fs::exists(ledger), "--rates-from {}: there is no {}; give a study folder or its ledger", file,
+              ledger.string());
+  std::vector<LedgerEntry> entries = searches_in(ledger);
+  usage_check(!entries.empty(),
+              "--rates-from {}: no trial of a search for learning rates is in it; give the ledger of a study that "
+              "trained each method at its own rate",
+              file);
+  return entries;
+}
+
+// The rates of --rates-from for all places of the call. A resumed folder has copies of the trials that chose its rates.
 ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed, bool parabola) {
   const std::string& file = study.rates_from;
-  std::vector<LedgerEntry> own, others;
-  if (resumed) own = searches_in(fs::path(study.options.out) / Ledger::file_name);
+  const fs::path own_ledger = fs::path(study.options.out) / Ledger::file_name;
+  const std::vector<LedgerEntry> own = resumed ? searches_in(own_ledger) : std::vector<LedgerEntry>();
+  std::vector<LedgerEntry> others;
   ChosenRates chosen{.file = file};
   std::set<std::int64_t> choosing;
-  for (const Point& cell : places_of(study)) {
-    std::vector<LedgerEntry> entries = at_place(own, cell);
+  for (const Point& place : places_of(study)) {
+    std::vector<LedgerEntry> entries = at_place(own, place);
     if (entries.empty()) {
       usage_check(study.options.mode() != Mode::rebuild,
                   "{} has no search for the learning rate of {}, so its tables cannot be made; add it with --resume",
-                  (fs::path(study.options.out) / Ledger::file_name).string(), name_of_cell(cell));
-      if (others.empty()) {
-        if (fs::is_directory(file)) check_own_files(file);
-        const fs::path ledger = fs::is_directory(file) ? fs::path(file) / Ledger::file_name : fs::path(file);
-        usage_check(fs::exists(ledger), "--rates-from {}: there is no {}; give a study folder or its ledger", file,
-                    ledger.string());
-        others = searches_in(ledger);
-        usage_check(
-            !others.empty(),
-            "--rates-from {}: no trial of a search for learning rates is in it; give the ledger of a study that "
-            "trained each method at its own rate",
-            file);
-      }
-      entries = at_place(others, cell);
+                  own_ledger.string(), name_of_cell(place));
+      if (others.empty()) others = searches_of_file(file);
+      entries = at_place(others, place);
       usage_check(!entries.empty(),
                   "--rates-from {}: no search chose the learning rate of {}; leave these values out, or train with "
                   "--at-lr",
-                  file, name_of_cell(cell));
+                  file, name_of_cell(place));
       chosen.taken.insert(chosen.taken.end(), entries.begin(), entries.end());
     }
-    chosen.choices.push_back(choice_in(entries, cell, study.rates_by, file, parabola));
+    chosen.choices.push_back(choice_in(entries, place, study.rates_by, file, parabola));
     choosing.insert(entries.front().record.seed());
+    std::ranges::copy(entries, std::back_inserter(chosen.searches));
   }
   for (const std::int64_t seed : study.options.seeds)
     usage_check(!choosing.contains(seed),
@@ -276,23 +281,25 @@ void settle_rates(StudyDeclaration& study) {
 
 RatesText describe_rates(const StudyDeclaration& study) {
   const RateCriterion& by = study.rates_by;
-  const bool lower = by.better == Better::lower;
+  const auto* chosen = std::get_if<ChosenRates>(&study.rates);
+  const auto* search = std::get_if<RateSearch>(&study.rates);
+  const bool lower = by.better == Better::lower, old = search && !search->parabola;
   const std::string rule = fmt::format(
-      "The rate is the vertex of a parabola through the tried rates around the one with the {} {}. A rate whose next "
-      "higher tried rate failed, or ended in the {} half, is passed over: other seeds may fail there. If a rate is at "
-      "the bound of the search, a better rate may lie beyond it.",
+      "The rate is {} with the {} {}. A rate whose next higher tried rate failed, or ended in the {} half, is passed "
+      "over: other seeds may fail there. If a rate is at the bound of the search, a better rate may lie beyond it.",
+      old ? "the tried one" : "the vertex of a parabola through the tried rates around the one",
       lower ? "lowest" : "highest", by.is_training_loss() ? "training loss" : by.value, lower ? "upper" : "lower");
-  if (const auto* chosen = std::get_if<ChosenRates>(&study.rates))
-    return {"taken from " + chosen->file,
-            fmt::format("A search in {} (seed{} {}) chose these rates before this study, so all seeds of this study are "
-                        "judged. {}",
-                        chosen->file, chosen->seeds.size() > 1 ? "s" : "", fmt::join(chosen->seeds, ", "), rule)};
-  const auto& search = std::get<RateSearch>(study.rates);
-  return {fmt::format("chosen by seed {}", search.seed),
-          fmt::format("Seed {} trained each combination for half of the steps, with the whole warm-up, and is not "
-                      "judged: at {} and its octaves, until the best rate had a worse one on both sides, then half "
-                      "octaves around it. The other seeds trained at the chosen rate. {}",
-                      search.seed, search.start, rule)};
+  if (chosen)
+    return {
+        "taken from " + chosen->file,
+        fmt::format("A search in {} (seed{} {}) chose these rates before this study, so all seeds of this study are "
+                    "judged. {}",
+                    chosen->file, chosen->seeds.size() > 1 ? "s" : "", fmt::join(chosen->seeds, ", "), rule)};
+  return {fmt::format("chosen by seed {}", search->seed),
+          fmt::format("Seed {} trained each combination for half of the steps, with {} warm-up, and is not judged: at "
+                      "{} and its octaves, until the best rate had a worse one on both sides, then half octaves around "
+                      "it. The other seeds trained at the chosen rate. {}",
+                      search->seed, old ? "half of the" : "the whole", search->start, rule)};
 }
 
 std::string rule_for_rates(const StudyDescription& run) {

@@ -17,8 +17,8 @@ class Plan {
   explicit Plan(const StudyDeclaration& study) : study_(study) {}
 
   // The combinations of values on the axes that are not searched, without the seed, in the order of the trials. If each
-  // combination has its own learning rate (own_rates.h), the points have no "lr", and no values on axes that share a rate.
-  // Throws UsageError if there is no combination.
+  // combination has its own learning rate (own_rates.h), the points have no "lr", and no values on axes that share a
+  // rate. Throws UsageError if there is no combination.
   std::vector<Point> grid() const;
   // Whether trials are named in rounds, from the results of earlier rounds: the study has searched axes, or each
   // combination has its own learning rate.

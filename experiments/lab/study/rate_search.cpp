@@ -73,19 +73,14 @@ TriedRates tried_by(const std::vector<const Record*>& trials, Value&& value) {
   return tried;
 }
 
-// The training loss of a trial for comparisons with chance; NaN if it has none.
-double clean_loss_of(const Record& r, double chance) {
-  const double entropy = r.value(target_entropy_name);
-  return clean_loss(r.outcome("train_loss"), std::isnan(entropy) ? 0 : entropy, chance);
-}
-
 // Why no rate of a search trains: no loss is finite, or all finite losses are within 2 % of each other and near chance.
 // Empty if a rate trains, or if the trials have no training losses.
 std::string why_blind(const std::vector<const Record*>& trials, double chance) {
   double lowest = infinity, highest = 0;
   bool measured = false;
   for (const Record* r : trials) {
-    const double loss = clean_loss_of(*r, chance);
+    const double entropy = r->value(target_entropy_name);
+    const double loss = clean_loss(r->outcome("train_loss"), std::isnan(entropy) ? 0 : entropy, chance);
     measured = measured || !std::isnan(loss);
     if (std::isfinite(loss)) lowest = std::min(lowest, loss), highest = std::max(highest, loss);
   }
@@ -93,7 +88,8 @@ std::string why_blind(const std::vector<const Record*>& trials, double chance) {
   const std::string rates = fmt::format("{} to {}", low->point.get<double>("lr"), high->point.get<double>("lr"));
   if (!measured) return "";
   if (std::isinf(lowest)) return "diverged at " + rates;
-  return lowest >= near_chance_share * chance && highest - lowest <= told * lowest ? "stayed near chance at " + rates : "";
+  return lowest >= near_chance_share * chance && highest - lowest <= told * lowest ? "stayed near chance at " + rates
+                                                                                   : "";
 }
 
 // Half of the steps of a cell, rounded up, or all steps (search_steps_words).
@@ -237,16 +233,10 @@ std::string note_on_rates(const StudyDeclaration& study, const Search& search, c
   if (ignores_rate(trials, study.rates_by))
     return "the body does not read the learning rate of its trial: all rates of a search give the same loss, so the "
            "search ends and no rate is shown (read it in the body: trial.task_settings().optimization.lr)";
-  bool ended = false;
-  for (const Record* r : trials) {
-    if (!(clean_loss_of(*r, chance.loss) >= near_chance_share * chance.loss)) return "";
-    ended = ended || r->status == Status::hopeless || std::isfinite(r->outcome("train_loss"));
-  }
-  return ended ? fmt::format(
-                     "the search for the learning rate of {} is on a plateau: the losses at all rates so far are "
-                     "near chance ({}) after {}; if it finds no better rate, give more --steps",
-                     name_of_cell(search.point), chance.text, search_steps_words(study, {search.point}))
-               : "";
+  const std::string blind = why_blind(trials, chance.loss);
+  return blind.empty() ? ""
+                       : fmt::format("no learning rate trains {} so far: it {} after {}", name_of_cell(search.point),
+                                     blind, search_steps_words(study, {search.point}));
 }
 
 namespace {
@@ -266,19 +256,24 @@ std::vector<int> beyond_of(const StudyDeclaration& study, double rate) {
 std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials,
                                      const Chance& chance) {
   if (!study.has_own_rates()) return {};
-  std::vector<std::pair<Point, std::vector<const Record*>>> searches;
-  for (const Record& r : trials) {
-    if (!is_of_search(r.point) || r.status == Status::failed) continue;
+  const auto* chosen = std::get_if<ChosenRates>(&study.rates);
+  std::vector<std::pair<Point, std::vector<const Record*>>> searches;  // by place
+  const auto add = [&](const Record& r) {
+    if (!is_of_search(r.point) || r.status == Status::failed) return;
     const Point place = place_of(study, cell_of(r.point));
     auto found = std::ranges::find(searches, place, &std::pair<Point, std::vector<const Record*>>::first);
     if (found == searches.end()) found = searches.insert(found, {place, {}});
     found->second.push_back(&r);
-  }
+  };
+  if (chosen)
+    for (const LedgerEntry& e : chosen->searches) add(e.record);
+  else
+    for (const Record& r : trials) add(r);
   std::vector<RateChoice> choices;
   for (const auto& [place, tried] : searches) {
     const RateCriterion& by = study.rates_by;
-    if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) {
-      if (const RateChoice* choice = choice_for(chosen->choices, place)) choices.push_back(*choice);
+    if (chosen) {
+      choices.push_back(*choice_for(chosen->choices, place));
     } else if (const auto& search = std::get<RateSearch>(study.rates);
                ignores_rate(tried, by) || next_rates(search.start, losses_of(tried, by)).empty()) {
       choices.push_back(choice_by(tried, place, by, search.parabola));
@@ -296,8 +291,8 @@ std::vector<Point> neighbour_trials(const StudyDeclaration& study, const StudyRe
   for (const auto& [cell, step] : results.wanted)
     if (const RateChoice* choice = choice_for(results.judging.rates, cell))
       for (const std::int64_t seed : judged_seeds(study))
-        points.push_back(joined(
-            cell, {{"lr", rate_at(choice->rate, step)}, {neighbour_steps, std::int64_t{step}}, {"seed", seed}}));
+        points.push_back(
+            joined(cell, {{"lr", rate_at(choice->rate, step)}, {neighbour_steps, std::int64_t{step}}, {"seed", seed}}));
   return points;
 }
 

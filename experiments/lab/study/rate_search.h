@@ -1,6 +1,6 @@
 // The search for the learning rate of each combination of the axes, as a search on the axis "lr" (NextPoints), and the
-// trials at neighbouring rates. A trial of the search has half of the steps and the whole warm-up, and its seed does not
-// judge; the other seeds train at the chosen rate. own_rates.h decides whether a study searches.
+// trials at neighbouring rates. A trial of the search has half of the steps and the whole warm-up, and its seed does
+// not judge; the other seeds train at the chosen rate. own_rates.h decides whether a study searches.
 #pragma once
 
 #include <map>
@@ -23,14 +23,15 @@ using TriedRates = std::map<double, double>;
 // path.
 std::vector<double> next_rates(double start, const TriedRates& tried);
 // The choice among the rates that a search has tried. The best rate has the lowest loss; a finite loss is better than
-// none, and of equal losses the lowest rate counts. The choice is the vertex of a parabola in the logarithm of the rate,
-// by least squares through the finite points within 1.3 octaves of the best, clamped to these points, with three digits.
-// It is the best rate if there are fewer than three points, if the parabola is not convex, or if `parabola` is false.
+// none, and of equal losses the lowest rate counts. The choice is the vertex of a parabola in the logarithm of the
+// rate, by least squares through the finite points within 1.3 octaves of the best, clamped to these points, with three
+// digits. It is the best rate if there are fewer than three points, if the parabola is not convex, or if `parabola` is
+// false.
 //
-// A rate is at the edge if the loss at the next higher tried rate is infinite, or nearer to the highest finite loss than
-// to the lowest: at such a rate, longer trainings and other seeds often fail. If the best rate is at the edge, the best
-// of the lower rates is chosen that are not, and whose losses are nearer to the lowest loss than to the highest; without
-// such a rate, the best rate stays. `tried` must not be empty.
+// A rate is at the edge if the loss at the next higher tried rate is infinite, or nearer to the highest finite loss
+// than to the lowest: at such a rate, longer trainings and other seeds often fail. If the best rate is at the edge, the
+// best of the lower rates is chosen that are not, and whose losses are nearer to the lowest loss than to the highest;
+// without such a rate, the best rate stays. `tried` must not be empty.
 RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCriterion& by = {}, bool parabola = true);
 
 std::string name_of_cell(const Point& cell);  // for messages: "layerscale depth 48"; "this study" without axes
@@ -40,7 +41,7 @@ std::string name_of_cell(const Point& cell);  // for messages: "layerscale depth
 // Throws Error if no trial of a search has measured the criterion. `study` must outlive the search.
 NextPoints rate_search(const StudyDeclaration& study);
 // A line for the user when a search has named its next trials: the body does not read its rate, so the search ends
-// after its first trials; or all losses so far are near chance. Empty otherwise.
+// after its first trials; or no rate trains so far. Empty otherwise.
 std::string note_on_rates(const StudyDeclaration& study, const Search& search, const Chance& chance);
 inline constexpr std::size_t usual_trials = 6;  // trials of an average search
 // The values of trials that a search compares, by rate. With Study::one_rate_for(), they are the sums over the
@@ -49,7 +50,8 @@ TriedRates losses_of(const std::vector<const Record*>& trials, const RateCriteri
 // Whether the trials of a search end with equal losses at all rates, as those of a body that does not read its rate.
 bool ignores_rate(const std::vector<const Record*>& trials, const RateCriterion& by);
 // The choice of a search that has ended, from its trials.
-RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell, const RateCriterion& by, bool parabola);
+RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell, const RateCriterion& by,
+                     bool parabola);
 
 // The rates that are chosen so far, in the order of `trials`, which are all ended trials. The rate of a cell is that of
 // the choice whose cell it contains: with Study::one_rate_for(), several combinations share a choice.

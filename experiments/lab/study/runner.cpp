@@ -152,9 +152,10 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
   });
   const ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
   const int jobs = jobs_for(plan, named.size() + later.trials.size());
-  write_result(
-      dry_run(environment, named, finished.size(), later, jobs, facts, study.body) +
-      (study.next && !study.has_own_rates() ? "These are the first trials of each search; further trials follow from their results.\n" : ""));
+  write_result(dry_run(environment, named, finished.size(), later, jobs, facts, study.body) +
+               (study.next && !study.has_own_rates()
+                    ? "These are the first trials of each search; further trials follow from their results.\n"
+                    : ""));
 }
 
 }  // namespace

@@ -90,9 +90,9 @@ class Sweep {
   };
 
   template <class F>
-  void each(F&& f) const;    // calls f for each named trial, in the order of --dry-run
-  void ask(Unit& unit);      // names the next trials of the unit if all earlier ones have ended
-  void ask_round();          // names the trials of further rounds while all named trials have ended
+  void each(F&& f) const;  // calls f for each named trial, in the order of --dry-run
+  void ask(Unit& unit);    // names the next trials of the unit if all earlier ones have ended
+  void ask_round();        // names the trials of further rounds while all named trials have ended
   // Adds a trial to a unit, with its record if the ledger has one. `searched` are its values on searched axes.
   void name(Unit& unit, const Point& searched, std::int64_t seed);
   void enter(Named& trial);  // adds the trial to the progress

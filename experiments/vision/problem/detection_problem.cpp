@@ -99,9 +99,11 @@ DataFacts facts_of(const DetectionData& data, const DetectionOptions& options, c
   std::vector<Measure> measures{{.name = "train_loss", .title = "train loss", .chance = constant, .chance_text = text},
                                 {.name = "val_loss", .title = "val loss"}};
   for (const ApNumber& number : ap_numbers)
-    measures.push_back(
-        {.name = measure_of(number), .title = number.title, .better = Better::higher, .unit = Unit::fraction,
-         .equal_within = 0.05});
+    measures.push_back({.name = measure_of(number),
+                        .title = number.title,
+                        .better = Better::higher,
+                        .unit = Unit::fraction,
+                        .equal_within = 0.05});
   measures.push_back({.name = "query_spread", .title = "spread of queries", .better = Better::higher});
   return {.name = data.name,
           .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes of objects", data.name,

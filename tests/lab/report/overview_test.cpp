@@ -54,7 +54,7 @@ TEST_CASE("rankings begin with the deepest condition and put methods with lost s
   CHECK(plots[0].rows[2].quiet);
   CHECK(std::isnan(plots[0].rows[3].dot.x));
   CHECK(plots[1].rows[0].name == "b");
-  CHECK(plots[1].rows[0].note == "no verdict");  // three seeds are too few for a verdict
+  CHECK(plots[1].rows[0].note == "no verdict, 3:0");  // three seeds are too few for a verdict
   std::vector<TrialResult> many;
   for (std::uint64_t seed = 0; seed < 6; ++seed)
     for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
@@ -62,10 +62,11 @@ TEST_CASE("rankings begin with the deepest condition and put methods with lost s
                            loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
   const DotPlot plain =
       rankings(conditions_of(many, {.chance = chance_of_classes(10), .control = "a"}), chance_of_classes(10)).at(0);
-  CHECK(plain.rows[0].note == "better");
-  CHECK(plain.rows[2].note == "worse");
+  CHECK(plain.rows[0].note == "better, 6:0");
+  CHECK(plain.rows[2].note == "worse, 0:6");
   CHECK(rankings(judged_trials("none of these"), chance_of_classes(10))[1].rows[0].note == "");
-  CHECK(rankings(conditions_of({trial("a", 6, 0, 1)}, {.chance = chance_of_classes(10)}), chance_of_classes(10)).empty());
+  CHECK(
+      rankings(conditions_of({trial("a", 6, 0, 1)}, {.chance = chance_of_classes(10)}), chance_of_classes(10)).empty());
 }
 
 TEST_CASE("the overview has methods by depth, sorted by the deepest, with stronger colours far from chance") {

@@ -1,5 +1,7 @@
 #include "experiments/lab/report/report.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -219,9 +221,9 @@ TEST_CASE("reports of five hundred trials and of a study in which all trials div
   const std::string sad = render(input_of(all_dead)).html;
   CHECK(first_unbalanced(sad) == "");
   CHECK(count(sad, "nan") == count(sad, "Provenance"));
-  CHECK_THAT(sad, contains("At depth 5 and lr 0.001, no method trained: gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 "
-                           "and 19 more diverged."));
-  CHECK_THAT(sad, contains("5 of 5 diverged at step 3; median survival 3 steps, n = 5 (no interval below 6)<"));
+  CHECK_THAT(sad, contains("At depth 5 and lr 0.001, no method trained; gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 "
+                           "and 19 more: 5 of 5 diverged."));
+  CHECK_THAT(sad, contains("5 of 5 diverged at step 3<"));
 }
 
 TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
@@ -275,8 +277,58 @@ TEST_CASE("the terminal table and the report mark the same methods as near chanc
   input.trials = trials;
   input.judging.chance = chance_of_classes(10);
   const std::string html = render(input).html;
-  CHECK_THAT(html, contains(">near chance<") &&
-                       contains(">1 of 2 near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
+  CHECK_THAT(html, contains(">near chance<") && contains(">1 of 2 near chance; 1 of 2 diverged at step 49<"));
+}
+
+TEST_CASE("the comparisons with the control have a row for each method with two seeds") {
+  std::vector<TrialResult> trials;
+  for (std::uint64_t seed = 0; seed < 10; ++seed)
+    for (const auto& [gate, loss] : {std::pair("pre", 2.0), {"a", 1.5}, {"b", 4.0}})
+      if (*gate != 'b' || seed == 0) trials.push_back(trial(gate, 6, seed, loss + static_cast<double>(seed), 0.5));
+  Judging how{.control = "pre", .own_rates = true};
+  how.rates = {{.cell = {{"gate", "pre"}, {"depth", 6}}}};
+  const std::vector<Condition> found = conditions_of(trials, how);
+  CHECK(
+      comparisons_table(found).markdown() ==
+      fmt::format("| method | depth | lr | seeds | won:lost | difference | 95 % | E | needs | stands at neighbours | "
+                  "verdict |\n| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- | --- |\n"
+                  "| a | 6 | 0.5 | 10 | 10:0 | -0.5 | -0.5 to -0.5 | {:.3g} | 40 | not trained | no verdict |\n",
+                  found[0].against_control[0].difference.evidence));
+  how.own_rates = false;
+  CHECK_THAT(comparisons_table(conditions_of(trials, how)).markdown(), contains("| at this rate | better |"));
+}
+
+TEST_CASE("trials are judged once, and the neighbours of the side that lost are wanted") {
+  StudyResults r{.name = "t"};
+  std::vector<Point> named;
+  for (std::int64_t seed = 0; seed < 10; ++seed)
+    for (const char* gate : {"pre", "a", "b"}) {
+      const double loss = *gate == 'a' ? 0.5 : 1;
+      r.records.push_back({.point = {{"gate", gate}, {"lr", 0.5}, {"seed", seed}}, .values = {{"train_loss", loss}}});
+      named.push_back(r.records.back().point);
+    }
+  r.records[0].status = Status::diverged;  // pre
+  for (const char* gate : {"pre", "a", "b"}) r.judging.rates.push_back({.cell = {{"gate", gate}}, .rate = 0.5});
+  r.judging.control = "pre", r.judging.own_rates = true;
+  const Point pre{{"gate", "pre"}}, a{{"gate", "a"}};
+  // The worse side is the first one of the claim, which agrees.
+  const std::vector<Claim> claims{{"pre is higher", "", higher("train_loss", pre, a)},
+                                  {"of another call", "", lower("train_loss", a, {{"gate", "c"}})}};
+  judge_all(r, claims, named);
+  REQUIRE((r.claims.size() == 1 && r.wanted.size() == 2));
+  CHECK((r.wanted[0].cell == pre && r.wanted[0].half_octaves == -1));
+  CHECK((r.wanted[1].cell == pre && r.wanted[1].half_octaves == 1));
+  for (const std::int64_t step : {-1, 1})
+    for (std::int64_t seed = 0; seed < 10; ++seed) {
+      r.neighbours.push_back({.point = {{"gate", "pre"}, {"lr", 0.5}, {"seed", seed}}, .values = {{"train_loss", 2}}});
+      r.neighbours.back().point.set(neighbour_steps, step);
+    }
+  judge_all(r, claims, named);
+  CHECK((r.wanted.empty() && r.claims[0].verdict == Verdict::agree));
+  // The pair has the verdict of the claim, which is in a family of one, with the lower losses as wins.
+  const Difference& pair = r.conditions.at(0).against_control.at(0).difference;
+  CHECK((pair.better == Side::first && pair.duel.wins == 10 && pair.needs == Approx(20)));
+  CHECK((pair.duel.failed_first == 0 && pair.duel.failed_second == 1 && pair.median.value == -0.5));
 }
 
 TEST_CASE("the report of a study without depths has no column of depths") {

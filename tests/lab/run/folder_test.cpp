@@ -53,8 +53,6 @@ struct StudyCall {
   }
 };
 
-using Looks = std::vector<std::vector<std::int64_t>>;
-
 void put(const fs::path& path, const std::string& content = "x") { std::ofstream(path) << content; }
 
 std::set<std::string> names_in(const fs::path& folder) {
@@ -118,45 +116,24 @@ TEST_CASE("a missing folder is created and run.json describes the study", "[expe
   CHECK_FALSE(run["settings"].contains("out"));
   CHECK(run["data_facts"]["validation_images"] == 123);
   CHECK(run["claims"] == std::vector<std::string>{"a is better than b"});
-  CHECK(run["looks"] == Looks{{0}});
+  CHECK(run["rule"] == "bets");
 }
 
-TEST_CASE("resuming keeps the claims of the call that made the folder", "[experiments]") {
+TEST_CASE("resuming keeps the claims and the rule of the call that made the folder", "[experiments]") {
   const FinishedRun run;
+  StudyDescription old = described(run.out);
+  old.rule.clear();
+  put(run.file("run.json"), old.text());
   StudyCall resumed({"--out", run.out.c_str(), "--resume", "--seeds=0..3"});
   resumed.claims = {"a is better than b", "added later"};
   CHECK(resumed.open("beef").description().claims == std::vector<std::string>{"a is better than b"});
   CHECK(described(run.out).claims == std::vector<std::string>{"a is better than b"});
+  CHECK(described(run.out).rule.empty());
   // Without claims the folder says that there were none.
   StudyCall anew({"--out", run.out.c_str(), "--overwrite"});
   anew.claims.clear();
   anew.open();
   CHECK(described(run.out).claims == std::vector<std::string>());
-}
-
-TEST_CASE("a look begins when seeds are added after a trial has finished", "[experiments]") {
-  const FinishedRun run;
-  const auto looks = [&](const char* option, const char* seeds) {
-    const StudyFolder folder = StudyCall({"--out", run.out.c_str(), option, seeds}).open();
-    CHECK(described(run.out).looks == folder.description().looks);
-    return folder.description().looks;
-  };
-  const auto put_trial = [&](Status status, const Point& point) {
-    Ledger(run.file("ledger.jsonl")).append({.key = "k", .code = "c0de", .record = {.point = point, .status = status}});
-  };
-  CHECK(looks("--overwrite", "--seeds=0..2") == Looks{{0, 1, 2}});
-  CHECK(looks("--resume", "--seeds=2..3") == Looks{{0, 1, 2, 3}});  // no result was there
-  put_trial(Status::failed, {{"seed", 0}});
-  put_trial(Status::ok, {{"search_steps", 2}, {"seed", 0}});
-  CHECK(looks("--resume", "--seeds=4") == Looks{{0, 1, 2, 3, 4}});  // neither a failure nor a search
-  put_trial(Status::diverged, {{"seed", 1}});
-  CHECK(looks("--resume", "--seeds=0..4") == Looks{{0, 1, 2, 3, 4}});
-  CHECK(looks("--resume", "--seeds=1") == Looks{{0, 1, 2, 3, 4}});
-  const Looks two{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 7, 8}};
-  CHECK(looks("--resume", "--seeds=7..8") == two);
-  CHECK(looks("--resume", "--seeds=7..8") == two);
-  CHECK(looks("--resume", "--seeds=0..4") == two);
-  CHECK(looks("--overwrite", "--seeds=5") == Looks{{5}});
 }
 
 TEST_CASE("the start time is now without SOURCE_DATE_EPOCH and a wrong epoch is an error", "[experiments]") {

@@ -438,11 +438,11 @@ TEST_CASE("a comparison in words") {
   CHECK(describe(Difference{}, 1) == "no pairs");
   Contrast c = lower_by_one();
   CHECK_THAT(describe(alone(c), 1),
-             contains("12 : 0, lower by ") && contains("; E = ") && contains("neighbours are not trained"));
-  CHECK_THAT(describe(alone(c), -1), contains("12 : 0, higher by "));
+             contains("12:0, lower by ") && contains("; E = ") && contains("neighbours are not trained"));
+  CHECK_THAT(describe(alone(c), -1), contains("12:0, higher by "));
   c.second.neighbours[-1] = plus(twelve_other, 1.3);
   c.second.beyond = {1};
-  CHECK_THAT(describe(alone(c), 1), contains(" of 20; stands at its neighbours") && contains("beyond the bound"));
+  CHECK_THAT(describe(alone(c), 1), contains(", needs 20; stands at its neighbours") && contains("beyond the bound"));
   c.second.neighbours[-1] = twelve;
   c.second.neighbours[-2] = plus(twelve_other, 1.3);
   CHECK_THAT(describe(alone(c), 1), contains("does not stand at its neighbours"));
@@ -451,7 +451,7 @@ TEST_CASE("a comparison in words") {
   c.second.costs[2] = infinity, c.second.costs[4] = -infinity;
   const std::string failed = describe(alone(c), 1);
   CHECK_THAT(failed,
-             contains("11 : 0 of 12 seeds") && contains("where both train") && contains("0 and 1 of 12 seeds failed"));
+             contains("11:0 of 12 seeds") && contains("where both train") && contains("0 and 1 of 12 seeds failed"));
   c.second.costs.assign(12, infinity);
   CHECK_THAT(describe(alone(c), 1), contains("no seed trained with both") && contains("0 and 12 of 12 seeds failed"));
 }

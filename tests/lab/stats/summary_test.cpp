@@ -1,7 +1,6 @@
 #include "experiments/lab/stats/summary.h"
 
 #include <cmath>
-#include <numeric>
 
 #include "experiments/lab/stats/groups.h"
 #include "tests/lab/stats/trial_result.h"
@@ -96,58 +95,4 @@ TEST_CASE("trials with different learning rates are different groups") {
   b.point.set("lr", 2e-3);
   const std::vector<TrialResult> both{a, b};
   CHECK(group_trials(both).size() == 2);
-}
-
-namespace {
-
-std::vector<TrialResult> survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
-  std::vector<TrialResult> trials;
-  for (const std::int64_t step : diverged_at) trials.push_back(test::dead("a", 6, trials.size(), step));
-  for (int i = 0; i < ok; ++i) trials.push_back(trial_with_status("a", 6, trials.size(), Status::ok, 1));
-  return trials;
-}
-
-}  // namespace
-
-TEST_CASE("median survival has an interval by order statistics") {
-  const auto of = [](const std::vector<std::int64_t>& diverged_at, int ok) {
-    const std::vector<TrialResult> trials = survivors(diverged_at, ok);
-    return survival(group_trials(trials).front());
-  };
-  CHECK(of({41, 69}, 1).median == 69);
-  CHECK_FALSE(of({41}, 2).median);
-  CHECK(of({41}, 1).median == 41);  // half of the trials have ended early
-  CHECK_FALSE(of({10, 20, 30, 40, 50}, 0).has_interval);
-  // The ends of the interval are order statistics. For n = 6 the ends are the smallest and the largest value, with
-  // probability 1 - 2 / 64 = 97 %. For n = 10 the ends are the second smallest and the second largest value, with 98 %.
-  // For n = 20 the ends are the sixth smallest and the sixth largest value, with 96 % (a textbook's table).
-  const Survival six = of({10, 20, 30, 40, 50, 60}, 0);
-  CHECK((six.n == 6 && six.median == 30 && six.has_interval && six.low == 10 && six.high == 60));
-  const Survival ten = of({10, 20, 30, 40, 50, 60}, 4);
-  CHECK((ten.n == 10 && ten.median == 50 && ten.has_interval && ten.low == 20 && !ten.high));
-  const Survival most = of({5}, 9);
-  CHECK((most.n == 10 && !most.median && !most.has_interval));
-  std::vector<std::int64_t> until_20(20);
-  std::iota(until_20.begin(), until_20.end(), 1);
-  const Survival twenty = of(until_20, 0);
-  CHECK((twenty.median == 10 && twenty.low == 6 && twenty.high == 15));
-  // A hopeless trial counts as lost at its last step. A failed trial does not count.
-  std::vector<TrialResult> given_up = survivors({10, 10, 10}, 0);
-  for (std::uint64_t seed = 3; seed < 7; ++seed) {
-    given_up.push_back(trial_with_status("a", 6, seed, seed < 6 ? Status::hopeless : Status::failed, std::nullopt));
-    given_up.back().steps = seed < 6 ? 150 : 5;
-  }
-  const Survival hopeless = survival(group_trials(given_up).front());
-  CHECK((hopeless.n == 6 && hopeless.median == 10 && hopeless.low == 10 && hopeless.high == 150));
-}
-
-TEST_CASE("median survival in words") {
-  CHECK(to_string(Survival{.n = 3, .median = 69}, 300) == "median survival 69 steps, n = 3 (no interval below 6)");
-  CHECK(to_string(Survival{.n = 3}, 300) == "median survival beyond 300 steps, n = 3 (no interval below 6)");
-  CHECK(to_string(Survival{.n = 6, .median = 30, .has_interval = true, .low = 10, .high = 60}, 300) ==
-        "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
-  CHECK(to_string(Survival{.n = 10, .median = 50, .has_interval = true, .low = 20}, 300) ==
-        "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
-  CHECK(to_string(Survival{.n = 10}, 300) ==
-        "median survival beyond 300 steps, n = 10 (95 % interval also beyond these steps)");
 }

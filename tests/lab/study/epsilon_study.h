@@ -115,7 +115,8 @@ struct ValleyStudy {
 };
 
 // Three seeds judge, too few for a verdict; five seeds that agree are enough.
-inline const Words three{"--no-progress", "--seeds", "0..3", "--out"}, five{"--no-progress", "--seeds", "0..5", "--out"};
+inline const Words three_judge{"--no-progress", "--seeds", "0..3", "--out"},
+    five_judge{"--no-progress", "--seeds", "0..5", "--out"};
 
 inline Ended run_in(const TemporaryFolder& folder, ValleyStudy& study, const Words& words) {
   return call(

@@ -37,9 +37,11 @@ TEST_CASE("a study in one file has axes, files, a table, claims and the order of
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
   CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
   CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
-  CHECK_THAT(e.out,
-             contains("depth  epsilon") && contains("±") &&
-                 contains("eps > 0 trains better than 0 (CaiT, table 1)\n  undecided: no seed trained with both"));
+  CHECK_THAT(
+      e.out,
+      contains("depth  epsilon") && contains("±") &&
+          contains(
+              "eps > 0 trains better than 0 (CaiT, table 1)\n  undecided: 0:0 of 2 seeds, no seed trained with both"));
   CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") &&
                                                 contains("eps &gt; 0 trains better") && contains("<svg") &&
                                                 contains("<th>epsilon</th>"));
@@ -588,7 +590,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
   REQUIRE(e.status == 0);
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 6);
   CHECK_THAT(e.out, contains("How <many>\ntrials\n    30\n") &&
-                        contains("0.1 ends above 20 (arithmetic)\n  disagree: a: disagree, lower by 18") &&
+                        contains("0.1 ends above 20 (arithmetic)\n  disagree: a: disagree, 0:6, lower by 18") &&
                         contains("; compared with 20; at lr 0.001; b: disagree") && contains("Published results") &&
                         contains("rate 0.3  score  9 of 10    A. Author 1999") && !contains("nobody has this"));
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&

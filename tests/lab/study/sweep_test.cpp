@@ -84,11 +84,11 @@ TEST_CASE("resume, rebuild and dry run take the settings of the folder") {
   CHECK_THAT(begun.err, contains("b has no study yet; --resume starts a new one"));
 }
 
-TEST_CASE("a resumed study counts its looks, and a claim that was added later is post hoc") {
+TEST_CASE("a claim that was added later is post hoc, and trials without a rule of judging get no verdicts") {
   const TemporaryFolder folder;
   bool adds_claim = false;
   const auto main = [&](int argc, const char* const* argv) {
-    vision::Study study("looks", "Looks.", {.network = false, .optimization = false});
+    vision::Study study("later", "Later.", {.network = false, .optimization = false});
     study.axis<std::string>("--methods", {"a", "b"}, "Methods");
     study.claim("planned", "a test", lower("size", {{"method", "a"}}, {{"method", "b"}}));
     if (adds_claim) study.claim("added", "a test", higher("size", {{"method", "a"}}, {{"method", "b"}}));
@@ -98,17 +98,18 @@ TEST_CASE("a resumed study counts its looks, and a claim that was added later is
   };
   const Words words{"--no-progress", "--out", "a", "--seeds"};
   REQUIRE(call(folder.path(), main, with(words, {"0..2"})).status == 0);
-  CHECK_THAT(file(folder, "a/report.html"), !contains("This is look"));
   adds_claim = true;
-  REQUIRE(call(folder.path(), main, with(words, {"0..3", "--resume"})).status == 0);
-  CHECK_THAT(file(folder, "a/report.html"), contains("This is look 2: seeds were added after 1 earlier look"));
-  const auto run = StudyDescription::parse(file(folder, "a/run.json"), "a");
-  CHECK(run.looks == std::vector<std::vector<std::int64_t>>{{0, 1, 2}, {0, 1, 2, 3}});
+  REQUIRE(call(folder.path(), main, with(words, {"0..5", "--resume"})).status == 0);
+  auto run = StudyDescription::parse(file(folder, "a/run.json"), "a");
   CHECK(run.claims == std::vector<std::string>{"planned"});
-  const std::string claims = file(folder, "a/claims.csv");
-  CHECK_THAT(claims.substr(claims.find("\nplanned,"), claims.find("\nadded,") - claims.find("\nplanned,")),
-             contains(",no,") && !contains(",yes,"));
-  CHECK_THAT(claims.substr(claims.find("\nadded,")), contains(",yes,"));
+  std::string claims = file(folder, "a/claims.csv");
+  CHECK_THAT(claims, contains("\nplanned,a test,agree,6,0,6,") && contains(",agree,no,") &&
+                         contains("\nadded,a test,disagree,0,6,6,") && contains(",disagree,yes,"));
+  run.rule.clear();
+  write_file_atomically(folder / "a/run.json", run.text());
+  const Ended old = call(folder.path(), main, with(words, {"0..5", "--rebuild"}));
+  CHECK_THAT(old.out, contains("old trials: 6:0") && contains("; old trials: judged by another rule"));
+  CHECK_THAT(file(folder, "a/claims.csv"), contains("\nplanned,a test,undecided,6,0,6,"));
 }
 
 TEST_CASE("parallel jobs, shards and other numbers of threads give the same bytes except for times", "[long]") {

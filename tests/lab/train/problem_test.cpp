@@ -264,7 +264,7 @@ TEST_CASE("the chance level of a problem decides which networks trained") {
     CHECK(near_chance == (text.find("near chance") != std::string::npos));
     return text;
   };
-  const std::string at_chance = "no method trained: lines stayed near chance (4)",
+  const std::string at_chance = "no method trained; lines: stayed near chance (4)",
                     trained_to_4 = "lines trained, to a training loss of 4.0";
   CHECK_THAT(said(4, 4), contains(at_chance));
   CHECK_THAT(said(3.85, 4), contains(at_chance));  // at least 95 % of the level
@@ -289,7 +289,7 @@ TEST_CASE("losses above the entropy of the targets decide which networks trained
              contains(",hopeless,30,") && contains("stopped: loss 3.98") &&
                  contains("at least 98 % of the way from the entropy of the targets (0.125) to "
                           "chance (4)"));
-  CHECK_THAT(said(3.98, 0.25, {"--steps", "30"}), contains("no method trained: lines stayed near chance (4)"));
+  CHECK_THAT(said(3.98, 0.25, {"--steps", "30"}), contains("no method trained; lines: stayed near chance (4)"));
   // "trained" is 1 below half of the way: 3.8 is above half of chance, and 27 % of the way from 3.725 to 4.
   CHECK_THAT(said(3.8, 3.85, {"--steps", "30"}), contains("| 1.000 | 3.725 | 1 |"));
 }
