@@ -42,6 +42,7 @@ struct Duel {
   // difference of the trained pairs, if there are any, favours it. 1 if the series is never ahead.
   double first_ahead = 1, second_ahead = 1;
 };
+// Compares two series. Throws Error if they differ in length.
 Duel duel(const Outcomes& first, const Outcomes& second, double margin = 0, Tie tie = Tie::no_bet);
 
 // The evidence that two series differ by less than d: the smaller of the capitals, at their largest, of bets on
