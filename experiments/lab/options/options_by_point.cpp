@@ -32,7 +32,10 @@ bool OptionsByPoint::binds(const std::string& axis) const {
 StudyOptions OptionsByPoint::study(const Point& point) const {
   StudyOptions o = at<StudyOptions>(point);
   if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));
-  if (point.find(search_steps)) o.steps = point.get<std::int64_t>(search_steps);
+  if (point.find(search_steps)) {
+    o.steps = point.get<std::int64_t>(search_steps);
+    if (o.warmup) o.warmup = std::min(*o.warmup, o.steps);
+  }
   return o;
 }
 

@@ -31,7 +31,7 @@ struct Measure {
   // "ln 28 = 3.332"; if it is empty, reports print the number.
   std::optional<double> chance = {};
   std::string chance_text = {};
-  // A smaller median difference decides no claim. Example: two samples of 10,000 for an accuracy. 0: no such limit.
+  // A smaller median difference decides no claim, unless a trial failed. Example: two samples of 10,000 for an accuracy. 0: no such limit.
   double resolution = 0;
   // The largest difference that does not matter (equal_within); no value: as the name says.
   std::optional<double> equal_within = {};

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace plumb::lab {
@@ -94,34 +93,6 @@ std::vector<TrialResult> results_of_trials(const StudyResults& r, const std::vec
 
 std::vector<TrialResult> trial_results(const StudyResults& r) { return results_of_trials(r, r.records); }
 
-namespace {
-
-// The verdict of a claim as the verdict of a pair, if the claim compares two methods under one condition.
-std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
-  if (c.value != "train_loss" || c.margin || c.within || c.constant) return std::nullopt;
-  const auto side = [&](const Point& point) {
-    std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
-    for (std::size_t i = 0; i < r.records.size(); ++i) {
-      const TrialResult& t = r.trials[i];
-      if (r.records[i].point.contains(point) && r.records[i].point.contains(c.where))
-        found.emplace(t.method, t.depth(), r.judging.own_rates ? 0 : t.lr());
-    }
-    return found;
-  };
-  const auto first = side(c.a), second = side(c.b);
-  if (first.size() != 1 || second.size() != 1) return std::nullopt;
-  const auto& [method, depth, rate] = *first.begin();
-  const auto& [other, other_depth, other_rate] = *second.begin();
-  if (method == other || depth != other_depth || rate != other_rate) return std::nullopt;
-  return ClaimedPair{.first = method,
-                     .second = other,
-                     .depth = depth,
-                     .rate = rate,
-                     .difference = c.higher ? negated(difference) : difference};
-}
-
-}  // namespace
-
 void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named) {
   r.trials = trial_results(r);
   if (r.judging.off)  // studies that judge nothing have their own rule for networks that train
@@ -143,9 +114,11 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
   r.claims = judge_claims(about_named, groups, r.judging);
   std::vector<ClaimedPair> pairs;
   for (std::size_t i = 0; i < about_named.size(); ++i)
-    if (r.claims[i].results.size() == 1 && !r.claims[i].post_hoc)
-      if (const auto pair = pair_of(about_named[i].comparison, r.claims[i].results.front().difference, r))
-        pairs.push_back(*pair);
+    if (const Comparison& c = about_named[i].comparison;
+        c.value == "train_loss" && !c.margin && !c.constant && !r.claims[i].post_hoc)
+      for (const ClaimResult& a : r.claims[i].results)
+        pairs.push_back({a.cell_first, a.cell_second, a.rate_first, a.rate_second,
+                         c.higher ? negated(a.difference) : a.difference});
   r.conditions.clear();
   if (!r.judging.off && has_training_losses(r.trials)) r.conditions = conditions(groups, r.judging, pairs);
   const auto want = [&](const Difference& d, const Point& first, const Point& second) {

@@ -58,8 +58,12 @@ Comparison below(std::string value, double constant, Point place) {
 }
 
 std::string Claim::name() const {
-  return text + (comparison.within ? fmt::format(" [equal within {:g}]", *comparison.within) : "") +
-         (is_primary ? " [primary]" : "");
+  const Comparison& c = comparison;
+  std::string name = text;
+  for (const auto& [what, number] :
+       {std::pair("margin", c.margin), {"constant", c.constant}, {"equal within", c.within}})
+    if (number) name += fmt::format(" [{} {:g}]", what, *number);
+  return name + (c.before_training ? " [at init]" : "") + (is_primary ? " [primary]" : "");
 }
 
 namespace {
@@ -120,8 +124,9 @@ Verdict verdict_on(const std::vector<ClaimResult>& results) {
 
 std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const std::vector<TrialGroup>& groups,
                                       const Judging& how) {
-  const auto is_late = [&](const Claim& claim) {
-    return how.planned_claims && std::ranges::find(*how.planned_claims, claim.name()) == how.planned_claims->end();
+  const auto is_late = [&](const Claim& claim) {  // older folders have the texts only
+    const std::string name = how.old_trials ? claim.text : claim.name();
+    return how.planned_claims && std::ranges::find(*how.planned_claims, name) == how.planned_claims->end();
   };
   const auto count = [&](bool late, bool primary) {
     return static_cast<double>(std::ranges::count_if(

@@ -71,7 +71,8 @@ struct Claim {
   bool is_primary = false;
   // Makes the claim one of the at most three primary claims of a study, which share 0.8 of the weight of the family.
   Claim& primary() { return is_primary = true, *this; }
-  // The text, and all that changes the verdict although the text stays. run.json has the names of the planned claims.
+  // The text, with the numbers of the comparison and the mark of a primary claim. run.json has the names of the planned
+  // claims.
   std::string name() const;
 };
 

@@ -85,7 +85,8 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
   for (std::size_t i = 0; i < family.size(); ++i) {
     Difference& d = results[i];
     const auto& [first, second] = rates[i];
-    const bool first_leads = d.duel.first_ahead >= d.duel.second_ahead;
+    const bool first_leads =
+        ordered[i].rejected ? first.evidence >= second.evidence : d.duel.first_ahead >= d.duel.second_ahead;
     if (at_chosen[i].rejected) {
       const AtRates& at = first_leads ? first : second;
       d.lost = first_leads ? Side::second : Side::first;
@@ -93,7 +94,7 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
       if (d.neighbours == AtNeighbours::yes && !ordered[i].rejected)
         d.neighbours = at.unfinished ? AtNeighbours::not_trained : AtNeighbours::no;
     }
-    if (ordered[i].rejected) d.better = first.evidence >= second.evidence ? Side::first : Side::second;
+    if (ordered[i].rejected) d.better = first_leads ? Side::first : Side::second;
     d.equal = equal[i].rejected;
     d.needs = ordered[i].needs;
   }
@@ -147,7 +148,8 @@ std::string describe(const Difference& d, double sign) {
     text += fmt::format("{}; {} and {} of {} seeds failed", d.median.n > 0 ? " where both train" : "", u.failed_first,
                         u.failed_second, u.seeds);
   if (!d.obstacle.empty()) return fmt::format("{}; E = {:.3g}; {}", text, d.evidence, d.obstacle);
-  text += fmt::format("; E = {:.3g}, needs {:.3g}", d.better == Side::none ? d.evidence : d.at_all_rates, d.needs);
+  text += fmt::format("; E = {:.3g}, needs {:.3g} in a family of {}",
+                      d.better == Side::none ? d.evidence : d.at_all_rates, d.needs, d.family);
   if (d.lost != Side::none)
     text += d.neighbours == AtNeighbours::this_rate ? "; at this rate"
             : d.neighbours == AtNeighbours::yes     ? "; stands at its neighbours"

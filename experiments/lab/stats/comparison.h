@@ -88,7 +88,7 @@ std::string verdict_words(const Difference& d, const char* lower = "better", con
 std::string effect_words(const Median& median, double sign);
 // The reason of a verdict in words: wins and losses, the effect, the failed seeds, the evidence and the evidence that
 // the family needs, and whether the verdict stands at the neighbours: "6:0, lower by 0.21 (0.17 to 0.25); E = 452,
-// needs 160; stands at its neighbours".
+// needs 160 in a family of 8; stands at its neighbours".
 std::string describe(const Difference& d, double sign);
 
 // The columns of a difference in a CSV table, and its cells.

@@ -38,7 +38,7 @@ struct Median {
   std::optional<double> low = {}, high = {};
 };
 Median median_of(std::vector<double> values);  // the median of `values`
-Median negated(const Median& m);  // the median of the negated values
+Median negated(const Median& m);               // the median of the negated values
 
 // The summary as text: "1.234 ± 0.050", or "–" without a value. A mean of common size has four significant digits.
 std::string to_string(const Summary& summary);

@@ -48,7 +48,7 @@ Standing standing_of(const TrialGroup& g, const Judging& how) {
 
 void take_verdict(std::vector<JudgedPair>& pairs, const std::vector<Standing>& standings, const ClaimedPair& claim) {
   for (auto& [first, second, difference] : pairs) {
-    const std::string &a = standings[first].method, &b = standings[second].method;
+    const Point &a = standings[first].cell, &b = standings[second].cell;
     if (a == claim.first && b == claim.second) difference = claim.difference;
     if (a == claim.second && b == claim.first) difference = turned(claim.difference);
   }
@@ -74,10 +74,10 @@ Outcomes costs_of(const std::vector<const TrialResult*>& trials, const std::stri
 Arm arm_of(const TrialGroup& group, const std::string& value, const Judging& how, bool rates_matter) {
   Arm arm{.costs = costs_of(group.trials, value, how)};
   const RateChoice* choice = choice_for(how.rates, cell_of(group.point));
-  arm.at_this_rate = !rates_matter || !how.own_rates || !choice || choice->unread;
+  arm.at_this_rate = !rates_matter || !how.own_rates || (choice && choice->unread);
   if (arm.at_this_rate) return arm;
   for (const auto& [step, trials] : group.neighbours) arm.neighbours[step] = costs_of(trials, value, how);
-  arm.beyond = choice->beyond;
+  if (choice) arm.beyond = choice->beyond;
   return arm;
 }
 
@@ -178,7 +178,7 @@ std::vector<Condition> conditions(const std::vector<TrialGroup>& groups, const J
         condition.pairs.push_back({i, j, std::move(d)});
       }
     for (const ClaimedPair& claim : claimed)
-      if (claim.depth == depth && claim.rate == rate)
+      if (!condition.rate || (claim.rate_first == condition.rate && claim.rate_second == condition.rate))
         for (std::vector<JudgedPair>* pairs : {&condition.against_control, &condition.pairs})
           take_verdict(*pairs, condition.standings, claim);
     found.push_back(std::move(condition));

@@ -1,7 +1,6 @@
 // Verdicts on the methods of a study, by depth and learning rate.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,12 +83,11 @@ struct Condition {
   std::vector<JudgedPair> pairs = {};            // all pairs of methods, with evidence and without verdicts
 };
 
-// The verdict of a claim on two methods under one condition. Claims are a family of their own (claims.h). The verdict
-// of the claim replaces the verdict on this pair in the condition.
+// The verdict of a claim on two combinations of the axes. Claims are a family of their own (claims.h). If both are in
+// one condition, the verdict of the claim replaces the verdict on this pair there.
 struct ClaimedPair {
-  std::string first, second;
-  std::int64_t depth = 0;
-  double rate = 0;  // 0 with Judging::own_rates, or if the study has no axis of learning rates
+  Point first = {}, second = {};                            // combinations of the axes
+  std::optional<double> rate_first = {}, rate_second = {};  // their learning rates
   Difference difference = {};
 };
 

@@ -97,6 +97,7 @@ struct ChosenRates {
   std::string file = {};                 // the value of --rates-from
   std::vector<std::int64_t> seeds = {};  // the seeds that chose
   std::vector<RateChoice> choices = {};  // a choice for each combination
+  bool parabola = true;                    // as in RateSearch
   std::vector<LedgerEntry> searches = {};  // the trials that chose
   // Those of these trials that come from the file, for the ledger of the study. The study folder then does not
   // depend on the file.

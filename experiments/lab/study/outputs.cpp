@@ -205,8 +205,9 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
                            plural(others, "trial"), (r.folder / Ledger::file_name).string()));
   if (!r.wanted.empty())
     note_error(fmt::format(
-        "{} at neighbouring rates {} not trained, so some verdicts are missing; --resume trains {}\n",
-        plural(r.wanted.size(), "method"), r.wanted.size() == 1 ? "is" : "are", r.wanted.size() == 1 ? "it" : "them"));
+        "trials at neighbouring rates of {} are missing, and so are some verdicts; {}\n",
+        name_of_cell(r.wanted.front().cell),
+        study.options.shard.empty() ? "--resume trains them" : "merge the shards, and --resume the merged folder"));
   if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
     note_error(fmt::format(
         "trials come from different machines; results are bitwise equal only within one instruction set: {}\n",

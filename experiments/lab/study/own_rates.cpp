@@ -93,6 +93,13 @@ RateChoice choice_in(const std::vector<LedgerEntry>& entries, const Point& cell,
     trials.push_back(&e.record);
     seeds.insert(e.record.seed()), lengths.insert(e.record.point.get<std::int64_t>(search_steps));
   }
+  std::map<std::string, std::set<double>> rates;  // by combination
+  for (const Record* r : trials) rates[cell_of(r->point).label()].insert(r->point.get<double>("lr"));
+  usage_check(
+      std::ranges::all_of(rates, [&](const auto& arm) { return arm.second == rates.begin()->second; }),
+      "--rates-from {}: each combination has a search of its own there, and this study gives {} one rate; train "
+      "without --rates-from",
+      file, name_of_cell(cell));
   const TriedRates tried = losses_of(trials, by);
   usage_check(seeds.size() == 1 && lengths.size() == 1,
               "--rates-from {}: several searches chose the learning rate of {} (seeds {}; steps {}); give a file with "
@@ -127,7 +134,7 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed, bool pa
   const fs::path own_ledger = fs::path(study.options.out) / Ledger::file_name;
   const std::vector<LedgerEntry> own = resumed ? searches_in(own_ledger) : std::vector<LedgerEntry>();
   std::vector<LedgerEntry> others;
-  ChosenRates chosen{.file = file};
+  ChosenRates chosen{.file = file, .parabola = parabola};
   std::set<std::int64_t> choosing;
   for (const Point& place : places_of(study)) {
     std::vector<LedgerEntry> entries = at_place(own, place);
@@ -283,7 +290,7 @@ RatesText describe_rates(const StudyDeclaration& study) {
   const RateCriterion& by = study.rates_by;
   const auto* chosen = std::get_if<ChosenRates>(&study.rates);
   const auto* search = std::get_if<RateSearch>(&study.rates);
-  const bool lower = by.better == Better::lower, old = search && !search->parabola;
+  const bool lower = by.better == Better::lower, old = search ? !search->parabola : !chosen->parabola;
   const std::string rule = fmt::format(
       "The rate is {} with the {} {}. A rate whose next higher tried rate failed, or ended in the {} half, is passed "
       "over: other seeds may fail there. If a rate is at the bound of the search, a better rate may lie beyond it.",
@@ -309,7 +316,7 @@ std::string rule_for_rates(const StudyDescription& run) {
   const std::string best = by.is_training_loss() ? "" : " for the best " + by.value, from = s.value("rates_from", "");
   return (from.empty() ? fmt::format("a search by seed {}", s.at("seeds").at(0).get<std::int64_t>())
                        : "the rates of " + from) +
-         best;
+         best + (run.rule.empty() ? ", by the rule of older folders" : "");
 }
 
 }  // namespace plumb::lab

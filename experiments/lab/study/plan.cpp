@@ -87,7 +87,7 @@ std::vector<std::string> Plan::claims_not_judged() const {
 }
 
 void Plan::check_for(const DataFacts& data) const {
-  for (const Point& point : grid()) {
+  for (const Point& point : study_.has_own_rates() ? cells_of(study_) : combinations_of(study_)) {
     study_.by_point.check(point);
     if (study_.check_point) study_.check_point(point, data);
     const StudyOptions o = study_.by_point.study(point);

@@ -77,16 +77,14 @@ TriedRates tried_by(const std::vector<const Record*>& trials, Value&& value) {
 // Empty if a rate trains, or if the trials have no training losses.
 std::string why_blind(const std::vector<const Record*>& trials, double chance) {
   double lowest = infinity, highest = 0;
-  bool measured = false;
   for (const Record* r : trials) {
     const double entropy = r->value(target_entropy_name);
     const double loss = clean_loss(r->outcome("train_loss"), std::isnan(entropy) ? 0 : entropy, chance);
-    measured = measured || !std::isnan(loss);
+    if (r->status == Status::ok && std::isnan(loss)) return "";
     if (std::isfinite(loss)) lowest = std::min(lowest, loss), highest = std::max(highest, loss);
   }
   const auto [low, high] = std::ranges::minmax(trials, {}, [](const Record* r) { return r->point.get<double>("lr"); });
   const std::string rates = fmt::format("{} to {}", low->point.get<double>("lr"), high->point.get<double>("lr"));
-  if (!measured) return "";
   if (std::isinf(lowest)) return "diverged at " + rates;
   return lowest >= near_chance_share * chance && highest - lowest <= told * lowest ? "stayed near chance at " + rates
                                                                                    : "";
@@ -280,8 +278,11 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
     } else {
       continue;
     }
-    choices.back().blind = why_blind(tried, chance.loss);
-    choices.back().beyond = beyond_of(study, choices.back().rate);
+    RateChoice& choice = choices.back();
+    choice.beyond = beyond_of(study, choice.rate);
+    choice.blind = why_blind(tried, chance.loss);
+    if (choice.blind.empty() && std::ranges::all_of(choice.tried, [](const auto& t) { return std::isinf(t.second); }))
+      choice.blind = "failed at each tried rate at one of the values that share it";
   }
   return choices;
 }

@@ -217,7 +217,9 @@ TEST_CASE("the verdict of a claim replaces the verdict of its pair in tables and
   claim.median = median_of(claim.duel.differences), claim.better = Side::first;
   const auto claimed = [&](const char* first, const char* second, std::int64_t depth) {
     return conditions_of(trials, against_pre,
-                         {{.first = first, .second = second, .depth = depth, .rate = 1e-3, .difference = claim}})[0];
+                         {{.first = {{"gate", first}, {"depth", depth}},
+                           .second = {{"gate", second}, {"depth", depth}},
+                           .difference = claim}})[0];
   };
   const Condition with = claimed("skipinit", "pre", 48), turned = claimed("pre", "skipinit", 48);
   CHECK(verdict_words(against_control(with, "skipinit")) == "better");

@@ -494,19 +494,24 @@ TEST_CASE("a shard chooses the same rates and trains no neighbours, which --resu
   CHECK(files_of(folder, "m") == files_of(folder, "whole"));
 }
 
-TEST_CASE("an old folder goes on without a parabola, without neighbours and without verdicts") {
+TEST_CASE("an old folder goes on without a parabola, shared rates, neighbours and verdicts") {
   const TemporaryFolder folder;
-  ValleyStudy study;
+  bool shares = false;
+  ValleyStudy study{.declare = [&](vision::Study& s) {
+    const auto epsilon = s.axis<std::int64_t>("--epsilons", {0}, "Values");
+    if (shares) s.one_rate_for(epsilon);
+  }};
   trained_in(folder, study, with(three_judge, {"new"}));
   copy_folder(folder, "new", "old", is_of_search);
   StudyDescription run = StudyDescription::parse(file(folder, "old/run.json"), "old");
   CHECK(run.rule == "bets");
   run.rule.clear();
   write_file_atomically(folder / "old/run.json", run.text());
-  study.bodies = 0;
+  study.bodies = 0, shares = true;
   const Ended e = trained_in(folder, study, with(five_judge, {"old", "--resume"}));
   CHECK(study.bodies == 2 * 5);
-  CHECK_THAT(timeless(file(folder, "old/results.csv")), contains("\nb,0.00106,1,ok,"));
+  CHECK_THAT(timeless(file(folder, "old/results.csv")), contains("\nb,0,0.00106,1,ok,"));
+  CHECK_THAT(file(folder, "old/rates.csv"), contains("\nb,0,0.00106,0,search,"));
   CHECK_THAT(e.out, contains("old trials") && contains("5:0") && contains("old trials: neighbours not trained"));
   CHECK_THAT(file(folder, "old/claims.csv"), contains("b is lower,a test,undecided,5,0,5,"));
   CHECK_THAT(file(folder, "old/run.json"), !contains("\"rule\""));
