@@ -442,7 +442,8 @@ TEST_CASE("a comparison in words") {
   CHECK_THAT(describe(alone(c), -1), contains("12:0, higher by "));
   c.second.neighbours[-1] = plus(twelve_other, 1.3);
   c.second.beyond = {1};
-  CHECK_THAT(describe(alone(c), 1), contains(", needs 20 in a family of 1; stands at its neighbours") && contains("beyond the bound"));
+  CHECK_THAT(describe(alone(c), 1),
+             contains(", needs 20 in a family of 1; stands at its neighbours") && contains("beyond the bound"));
   c.second.neighbours[-1] = twelve;
   c.second.neighbours[-2] = plus(twelve_other, 1.3);
   CHECK_THAT(describe(alone(c), 1), contains("does not stand at its neighbours"));

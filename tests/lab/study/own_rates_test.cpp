@@ -199,11 +199,13 @@ TEST_CASE("a resumed study folder goes on by its own rule for learning rates") {
 }
 
 TEST_CASE("the rule for learning rates in words") {
-  StudyDescription run;
+  StudyDescription run{.rule = rule_of_judging};
   run.settings.json = {{"seeds", {3, 4}}, {"at_lr", {0.1}}};
   CHECK(rule_for_rates(run) == "the same rates for all methods");
   run.settings.json["at_lr"] = nlohmann::json::array();
   CHECK(rule_for_rates(run) == "a search by seed 3");
   run.facts.rates_by = {"score", Better::higher}, run.settings.json["rates_from"] = "a";
   CHECK(rule_for_rates(run) == "the rates of a for the best score");
+  run.rule.clear();
+  CHECK(rule_for_rates(run) == "the rates of a for the best score, by the rule of older folders");
 }

@@ -476,18 +476,19 @@ TEST_CASE("a shard chooses the same rates and trains no neighbours, which --resu
   ValleyStudy study{.declare = [](vision::Study& s) { s.axis<std::int64_t>("--sizes", {1, 2}, "Sizes"); }};
   trained_in(folder, study, with(five_judge, {"whole"}));
   const std::string csv = timeless(file(folder, "whole/results.csv")),
-                    note = "not trained, so some verdicts are missing; --resume trains ";
+                    note = " are missing, and so are some verdicts; ";
   copy_folder(folder, "whole", "m", [](const Point&) { return false; });  // the settings of a shard have --shard
   for (const std::string shard : {"1", "2"}) {                            // both kinds, of one size
     const Ended e = trained_in(folder, study, with(five_judge, {"s" + shard, "--shard", shard + "/2"}));
-    CHECK_THAT(e.err, contains(note));
+    CHECK_THAT(e.err, contains(note + "merge the shards, and --resume the merged folder"));
     CHECK_THAT(file(folder, "s" + shard + "/claims.csv"), contains("undecided,5,0,5,") && contains(",not trained,"));
     std::istringstream rows(timeless(file(folder, "s" + shard + "/results.csv")));
     for (std::string row; std::getline(rows, row);) CHECK_THAT(csv, contains(row + "\n"));
     copy_folder(folder, "s" + shard, "m", [](const Point& point) { return !is_neighbour(point); });
     CHECK(Ledger(folder / "m/ledger.jsonl").entries().size() == (shard == "1" ? 24 : 48));
   }
-  CHECK_THAT(trained_in(folder, study, with(five_judge, {"m", "--rebuild"})).err, contains(note));
+  CHECK_THAT(trained_in(folder, study, with(five_judge, {"m", "--rebuild"})).err,
+             contains(note + "--resume trains them"));
   study.bodies = 0;
   trained_in(folder, study, with(five_judge, {"m", "--resume"}));
   CHECK(study.bodies == 2 * 2 * 5);
