@@ -353,9 +353,11 @@ TEST_CASE("a failed trial stops the search of its method until it is tried again
 TEST_CASE("the values of an axis can share one rate, chosen by the sum of their losses") {
   const TemporaryFolder folder;
   // The best rates of a are 0.012 and 0.003. Those of b are too, but with the value 1 it fails above 0.005.
+  bool shares = true;
   ValleyStudy study{.declare =
-                        [](vision::Study& s) {
-                          s.one_rate_for(s.axis<std::int64_t>("--epsilons", {0, 1}, "Values"));
+                        [&](vision::Study& s) {
+                          const auto epsilon = s.axis<std::int64_t>("--epsilons", {0, 1}, "Values");
+                          if (shares) s.one_rate_for(epsilon);
                         },
                     .loss =
                         [](const Point& point, double rate) {
@@ -382,6 +384,20 @@ TEST_CASE("the values of an axis can share one rate, chosen by the sum of their 
   trained_in(folder, study, {"--no-progress", "--seeds", "1..5", "--rates-from", "a", "--out", "f"});
   CHECK(timeless(file(folder, "f/results.csv")) == csv);
   CHECK(file(folder, "f/rates.csv") == file(folder, "a/rates.csv"));
+  // The rates of a study whose values did not share them cannot be taken.
+  shares = false;
+  trained_in(folder, study, with(three_judge, {"own"}));
+  shares = true;
+  CHECK_THAT(
+      run_in(folder, study, {"--no-progress", "--seeds", "4", "--rates-from", "own"}).err,
+      contains("--rates-from own: each combination has a search of its own there, and this study gives a one rate"));
+  // One value that fails everywhere leaves no rate.
+  study.loss = [](const Point& point, double rate) {
+    return point.contains({{"kind", "a"}, {"epsilon", 1}}) ? infinity : ValleyStudy::usual_loss(point, rate);
+  };
+  trained_in(folder, study, with(three_judge, {"none"}));
+  CHECK_THAT(file(folder, "none/results.md"),
+             contains("no rate trains: failed at each tried rate at one of the values that share it"));
 }
 
 TEST_CASE("the loser is trained at its neighbouring rates, once for all comparisons") {
