@@ -171,7 +171,7 @@ TEST_CASE("run.json has the claims of a study, and the number of images of an ev
     return nlohmann::json::parse(file);
   };
   const auto few = run_with("20"), all = run_with("0"), many = run_with("1000000");
-  CHECK(few["claims"] == std::vector<std::string>{"a planned claim"});
+  CHECK(few["claims"] == std::vector<std::string>{"a planned claim [constant 100]"});
   CHECK(few["data_facts"]["validation_images"] == 20);
   CHECK(all["data_facts"]["validation_images"] > 20);
   CHECK(many["data_facts"]["validation_images"] == all["data_facts"]["validation_images"]);

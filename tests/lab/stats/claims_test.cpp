@@ -296,7 +296,7 @@ TEST_CASE("the worse side is beaten at its neighbouring rates, too, whichever si
              contains("stands at its neighbours; above the chosen rate is beyond the bound of the rate"));
 }
 
-TEST_CASE("no neighbours count at fixed rates, before training, against constants and without a search") {
+TEST_CASE("no neighbours count before training, against constants and for a body that does not read its rate") {
   const auto at_this_rate = [](const Comparison& c, const Judging& how) {
     const ClaimResult r = result_of(c, at_own_rates(-0.25), how);
     CHECK_THAT(r.why(), contains("; at this rate"));
@@ -304,7 +304,8 @@ TEST_CASE("no neighbours count at fixed rates, before training, against constant
   };
   CHECK(at_this_rate(comparison.at_init(), own_rates));
   CHECK(at_this_rate(above("loss", 1, zero), own_rates));
-  CHECK(at_this_rate(comparison, {.own_rates = true}));
+  // Own rates without a known search are no fixed rates.
+  CHECK(result_of(comparison, at_own_rates(-0.25), {.own_rates = true}).verdict == Verdict::undecided);
   Judging unread = own_rates;
   unread.rates[1].unread = true;
   CHECK(at_this_rate(comparison, unread));
