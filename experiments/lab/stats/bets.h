@@ -28,7 +28,7 @@ double sign_evidence(std::int64_t wins, std::int64_t losses);
 // is its limit g^((n-1)/2) if all differences are the same number other than 0, and 1 if all are 0 or n < 2.
 double t_evidence(const std::vector<double>& differences);
 
-// What a difference that equals the margin is.
+// The meaning of a difference that equals the margin.
 enum class Tie { no_bet, loss, win };
 
 // Two series, seed by seed. A seed is a win of the first series if its cost, minus the margin, is below that of the
