@@ -122,8 +122,8 @@ Difference turned(Difference d) {
   return d;
 }
 
-std::string verdict_words(const Difference& d, const char* lower, const char* higher) {
-  std::string words = d.better == Side::first ? lower : d.better == Side::second ? higher : "";
+std::string verdict_words(const Difference& d) {
+  std::string words = d.better == Side::first ? "better" : d.better == Side::second ? "worse" : "";
   if (d.equal) words += fmt::format("{}equal within {:g}", words.empty() ? "" : ", ", *d.within);
   return words.empty() ? "no verdict" : words;
 }

@@ -80,9 +80,8 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family);
 Difference negated(Difference d);
 // The comparison with its sides exchanged.
 Difference turned(Difference d);
-// The verdict in words about the first side: "better", "worse", "equal within 0.05", "no verdict". `lower` and `higher`
-// are the words for the verdicts of order, such as "better" and "worse".
-std::string verdict_words(const Difference& d, const char* lower = "better", const char* higher = "worse");
+// The verdict in words about the first side: "better", "worse", "equal within 0.05", "no verdict".
+std::string verdict_words(const Difference& d);
 // A median difference with its interval in words, for values with the sign `sign` (-1 if higher values are better):
 // "lower by 0.21 (0.17 to 0.25)".
 std::string effect_words(const Median& median, double sign);

@@ -114,6 +114,7 @@ Point joined(Point point, const Point& more) {
 
 // The combinations of a search at `place`, each without the axes of `place`.
 std::vector<Point> arms_of(const StudyDeclaration& study, const Point& place) {
+  if (study.shared_by.empty()) return {Point()};
   std::vector<Point> arms;
   for (Point cell : cells_of(study)) {
     if (!cell.contains(place)) continue;

@@ -33,7 +33,8 @@ std::filesystem::path Trial::weights_file() const { return run_.weights_file(); 
 std::int64_t Trial::warmup() const {
   if (options().warmup) return *options().warmup;
   // The warm-up of a trial of a search for a learning rate has the length of the warm-up of all steps.
-  const std::int64_t all_steps = run_.env.by_point.study(run_.record.point.without(search_steps)).steps;
+  const Point& at = run_.record.point;
+  const std::int64_t all_steps = is_of_search(at) ? run_.env.by_point.study(at.without(search_steps)).steps : steps();
   return std::min(std::llround(run_.warmup_share * static_cast<double>(all_steps)), static_cast<long long>(steps()));
 }
 void Trial::default_warmup(double share) { run_.warmup_share = share; }
