@@ -10,14 +10,15 @@ using namespace plumb;
 int main(int argc, char** argv) {
   vision::Study study("gradient_signal", "Signal in the gradients of zero gates.",
                       {.network = false, .optimization = false});
-  return study.run(argc, argv, [](lab::Trial& trial) {
+  return study.run(argc, argv, [](vision::Trial& trial) {
     nn::ViTOptions options = vision::vit(trial, {.depth = 6, .gate = "rezero"});
     options.pool = nn::Pool::token;
     nn::ViT model(options);
     std::map<std::string, double> means;  // mean gradients by gate
     double gates = 0, branches = 0;       // mean squared norms of the gradients
     const auto batches = static_cast<double>(trial.steps());
-    for (const vision::Batch& batch : vision::batches(trial)) {
+    for (vision::Step& step : trial.loop()) {
+      const vision::Batch& batch = step.batch();
       const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
       for (const Gradients::Entry& entry : g.entries()) {
         if (!entry.name().starts_with("blocks.")) continue;

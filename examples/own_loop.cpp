@@ -8,7 +8,7 @@ using namespace plumb;
 int main(int argc, char** argv) {
   vision::Study study("own_loop", "Layer-wise learning rates and early stopping.",
                       {.network = false, .optimization = false});
-  return study.run(argc, argv, [](lab::Trial& trial) {
+  return study.run(argc, argv, [](vision::Trial& trial) {
     nn::ViT model(vision::vit(trial, {.depth = 6}));
     // The last block has the full learning rate. Each earlier block has 0.8 of the next block's learning rate, and
     // the embedding has the lowest learning rate.
@@ -27,11 +27,12 @@ int main(int argc, char** argv) {
 
     const auto best_weights = trial.folder() / fmt::format("best-{}.safetensors", trial.seed());
     double best = INFINITY;
-    for (int step = 0, patience = 3; const vision::Batch& batch : vision::batches(trial)) {
-      const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
-      optimizer.step(g);
-      trial.log({{"loss", g.loss()}, {"first_block_gradient", gradient}});
-      if (++step % 20 != 0 && step != trial.steps()) continue;
+    for (int patience = 3; vision::Step & step : trial.loop(model, optimizer)) {
+      const vision::Batch& batch = step.batch();
+      step.minimise([&] { return cross_entropy(model(batch.images), batch.labels); });
+      trial.log({{"first_block_gradient", gradient}});
+      const std::int64_t taken = step.number() + 1;
+      if (taken % 20 != 0 && taken != trial.steps()) continue;
       const double loss = vision::evaluate(model, images.data().validation, images.normalization()).loss;
       trial.log({{"val_loss", loss}});
       patience = loss < best ? 3 : patience - 1;

@@ -27,10 +27,10 @@ struct Waves : lab::Problem {  // y = sin(x W) for normal x [B, 1, 16] and a fix
 int main(int argc, char** argv) {
   lab::Study study("own_problem", "Which gates let deep stacks of MLPs learn waves?");
   study.problem([](const lab::StudyOptions&) { return std::make_unique<Waves>(); });
-  const auto gate = study.axis<std::string>("--gates", {"pre", "rezero", "post"}, "Methods").one_of_methods("gate");
-  const auto depth = study.axis<int>("--depths", {6, 48}, "Numbers of blocks").at_least(1).slowest();
+  const auto gate = study.methods({"pre", "rezero", "post"});
+  const auto depth = study.depths({6, 48});
   study.claim("at depth 48, ReZero ends lower than post-norm", "this example",
-              lab::lower("val_loss", {{"gate", "rezero"}}, {{"gate", "post"}}).at({{"depth", 48}}));
+              lower(lab::val_loss, gate == "rezero", gate == "post").at(depth == 48));
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::Stack model({.dim = 16,
                      .depth = trial[depth],

@@ -5,15 +5,14 @@ using namespace plumb;
 int main(int argc, char** argv) {
   vision::Study study("watch_signals", "Signals in a pre-norm network of 24 blocks.",
                       {.network = false, .optimization = false});
-  return study.run(argc, argv, [](lab::Trial& trial) {
+  return study.run(argc, argv, [](vision::Trial& trial) {
     nn::ViT model(vision::vit(trial, {.depth = 24, .gate = "pre"}));
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, trial.steps())});
-    for (std::int64_t step = 0; const vision::Batch& batch : vision::batches(trial)) {
+    for (vision::Step& step : trial.loop(model, optimizer)) {
+      const vision::Batch& batch = step.batch();
       std::optional<lab::SignalProbe> probe;
-      if (step++ % 50 == 0) probe.emplace(model.stack());  // measures this step
-      const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
-      optimizer.step(g);
-      trial.log({{"loss", g.loss()}});
+      if (step.number() % 50 == 0) probe.emplace(model.stack());  // measures this step
+      const Gradients& g = step.minimise([&] { return cross_entropy(model(batch.images), batch.labels); });
       if (!probe) continue;
       const lab::LayerStats layers = probe->finish(g);
       const lab::BranchStats &first = layers.branches[0], &last = layers.branches.back();

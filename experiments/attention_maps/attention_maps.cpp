@@ -11,7 +11,6 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/run/folder.h"
-#include "experiments/lab/train/train.h"
 #include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/image_file.h"
 #include "experiments/vision/data/image_folder.h"
@@ -45,7 +44,7 @@ void declare(Options& o, lab::Cli& cli) {
       .at_most(1024)
       .or_word("file");
   cli.option("--gate", &o.gate, "The method, for a file that does not state the method's constants")
-      .one_of_methods("gate", true);
+      .one_of_methods(true);
   cli.section("Images");
   cli.option("--image", &o.image, "A PNG or JPEG file, or a folder of them").path("FILE");
   std::vector<std::string> in_memory = vision::data_set_names();
@@ -75,8 +74,8 @@ void declare(Options& o, lab::Cli& cli) {
       .at_least(0)
       .or_word("all");
   cli.option("--out", &o.out, "The folder for the pictures; the default is a new folder under runs/").path("DIR");
-  cli.example("--weights cait_xxs24_224.safetensors --image cat.jpg");
-  cli.example("--weights runs/vit/weights/seed-0.safetensors --image photos --blocks 0..11 --query 30");
+  cli.examples({"--weights cait_xxs24_224.safetensors --image cat.jpg",
+                "--weights runs/vit/weights/seed-0.safetensors --image photos --blocks 0..11 --query 30"});
   cli.rule([&o] {
     lab::usage_check(!o.weights.empty() && o.image.empty() != o.data.empty(),
                      "expected --weights FILE and either --image FILE or --data NAME; see --help");

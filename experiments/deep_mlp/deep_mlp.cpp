@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "autograd/autograd.h"
-#include "experiments/lab/train/train.h"
 #include "experiments/vision/study.h"
 #include "nn/audit.h"
 #include "nn/models/deep_mlp.h"
@@ -16,7 +15,7 @@ namespace {
 
 // The mean losses over the steps of epochs 1, 2, 3, 5 and 10, with the names "epoch_1", "epoch_2" and so on. Epochs
 // without a step are left out.
-Values epoch_losses(const Trial& trial) {
+Values epoch_losses(const lab::Trial& trial) {
   const std::int64_t length = vision::images(trial).data().train.size() / trial.options().batch;
   const auto losses = trial.traced("loss");
   Values values;
@@ -29,7 +28,7 @@ Values epoch_losses(const Trial& trial) {
   return values;
 }
 
-void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
+void run_trial(lab::Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   const ImageSet& images = vision::images(trial).data().train;
   nn::DeepMlp model(options);
   nn::audit_init(model, trial.seed());
@@ -40,9 +39,9 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   trial.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
   nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, trial.warmup())});
-  trial.track(model, optimizer);
   const auto task = trial.problem<ImageProblem>().task(trial.task_settings(), model);
-  if (!train(trial, *task, optimizer, nullptr, {}, 1)) return;
+  for (lab::Step& step : trial.loop(model, optimizer, {.trace_every = 1})) step.minimise(task->loss_of(step.number()));
+  if (trial.has_diverged()) return;
   const JacobianMeasure end =
       mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
   if (!std::isfinite(end.value))
@@ -60,28 +59,22 @@ int plumb::lab::deep_mlp(int argc, const char* const* argv) {
   vision::Study study("deep_mlp",
                       "Trains deep fully connected networks of four kinds: plain, residual, normalised and ReZero.",
                       {.network = false, .optimization = false});
-  const auto method = study.axis<std::string>("--methods", nn::deep_mlp_methods(), "Kinds of hidden layers to compare")
+  const auto method = study.axis("--methods", nn::deep_mlp_methods(), "Kinds of hidden layers to compare")
                           .one_of("method", nn::deep_mlp_methods());
-  const auto depth = study.axis<std::int64_t>("--depths", {64}, "Numbers of hidden layers")
-                         .at_least(1)
-                         .at_most(largest_size)
-                         .slowest();
+  const auto depth = study.depths({64}, "Numbers of hidden layers");
   std::int64_t width = 256;
   double lr = 0.01;
-  study.options().seeds = {0, 1, 2};
-  study.options().batch = 100;
+  // No limit of the loss, because losses in the first epoch of this experiment reach 1e5.
+  study.defaults({.batch = 100, .loss_limit = 0, .seeds = {0, 1, 2}});
   study.images().normalization = NormalizationKind::half;  // maps pixels to [-1, 1]
-  study.options().loss_limit = 0;  // 0 means no limit, because losses in the first epoch of this experiment reach 1e5
   Cli& cli = study.cli();
   cli.section("Model");
   cli.option("--width", &width, "Width of the hidden layers").at_least(1).at_most(largest_size);
   cli.section("Training");
   cli.option("--lr", &lr, "Learning rate of Adagrad").above(0);
-  cli.example("--data fashion-mnist --data-dir DIR");
-  cli.example("--data cifar-10 --data-dir DIR --steps 5000 --seeds 0");
-  study.columns({"train_loss", "jacobian_start", "jacobian_start_error", "jacobian_end"});
-  study.show({"epoch_1", "train_loss", "jacobian_start", "jacobian_end"});
-  return study.run(argc, argv, [&](Trial& trial) {
+  cli.examples({"--data fashion-mnist --data-dir DIR", "--data cifar-10 --data-dir DIR --steps 5000 --seeds 0"});
+  study.columns({"epoch_1", train_loss, "jacobian_start", "jacobian_start_error", "jacobian_end"});
+  return study.run(argc, argv, [&](lab::Trial& trial) {
     const ImageSet& images = vision::images(trial).data().train;
     run_trial(trial,
               {.inputs = images.image_bytes(),

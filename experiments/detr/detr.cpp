@@ -6,220 +6,215 @@
 #include "experiments/detr/find_objects.h"
 #include "experiments/detr/network.h"
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/report/layers.h"
-#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/vision/data/shapes.h"
 #include "experiments/vision/pictures/object_images.h"
 #include "experiments/vision/pictures/pictures.h"
 #include "experiments/vision/problem/detection_problem.h"
-#include "experiments/vision/programs/published_settings.h"
 
-using namespace plumb;
-
+namespace plumb::vision {
 namespace {
 
-// The name of a point in charts: "none", "dropout 0.1", "drop_key 0.1 decreasing in encoder".
-std::string name_of(const lab::Point& p) {
-  const std::string form = p.get<std::string>("form"), schedule = p.get<std::string>("drop_key_schedule"),
-                    place = p.get<std::string>("place");
-  if (form == "none") return form;
-  return fmt::format("{} {:g}{}{}", form, p.get<double>("rate"), schedule == "constant" ? "" : " " + schedule,
-                     place == "everywhere" ? "" : " in " + place);
-}
+// What drops in attention: nothing, probabilities after the softmax, or keys before the softmax.
+enum class Drop { none, dropout, drop_key };
+constexpr auto names_of(Drop) { return std::array{"none", "dropout", "drop_key"}; }
+// The attention that drops: all, or that of the encoder, between the queries of the decoder, or from the decoder to the
+// image.
+enum class Place { everywhere, encoder, decoder, cross };
+constexpr auto names_of(Place) { return std::array{"everywhere", "encoder", "decoder", "cross"}; }
 
-// Sets the sizes and the training of facebookresearch/detr on COCO.
-void set_facebook_detr(lab::Study& study, vision::DetectionOptions& data, vision::DetrNetwork& network) {
+// The sizes and the training of facebookresearch/detr on COCO.
+Settings facebook_detr() {
   const std::string main_py = "facebookresearch/detr, main.py", coco_py = "facebookresearch/detr, datasets/coco.py";
-  const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
-    for (const char* option : options) vision::explain(study, option, source);
-  };
-  data.data = "coco", data.image_side = 1067, data.mirror = 0.5;
-  say("COCO 2017", {"--data", "--train-annotations", "--train-images", "--val-annotations", "--val-images"});
-  say("ours: one size, 1067 x 800 for COCO's 640 x 480, the largest of " + coco_py +
-          "; DETR draws shorter sides from 480 to 800, and crops half of the images",
-      {"--image-side"});
-  say(coco_py, {"--mirror"});
-  say("ours: all images", {"--train-count", "--val-count"});
-  network = {.backbone = {64, 128, 256, 512, 512},
-             .dim = 256,
-             .heads = 8,
-             .encoder = 6,
-             .decoder = 6,
-             .hidden = 2048,
-             .queries = 100,
-             .dropout = 0.1,
-             .backbone_rate = 1};
-  say(main_py, {"--dim", "--heads", "--encoder", "--decoder", "--hidden", "--queries", "--dropout"});
-  say("ours: stride 32, not pretrained; DETR has a pretrained ResNet-50", {"--backbone"});
-  say("ours, because the backbone is not pretrained; DETR has a tenth", {"--backbone-rate"});
   constexpr std::int64_t batch = 64, images = 118'287, epochs = 300;
-  lab::StudyOptions& run = study.options();
-  run.batch = batch, run.steps = epochs * (images / batch), run.warmup = 0;
-  run.device = lab::DeviceChoice::automatic;
-  say("facebookresearch/detr, d2/configs: 64 images; main.py has 2 on each GPU", {"--batch"});
-  say(fmt::format("{}: {} epochs of {} images", main_py, epochs, images), {"--steps"});
-  say(main_py + ": none", {"--warmup"});
-  say("ours", {"--loss-limit", "--at-lr", "--rates-from", "--eval-every", "--control", "--dtype"});
-  say("ours: published results have one seed; claims need at least three", {"--seeds"});
-  lab::OptimizationOptions& o = study.optimization();
-  o.lr = 1e-4, o.optimizer = lab::OptimizerKind::adamw, o.schedule = lab::ScheduleKind::step, o.weight_decay = 1e-4,
-  o.clip_norm = 0.1, o.ema_decay = 0;
-  say(main_py, {"--lr", "--optimizer", "--clip-norm"});
-  say(main_py + "; ours decays only weights, DETR all parameters", {"--weight-decay"});
-  say(main_py + ": one drop, after two thirds; ours has two, after a half and three quarters", {"--schedule"});
-  say("not in DETR", {"--ema-decay"});
+  return {{"--data coco --train-annotations --train-images --val-annotations --val-images", "COCO 2017"},
+          {"--image-side 1067", "ours: one size, 1067 x 800 for COCO's 640 x 480, the largest of " + coco_py +
+                                    "; DETR draws shorter sides from 480 to 800, and crops half of the images"},
+          {"--mirror 0.5", coco_py},
+          {"--train-count --val-count", "ours: all images"},
+          {"--dim 256 --heads 8 --encoder 6 --decoder 6 --hidden 2048 --queries 100 --dropout 0.1", main_py},
+          {"--backbone 64,128,256,512,512", "ours: stride 32, not pretrained; DETR has a pretrained ResNet-50"},
+          {"--backbone-rate 1", "ours, because the backbone is not pretrained; DETR has a tenth"},
+          {fmt::format("--batch {}", batch), "facebookresearch/detr, d2/configs: 64 images; main.py has 2 on each GPU"},
+          {fmt::format("--steps {}", epochs * (images / batch)),
+           fmt::format("{}: {} epochs of {} images", main_py, epochs, images)},
+          {"--warmup 0", main_py + ": none"},
+          {"--device auto"},
+          {"--loss-limit --at-lr --rates-from --eval-every --dtype", "ours"},
+          {"--seeds", "ours: published results have one seed; claims need at least three"},
+          {"--lr 0.0001 --optimizer adamw --clip-norm 0.1", main_py},
+          {"--weight-decay 0.0001", main_py + "; ours decays only weights, DETR all parameters"},
+          {"--schedule step", main_py + ": one drop, after two thirds; ours has two, after a half and three quarters"},
+          {"--ema-decay 0", "not in DETR"}};
 }
 
-}  // namespace
+struct DetrStudy : lab::Study {
+  DetrStudy()
+      : Study("detr",
+              "Does a detector find objects better with DropKey than with dropout of attention, or with neither?") {
+    only([this](const Point& p) { return runs(p); });
+    data.declare(cli());
+    network.declare(cli());
+    problem([this](const StudyOptions& o) {
+      return std::make_unique<DetectionProblem>(data, network.options(1, "pre", 0), o);
+    });
+    search_for_objects.declare(cli());
+    cli().section(Cli::instead);
+    cli()
+        .option(
+            "--write-data", &write_to,
+            "Write the images of the data set shapes to DIR/train and DIR/val as files in COCO's format; train nothing")
+        .path("DIR")
+        .scope(Scope::call);
+    cli().action([this] { return act(); });
+    defaults({.steps = 6000, .warmup = 300, .batch = 32, .lr = 1e-3, .weight_decay = 1e-4, .clip_norm = 0.1});
+    one_rate_for(schedule);
+    choose_rates_by(val_loss, Better::lower);
+    control(form == Drop::none);
+    declare_presets();
+    cli().examples(
+        {"--preset quick", "--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3"});
+    state_claims();
+    state_published();
+    declare_sections();
+    measure_layers();
+    columns({train_loss, val_loss, "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
+  }
 
-int plumb::lab::detr(int argc, const char* const* argv) {
-  vision::DetectionOptions data;
-  vision::DetrNetwork network;
-  lab::Study study("detr",
-                   "Does a detector find objects better with DropKey than with dropout of attention, or with neither?");
-  const auto form = study
-                        .axis<std::string>("--forms", {"none", "dropout", "drop_key"},
-                                           "Drops in attention: none, probabilities after the softmax (dropout), or "
-                                           "keys before the softmax (drop_key)")
-                        .one_of("form", {"none", "dropout", "drop_key"});
-  const auto rate = study.axis<double>("--rates", {0.1}, "Shares of probabilities or keys to drop").above(0).below(1);
-  const auto schedule = study
-                            .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
-                                               "Schedules of DropKey's rate over the blocks of each stack")
-                            .one_of("schedule", enum_names<nn::Schedule>());
-  study.one_rate_for(schedule);
-  const auto place =
-      study
-          .axis<std::string>("--places", {"everywhere"},
-                             "Attention that drops: everywhere, or that of the encoder, between the queries of "
-                             "the decoder, or from the decoder to the image (cross)")
-          .one_of("place", {"everywhere", "encoder", "decoder", "cross"});
-  const auto gate =
-      study.axis<std::string>("--gates", {"pre"}, "Residual methods of both stacks").one_of_methods("gate");
-  study.only([&](const lab::Point& p) {
-    const std::string of = p.get<std::string>("form");
-    const bool first_schedule = p.get<std::string>("drop_key_schedule") == schedule.values().front(),
-               first_place = p.get<std::string>("place") == place.values().front(),
-               first_rate = p.get<double>("rate") == rate.values().front();
-    if (of == "none") return first_schedule && first_place && first_rate;
-    return of == "drop_key" || first_schedule;
-  });
-  lab::Cli& cli = study.cli();
-  data.declare(cli);
-  network.declare(cli);
-  study.problem([&](const lab::StudyOptions& options) {
-    return std::make_unique<vision::DetectionProblem>(data, network.options(1, "pre", 0), options);
-  });
-  vision::ObjectSearch search;
-  search.declare(cli);
+  const Axis<Drop> form = axis<Drop>("--forms",
+                                     "Drops in attention: none, probabilities after the softmax (dropout), or "
+                                     "keys before the softmax (drop_key)");
+  const Axis<double> rate = axis("--rates", {0.1}, "Shares of probabilities or keys to drop").above(0).below(1);
+  const Axis<nn::Schedule> schedule =
+      axis("--drop-key-schedules", {nn::Schedule::constant, nn::Schedule::decreasing, nn::Schedule::increasing},
+           "Schedules of DropKey's rate over the blocks of each stack");
+  const Axis<Place> place = axis("--places", {Place::everywhere},
+                                 "Attention that drops: everywhere, or that of the encoder, between the queries "
+                                 "of the decoder, or from the decoder to the image (cross)");
+  const Axis<std::string> gate = methods({"pre"}, "Residual methods of both stacks");
+  DetectionOptions data;
+  DetrNetwork network;
+  ObjectSearch search_for_objects;
   std::string write_to;
-  cli.section(lab::Cli::instead);
-  cli.option(
-         "--write-data", &write_to,
-         "Write the images of the data set shapes to DIR/train and DIR/val as files in COCO's format; train nothing")
-      .path("DIR")
-      .scope(lab::Scope::call);
-  cli.action([&]() -> std::optional<int> {
-    if (search.given()) return search.run(study.options());
+
+  void declare_presets() {
+    cli().preset(
+        "quick",
+        "without drops, with dropout and with DropKey on shapes, one seed, 3,000 steps (three minutes on two cores)",
+        {{"--drop-key-schedules constant --steps 3000"}});
+    cli().preset("cpu",
+                 "the five arms of the paper's table on shapes, each at its own rate, 12 judged seeds, 6,000 steps",
+                 {{"--seeds 0..12"}});
+    cli().preset("places", "DropKey everywhere and in one kind of attention only, as in the preset cpu",
+                 {{"--forms none,drop_key --drop-key-schedules constant --places everywhere,encoder,decoder,cross"},
+                  {"--seeds 0..12"}});
+    cli().preset(
+        "paper", "the sizes and the training of DETR on COCO; needs the files of COCO and a GPU",
+        facebook_detr() +
+            Settings{{"--forms", "Li et al., CVPR 2023, DropKey, table of DETR"},
+                     {"--rates 0.1", "ours: DETR's rate of dropout; the paper's rate of DropKey is not known to us"},
+                     {"--drop-key-schedules constant", "ours: the paper's schedule is not known to us"},
+                     {"--places", "ours: as DETR's dropout of attention"},
+                     {"--gates post", "facebookresearch/detr, main.py: normalize_before is off"}});
+  }
+
+  void state_claims() {
+    using enum nn::Schedule;
+    const char* paper = "Li et al., CVPR 2023, DropKey, table of DETR";
+    const auto is_higher = [](const Point& a, const Point& b) { return higher("val_ap", a, b); };
+    const Point plain = schedule == constant && place == Place::everywhere,
+                drop_key = form == Drop::drop_key && place == Place::everywhere;
+    claim("DropKey finds objects better than no drops", paper,
+          is_higher(form == Drop::drop_key, form == Drop::none).at(plain));
+    claim("DropKey finds objects better than dropout of attention", paper,
+          is_higher(form == Drop::drop_key, form == Drop::dropout).at(plain));
+    claim("dropout of attention finds objects better than no drops", paper,
+          is_higher(form == Drop::dropout, form == Drop::none).at(plain));
+    claim("DropKey: decreasing over depth is better than constant", paper,
+          is_higher(schedule == decreasing, schedule == constant).at(drop_key));
+    claim("DropKey: constant over depth is better than increasing", paper,
+          is_higher(schedule == constant, schedule == increasing).at(drop_key));
+  }
+
+  void state_published() {
+    const char* poster = "Li et al., CVPR 2023, their poster (rate and schedule not stated)";
+    const auto add = [this](Drop of, const char* figure, const char* source) {
+      published(form == of && schedule == nn::Schedule::constant && place == Place::everywhere, "val_ap", figure,
+                source);
+    };
+    add(Drop::none, "41.9 AP on COCO (AP50 62.1, AP75 44.2, small 20.6, medium 45.7)", poster);
+    add(Drop::dropout, "42.2 AP on COCO", poster);
+    add(Drop::dropout, "42.0 AP on COCO (DETR-R50 as published, 500 epochs, rate 0.1)", "facebookresearch/detr");
+    add(Drop::drop_key, "42.9 AP on COCO", poster);
+  }
+
+  void declare_sections() {
+    output([this](const StudyResults& r) {
+      // The name of a point in charts: "none", "dropout 0.1", "drop_key 0.1 decreasing in encoder".
+      const auto name_of = [this](const Point& p) -> std::string {
+        if (p[form] == Drop::none) return "none";
+        return fmt::format("{} {:g}{}{}", enum_name(p[form]), p[rate],
+                           p[schedule] == nn::Schedule::constant ? "" : fmt::format(" {}", enum_name(p[schedule])),
+                           p[place] == Place::everywhere ? "" : fmt::format(" in {}", enum_name(p[place])));
+      };
+      return Section{.title = "AP of each arm",
+                     .caption = "Means over the seeds with 95 % t intervals, and the single seeds.",
+                     .charts = {dots_of(r, "val_ap", "AP", name_of), dots_of(r, "val_ap_50", "AP 50", name_of)}};
+    });
+    output([](const StudyResults& r) {
+      return picture_section(r, "boxes", "Objects found in validation images",
+                             "White: the objects. Yellow: predictions with a probability of at least one half.");
+    });
+    output([](const StudyResults& r) {
+      return picture_section(r, "queries", "Cross-attention of the first queries",
+                             "The attention of four queries to the first of these images, in the last block, as a "
+                             "mean over the heads. The box is the one that the query predicts.");
+    });
+  }
+
+  bool runs(const Point& p) const {
+    const bool first_schedule = p[schedule] == schedule.values().front();
+    if (p[form] == Drop::none)
+      return first_schedule && p[place] == place.values().front() && p[rate] == rate.values().front();
+    return p[form] == Drop::drop_key || first_schedule;
+  }
+
+  // The actions that replace the study.
+  std::optional<int> act() {
+    if (search_for_objects.given()) return search_for_objects.run(options());
     if (write_to.empty()) return std::nullopt;
-    const vision::DetectionData set = vision::shapes();
-    vision::write_coco(set.train, write_to + "/train");
-    vision::write_coco(set.validation, write_to + "/val");
+    const DetectionData set = shapes();
+    write_coco(set.train, write_to + "/train");
+    write_coco(set.validation, write_to + "/val");
     fmt::print("{} training images in {}/train, {} validation images in {}/val\n", set.train.size(), write_to,
                set.validation.size(), write_to);
     return 0;
-  });
-  study.judging().control = "form none";
-  study.options().steps = 6000, study.options().warmup = 300, study.options().batch = 32;
-  study.optimization().lr = 1e-3, study.optimization().weight_decay = 1e-4, study.optimization().clip_norm = 0.1;
-  study.choose_rates_by("val_loss", lab::Better::lower);
-  cli.preset(
-      "quick",
-      "without drops, with dropout and with DropKey on shapes, one seed, 3,000 steps (three minutes on two cores)",
-      [&] {
-        schedule.set({"constant"});
-        study.options().steps = 3000;
-      });
-  cli.preset("cpu", "the five arms of the paper's table on shapes, each at its own rate, 12 judged seeds, 6,000 steps",
-             [&] { study.options().judge_seeds(12); });
-  cli.preset("places", "DropKey everywhere and in one kind of attention only, as in the preset cpu", [&] {
-    form.set({"none", "drop_key"}), schedule.set({"constant"}),
-        place.set({"everywhere", "encoder", "decoder", "cross"});
-    study.options().judge_seeds(12);
-  });
-  cli.preset("paper", "the sizes and the training of DETR on COCO; needs the files of COCO and a GPU", [&] {
-    set_facebook_detr(study, data, network);
-    schedule.set({"constant"}), rate.set({0.1}), gate.set({"post"});
-    vision::explain(study, "--forms", "Li et al., CVPR 2023, DropKey, table of DETR");
-    vision::explain(study, "--rates", "ours: DETR's rate of dropout; the paper's rate of DropKey is not known to us");
-    vision::explain(study, "--drop-key-schedules", "ours: the paper's schedule is not known to us");
-    vision::explain(study, "--places", "ours: as DETR's dropout of attention");
-    vision::explain(study, "--gates", "facebookresearch/detr, main.py: normalize_before is off");
-  });
-  cli.example("--preset quick");
-  cli.example("--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3");
-  const char* paper = "Li et al., CVPR 2023, DropKey, table of DETR";
-  const auto higher = [&](const lab::Point& a, const lab::Point& b, const lab::Point& where) {
-    return lab::higher("val_ap", a, b).at(where);
-  };
-  study.claim(
-      "DropKey finds objects better than no drops", paper,
-      higher({{"form", "drop_key"}}, {{"form", "none"}}, {{"drop_key_schedule", "constant"}, {"place", "everywhere"}}));
-  study.claim("DropKey finds objects better than dropout of attention", paper,
-              higher({{"form", "drop_key"}}, {{"form", "dropout"}},
-                     {{"drop_key_schedule", "constant"}, {"place", "everywhere"}}));
-  study.claim(
-      "dropout of attention finds objects better than no drops", paper,
-      higher({{"form", "dropout"}}, {{"form", "none"}}, {{"drop_key_schedule", "constant"}, {"place", "everywhere"}}));
-  study.claim("DropKey: decreasing over depth is better than constant", paper,
-              higher({{"drop_key_schedule", "decreasing"}}, {{"drop_key_schedule", "constant"}},
-                     {{"form", "drop_key"}, {"place", "everywhere"}}));
-  study.claim("DropKey: constant over depth is better than increasing", paper,
-              higher({{"drop_key_schedule", "constant"}}, {{"drop_key_schedule", "increasing"}},
-                     {{"form", "drop_key"}, {"place", "everywhere"}}));
-  const auto published = [&](const char* of, const char* figure, const char* source) {
-    study.published({{"form", of}, {"drop_key_schedule", "constant"}, {"place", "everywhere"}}, "val_ap", figure,
-                    source);
-  };
-  const char* poster = "Li et al., CVPR 2023, their poster (rate and schedule not stated)";
-  published("none", "41.9 AP on COCO (AP50 62.1, AP75 44.2, small 20.6, medium 45.7)", poster);
-  published("dropout", "42.2 AP on COCO", poster);
-  published("dropout", "42.0 AP on COCO (DETR-R50 as published, 500 epochs, rate 0.1)", "facebookresearch/detr");
-  published("drop_key", "42.9 AP on COCO", poster);
-  study.output([](const lab::StudyResults& r) {
-    return lab::Section{
-        .title = "AP of each arm",
-        .caption = "Means over the seeds with 95 % t intervals, and the single seeds.",
-        .charts = {lab::dots_of(r, "val_ap", "AP", name_of), lab::dots_of(r, "val_ap_50", "AP 50", name_of)}};
-  });
-  study.output([](const lab::StudyResults& r) {
-    return vision::picture_section(r, "boxes", "Objects found in validation images",
-                                   "White: the objects. Yellow: predictions with a probability of at least one half.");
-  });
-  study.output([](const lab::StudyResults& r) {
-    return vision::picture_section(
-        r, "queries", "Cross-attention of the first queries",
-        "The attention of four queries to the first of these images, in the last block, as a "
-        "mean over the heads. The box is the one that the query predicts.");
-  });
-  study.output({"layers.csv", lab::layers_csv});
-  study.columns({"train_loss", "val_loss", "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
-  study.show({"train_loss", "val_ap", "val_ap_50", "query_spread"});
-  return study.run(argc, argv, [&](lab::Trial& trial) {
-    const auto& problem = trial.problem<vision::DetectionProblem>();
-    nn::DetrOptions o = network.options(problem.data().train.classes(), trial[gate], trial.seed());
-    const std::string form_name = trial[form], where = trial[place];
-    const nn::DropKey drop_key{.rate = trial[rate], .schedule = enum_named<nn::Schedule>("schedule", trial[schedule])};
-    const nn::DetrDrops drops = form_name == "dropout"    ? nn::DetrDrops{.dropout = drop_key.rate}
-                                : form_name == "drop_key" ? nn::DetrDrops{.drop_key = drop_key}
-                                                          : nn::DetrDrops{};
-    if (where == "everywhere" || where == "encoder") o.encoder_attention = drops;
-    if (where == "everywhere" || where == "decoder") o.decoder_attention = drops;
-    if (where == "everywhere" || where == "cross") o.cross_attention = drops;
+  }
+
+  void train(lab::Trial& trial) const {
+    const auto& detection = trial.problem<DetectionProblem>();
+    nn::DetrOptions o = network.options(detection.data().train.classes(), trial[gate], trial.seed());
+    const Drop drop = trial[form];
+    const Place where = trial[place];
+    const nn::DropKey drop_key{.rate = trial[rate], .schedule = trial[schedule]};
+    const nn::DetrDrops drops = drop == Drop::dropout    ? nn::DetrDrops{.dropout = drop_key.rate}
+                                : drop == Drop::drop_key ? nn::DetrDrops{.drop_key = drop_key}
+                                                         : nn::DetrDrops{};
+    if (where == Place::everywhere || where == Place::encoder) o.encoder_attention = drops;
+    if (where == Place::everywhere || where == Place::decoder) o.decoder_attention = drops;
+    if (where == Place::everywhere || where == Place::cross) o.cross_attention = drops;
     nn::Detr model(o);
     trial.save_under(nn::facebook_names());
-    trial.train(model, lab::record_layers(trial, model.decoder()));
-    vision::attach_objects(trial, model);
-  });
+    trial.train(model);
+    attach_objects(trial, model);
+  }
+};
+
+}  // namespace
+
+}  // namespace plumb::vision
+
+int plumb::lab::detr(int argc, const char* const* argv) {
+  vision::DetrStudy study;
+  return study.run(argc, argv, [&](Trial& trial) { study.train(trial); });
 }

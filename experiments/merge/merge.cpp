@@ -87,7 +87,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     cli.option("--out", &to, "The folder to write: new or empty").path("DIR");
     declare_accept_code(cli, accept_code);
     declare_program(cli, program);
-    cli.example("runs/shard-1 runs/shard-2 --out runs/whole");
+    cli.examples({"runs/shard-1 runs/shard-2 --out runs/whole"});
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty() && !to.empty(), "expected {} DIR.. --out DIR; see --help", cli.program());
     const fs::path out = to;

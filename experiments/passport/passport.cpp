@@ -23,7 +23,7 @@ struct Options {
 };
 
 // Measures the fresh network: one forward and one backward pass over the first training batch.
-void measure_fresh(nn::ViT& model, Trial& trial, const Options& o) {
+void measure_fresh(nn::ViT& model, lab::Trial& trial, const Options& o) {
   const RandomScope random({.seed = trial.seed(), .step = 0});
   BatchLoader loader(vision::images(trial).data().train, vision::images(trial).normalization(),
                      {.batch = trial.options().batch, .seed = trial.seed()});
@@ -299,16 +299,10 @@ int plumb::lab::passport(int argc, const char* const* argv) {
       "Shows how signals and gradients pass through residual networks, at init and during training, and "
       "compares them with each method's prediction.");
   Options o;
-  study
-      .axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"},
-                         "Residual methods to measure")
-      .one_of_methods("gate");
-  study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)")
-      .at_least(1)
-      .at_most(largest_size)
-      .slowest();
-  study.options().steps = 0;
-  study.optimization().lr = 3e-3;  // the same learning rate as in depth_stability
+  study.methods({"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"},
+                "Residual methods to measure");
+  study.depths({12, 48}, "Numbers of blocks (attention and MLP)");
+  study.defaults({.steps = 0, .lr = 3e-3});  // the same learning rate as in depth_stability
   study.options().least_steps = 0;
   study.judging().off = true;  // the study describes networks at one learning rate, and compares no losses
   Cli& cli = study.cli();
@@ -316,12 +310,12 @@ int plumb::lab::passport(int argc, const char* const* argv) {
   cli.option("--every", &o.every, "Number of steps between two measurements of the layers during training").at_least(1);
   cli.option("--probes", &o.probes, "Number of random vectors that estimate the Jacobian").at_least(2);
   cli.option("--no-jacobian", &o.no_jacobian, "Do not measure the Jacobian, which takes --probes backward passes");
-  cli.example("--gates all --depths 12,48");
-  cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
+  cli.examples(
+      {"--gates all --depths 12,48", "--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2"});
   study.title("Signals by layer");
   study.output({"layers.csv", all_layers_csv});
   declare_sections(study);
-  return study.run(argc, argv, [&](Trial& trial) {
+  return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(vision::vit(trial));
     nn::audit_init(model, trial.seed());
     trial.calibrate(model);

@@ -19,7 +19,7 @@ int plumb::lab::replay(int argc, const char* const* argv) {
         "--dry-run prints it.");
     cli.words("DIR TRIAL", &words);
     declare_program(cli, program);
-    cli.example("runs/sweep 'pre depth 48 lr 0.001 seed 0'");
+    cli.examples({"runs/sweep 'pre depth 48 lr 0.001 seed 0'"});
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(words.size() == 2, "expected {} DIR 'TRIAL', got {} word{}; see --help", cli.program(), words.size(),
                 words.size() == 1 ? "" : "s");

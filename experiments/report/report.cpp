@@ -187,10 +187,9 @@ int plumb::lab::report(int argc, const char* const* argv) {
         .path("FOLDER");
     declare_accept_code(cli, accept_code);
     declare_program(cli, program);
-    cli.example("runs/whole --markdown table.md");
-    cli.example("runs/layerscale_init --keep docs/results");
-    cli.example("docs/results/presets/*.jsonl --markdown presets.md");
-    cli.example("docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md");
+    cli.examples({"runs/whole --markdown table.md", "runs/layerscale_init --keep docs/results",
+                  "docs/results/presets/*.jsonl --markdown presets.md",
+                  "docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md"});
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
     const std::vector<std::string> words = rebuild_words(accept_code);

@@ -24,9 +24,16 @@ Study::Study(std::string name, std::string question, Parts parts)
   describe([this](const DataFacts& data) { return texts(data); }, [this] { return network_.describe_warmup(); });
 }
 
-const ImageProblem& images(const Trial& trial) { return trial.problem<ImageProblem>(); }
+int Study::run(int argc, const char* const* argv, const std::function<void(Trial&)>& body) {
+  return lab::Study::run(argc, argv, [&](lab::Trial& trial) {
+    Trial of_images(trial);
+    body(of_images);
+  });
+}
 
-nn::ViTOptions vit(Trial& trial, const ViTChoice& choice) {
+const ImageProblem& images(const lab::Trial& trial) { return trial.problem<ImageProblem>(); }
+
+nn::ViTOptions vit(lab::Trial& trial, const ViTChoice& choice) {
   const auto network = trial.group<NetworkOptions>();
   nn::ViTOptions o = network.vit(images(trial).data().train, trial.steps());
   if (const auto depth = choice.depth ? choice.depth : trial.find<std::int64_t>("depth")) o.depth = *depth;
@@ -42,23 +49,18 @@ nn::ViTOptions vit(Trial& trial, const ViTChoice& choice) {
   return o;
 }
 
-Batches::Batches(Trial& trial, const Augmentation& augment)
-    : steps_(trial.each_step()),
-      images_(vision::images(trial).data().train),
-      loader_(
-          images_, vision::images(trial).normalization(),
-          {.batch = trial.options().batch, .seed = trial.seed(), .augment = augment, .start_step = steps_.first()}) {}
+Step::Step(const lab::Trial& trial, const Augmentation& augment, std::int64_t first)
+    : images_(vision::images(trial).data().train),
+      loader_(images_, vision::images(trial).normalization(),
+              {.batch = trial.options().batch, .seed = trial.seed(), .augment = augment, .start_step = first}),
+      next_(first) {}
 
-Batches::Iterator Batches::begin() {
-  Iterator first(this, steps_.begin());
-  load(first.step_);
-  return first;
+const Batch& Step::batch() {
+  for (; next_ <= number(); ++next_) {
+    const HostBatch loaded = loader_.next();
+    if (next_ == number()) batch_ = to_tensors(loaded, images_);
+  }
+  return batch_;
 }
-
-void Batches::load(const Steps::Iterator& step) {
-  if (step != nullptr) batch_ = to_tensors(loader_.next(), images_);
-}
-
-Batches batches(Trial& trial, const Augmentation& augment) { return Batches(trial, augment); }
 
 }  // namespace plumb::vision

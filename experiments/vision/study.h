@@ -2,8 +2,8 @@
 // of a loop of one's own.
 //
 //   vision::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
-//   const auto depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks");
-//   return study.run(argc, argv, [&](lab::Trial& trial) {
+//   const auto depth = study.depths({12, 24, 48});
+//   return study.run(argc, argv, [&](vision::Trial& trial) {
 //     nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = "layerscale"}));
 //     trial.train(model);
 //   });
@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "experiments/lab/study/study.h"
 #include "experiments/vision/data/batch.h"
@@ -31,12 +33,90 @@ struct Parts {
   bool optimization = true;  // options of the training by Trial::train, and of the augmentation
 };
 
+// A step of a loop over batches of images.
+class Step {
+ public:
+  std::int64_t number() const { return step_->number(); }  // counted from 0
+  // The training batch of this step.
+  const Batch& batch();
+  // Minimises a loss of the batch (lab::Step::minimise).
+  template <class Loss>
+  const Gradients& minimise(Loss&& loss, double target_entropy = 0) {
+    return step_->minimise(std::forward<Loss>(loss), target_entropy);
+  }
+
+ private:
+  friend class Loop;
+  Step(const lab::Trial& trial, const Augmentation& augment, std::int64_t first);
+
+  lab::Step* step_ = nullptr;
+  const ImageSet& images_;
+  BatchLoader loader_;
+  Batch batch_ = {};
+  std::int64_t next_;  // the step whose batch the loader returns next
+};
+
+// The steps of a trial, each with its batch, for a range-based for loop (Trial::loop).
+class Loop {
+ public:
+  // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
+  class Iterator {
+   public:
+    Step& operator*() const { return owner_->step_; }
+    Iterator& operator++() {
+      ++at_;
+      owner_->step_.step_ = &*at_;
+      return *this;
+    }
+    bool operator!=(std::nullptr_t end) const { return at_ != end; }
+
+   private:
+    friend Loop;
+    Iterator(Loop* owner, lab::Loop::Iterator at) : owner_(owner), at_(at) { owner_->step_.step_ = &*at_; }
+    Loop* owner_;
+    lab::Loop::Iterator at_;
+  };
+
+  Loop(const lab::Trial& trial, const Augmentation& augment, const std::function<lab::Loop()>& steps)
+      : steps_(steps()), step_(trial, augment, steps_.first()) {}
+  // For range-based for. begin() starts the first step.
+  Iterator begin() { return {this, steps_.begin()}; }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  lab::Loop steps_;
+  Step step_;
+};
+
+// A trial of a study of images, whose loops have batches. `augment` is the augmentation of the images, which the
+// options of the command line do not set.
+class Trial : public lab::Trial {
+ public:
+  explicit Trial(const lab::Trial& trial) : lab::Trial(trial) {}
+  // The steps of a training loop of one's own, which updates the model (lab::Trial::loop).
+  //   for (vision::Step& step : trial.loop(model, optimizer)) {
+  //     const vision::Batch& batch = step.batch();
+  //     step.minimise([&] { return cross_entropy(model(batch.images), batch.labels); });
+  //   }
+  Loop loop(nn::Layer& model, nn::Optimizer& optimizer, const Augmentation& augment = {},
+            lab::LoopOptions options = {}) {
+    return Loop(*this, augment, [&] { return lab::Trial::loop(model, optimizer, std::move(options)); });
+  }
+  // The steps of a loop whose parts are called apart: backward(), check_divergence(), Optimizer::step(), log().
+  Loop loop(const Augmentation& augment = {}) {
+    return Loop(*this, augment, [&] { return lab::Trial::loop(); });
+  }
+};
+
 // A study whose problem is the classification of images.
 class Study : public lab::Study {
   using lab::Study::problem;  // a study with another problem is a lab::Study
 
  public:
   Study(std::string name, std::string question, Parts parts = {});
+
+  // Runs the whole program, as lab::Study::run(), with a body that gets a vision::Trial.
+  int run(int argc, const char* const* argv, const std::function<void(Trial&)>& body);
 
   // The options of the groups. The values before run() are the defaults.
   ImageOptions& images() { return images_; }
@@ -55,7 +135,7 @@ class Study : public lab::Study {
 
 // The problem of a trial: its images, and the normalization of the pixels. Throws Error if the problem of the study is
 // another one.
-const ImageProblem& images(const Trial& trial);
+const ImageProblem& images(const lab::Trial& trial);
 
 // The options of a ViT that the body of a trial sets. For every other option, the value comes from the axis of the same
 // name ("--dims" sets --dim); without such an axis, the value comes from the command line. A field of nn::ViTOptions
@@ -67,45 +147,6 @@ struct ViTChoice {
 // The options of a ViT for the images of the data set. The seed is the seed of the trial, and the other options come
 // from the command line; an option that the program does not declare has its default. Unless Trial::track() is called,
 // the record of the trial describes this network, and its recipe decides the warm-up if the call does not.
-nn::ViTOptions vit(Trial& trial, const ViTChoice& choice = {});
-
-// The training batches of a trial, one batch for each step, for a range-based for loop. Apart from the batches, the
-// loop is the same as with Trial::each_step().
-class Batches {
- public:
-  // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
-  class Iterator {
-   public:
-    const Batch& operator*() const { return owner_->batch_; }
-    Iterator& operator++() {
-      ++step_;
-      owner_->load(step_);
-      return *this;
-    }
-    bool operator!=(std::nullptr_t end) const { return step_ != end; }
-
-   private:
-    friend Batches;
-    Iterator(Batches* owner, Steps::Iterator step) : owner_(owner), step_(step) {}
-    Batches* owner_;
-    Steps::Iterator step_;
-  };
-
-  Batches(Trial& trial, const Augmentation& augment);
-  // For range-based for. begin() starts the first step.
-  Iterator begin();
-  std::nullptr_t end() const { return nullptr; }
-
- private:
-  void load(const Steps::Iterator& step);
-
-  Steps steps_;
-  const ImageSet& images_;
-  BatchLoader loader_;
-  Batch batch_;
-};
-// The batches of a loop of one's own over the steps of a trial. `augment` is the augmentation of the images, which the
-// options of the command line do not set. Throws Error if the problem of the study is not an ImageProblem.
-Batches batches(Trial& trial, const Augmentation& augment = {});
+nn::ViTOptions vit(lab::Trial& trial, const ViTChoice& choice = {});
 
 }  // namespace plumb::vision

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
-#include <variant>
 
 #include "nn/gates/layerscale.h"
 #include "nn/models/cait_presets.h"
@@ -15,65 +12,43 @@ namespace {
 const std::string usual_preset = "cait-paper-xxs24";
 
 // The constants of a preset that are options, too.
-std::map<std::string, std::variant<std::int64_t*, double*, std::optional<double>*>> options_of_constants(VitSettings& o,
-                                                                                                         Study& study) {
-  NetworkOptions& network = study.network();
-  OptimizationOptions& training = study.optimization();
-  return {{"dim", &network.dim},
-          {"heads", &network.heads},
-          {"depth", &o.depth},
-          {"depth_token_only", &o.depth_token_only},
-          {"mlp_ratio", &o.mlp_ratio},
-          {"norm_eps", &o.norm_eps},
-          {"init", &o.init},
-          {"drop_path", &network.drop.drop_path},
-          {"attn_drop", &network.drop.attn_drop},
-          {"weight_decay", &training.weight_decay},
-          {"clip_norm", &training.clip_norm},
-          {"label_smoothing", &study.augmentation().label_smoothing}};
-}
+constexpr const char* constants_with_options[] = {"dim",       "heads",        "depth",     "depth_token_only",
+                                                  "mlp_ratio", "norm_eps",     "init",      "drop_path",
+                                                  "attn_drop", "weight_decay", "clip_norm", "label_smoothing"};
 
 std::string option_of(std::string constant) {
   std::ranges::replace(constant, '_', '-');
   return "--" + constant;
 }
 
-void apply(VitSettings& o, Study& study, const nn::CaitPreset& preset) {
-  Cli& cli = study.cli();
-  NetworkOptions& network = study.network();
-  for (const auto& [name, variable] : options_of_constants(o, study)) {
-    const nn::Constant& constant = preset.at(name);
-    std::visit([&](auto* v) { *v = static_cast<std::remove_pointer_t<decltype(v)>>(constant.value); }, variable);
-    cli.explain(option_of(name), constant.source);
-  }
-  const auto explain = [&cli](const std::string& source, std::initializer_list<const char*> options) {
-    for (const char* option : options) cli.explain(option, source);
-  };
-  network.model = NetworkModel::cait;
-  explain("named by the preset", {"--model"});
-  network.patch = 4;
-  explain(fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value),
-          {"--patch"});
-  o.gate = "layerscale";
-  explain("Touvron et al. 2021", {"--gate", "--drop-path-schedule"});
-  network.recipe = RecipeKind::paper, network.weight_init = WeightInit::truncated_normal;
-  explain("ours: each method has the recipe of its paper, as in nn::CaiT", {"--recipe"});
-  explain(preset.at("weight_std").source, {"--weight-init"});
-  explain(preset.at("talking_heads_std").source, {"--talking-heads"});
-  explain("ours: CaiT has no DropKey", {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window",
-                                        "--drop-key-sharing", "--drop-key-match", "--empty-rows"});
-  explain("ours: CaiT has no DropHead", {"--drop-head"});
-  explain("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});
-  explain(preset.at("adam_eps").source, {"--optimizer"});
-  explain("ours: updated per step, starts after the warm-up; timm's CosineLRScheduler also counts the warm-up",
-          {"--schedule"});
-  explain("ours: no augmentation, for short training; the published recipe is deit (facebookresearch/deit)",
-          {"--augment"});
-  explain(fmt::format("ours: the decay {:g} of {} is too slow for short training", preset.at("ema_decay").value,
-                      preset.name),
-          {"--ema-decay"});
-  study.options().steps = StudyOptions().steps, study.options().warmup = 0;
-  explain("ours: a short training", {"--steps"});
+// The settings of a preset: its constants that are options, and ours for small images and short training.
+Settings settings_of(const nn::CaitPreset& preset) {
+  Settings rows;
+  for (const char* name : constants_with_options)
+    rows.push_back({fmt::format("{} {}", option_of(name), preset.at(name).value), preset.at(name).source});
+  return rows +
+         Settings{
+             {"--model cait", "named by the preset"},
+             {"--patch 4",
+              fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value)},
+             {"--gate layerscale --drop-path-schedule", "Touvron et al. 2021"},
+             {"--recipe paper", "ours: each method has the recipe of its paper, as in nn::CaiT"},
+             {"--weight-init truncated_normal", preset.at("weight_std").source},
+             {"--talking-heads", preset.at("talking_heads_std").source},
+             {"--drop-key --drop-key-schedule --drop-key-shape --drop-key-window --drop-key-sharing "
+              "--drop-key-match --empty-rows",
+              "ours: CaiT has no DropKey"},
+             {"--drop-head", "ours: CaiT has no DropHead"},
+             {"--drop-path-form", "facebookresearch/deit, through timm's DropPath"},
+             {"--optimizer", preset.at("adam_eps").source},
+             {"--schedule",
+              "ours: updated per step, starts after the warm-up; timm's CosineLRScheduler also counts the warm-up"},
+             {"--augment",
+              "ours: no augmentation, for short training; the published recipe is deit (facebookresearch/deit)"},
+             {"--ema-decay", fmt::format("ours: the decay {:g} of {} is too slow for short training",
+                                         preset.at("ema_decay").value, preset.name)},
+             {fmt::format("--steps {} --warmup 0", StudyOptions().steps)},
+             {"--steps", "ours: a short training"}};
 }
 
 // The preset of the call.
@@ -82,7 +57,7 @@ nn::CaitPreset preset_of(Study& study) {
   return nn::cait_preset(name.empty() ? usual_preset : name);
 }
 
-std::string further_constants(VitSettings& o, Study& study) {
+std::string further_constants(Study& study) {
   const nn::CaitPreset preset = preset_of(study);
   std::string text = fmt::format(
       "Further constants of {}. --lr and --warmup are computed from lr_per_512, warmup_epochs and epochs.\n"
@@ -90,9 +65,9 @@ std::string further_constants(VitSettings& o, Study& study) {
       "deit\n"
       "uses the constants of augmentation. This program does not use the others.\n",
       preset.name);
-  const auto options = options_of_constants(o, study);
   for (const auto& [name, constant] : preset.constants)
-    if (!options.contains(name)) text += fmt::format("  {:<24} {:<8g} [{}]\n", name, constant.value, constant.source);
+    if (std::ranges::find(constants_with_options, name) == std::end(constants_with_options))
+      text += fmt::format("  {:<24} {:<8g} [{}]\n", name, constant.value, constant.source);
   return text;
 }
 
@@ -133,7 +108,7 @@ void declare_cait(VitSettings& o, Study& study) {
     cli.preset(name,
                fmt::format("dim {:g}, {:g} heads, {:g} blocks", preset.at("dim").value, preset.at("heads").value,
                            preset.at("depth").value),
-               [&o, &study, preset] { apply(o, study, preset); });
+               settings_of(preset));
   }
   cli.default_preset([](const Cli::TypedValue& value) { return value("--model") == "cait" ? usual_preset : ""; });
   cli.listing("--list-presets", "Print the presets of CaiTs and their main differences", list_presets);
@@ -142,12 +117,10 @@ void declare_cait(VitSettings& o, Study& study) {
       .one_of("preset", nn::cait_preset_names())
       .pair()
       .value_name("A B");
-  cli.config_note(
-      [&o, &study] { return study.network().model == NetworkModel::cait ? further_constants(o, study) : ""; });
-  cli.example("--preset cait-paper-xxs24 --print-config");
-  cli.example("--preset-diff cait-paper-xxs36 cait-timm-xxs36");
-  cli.example(
-      "--model cait --weights cait_xxs24_224.safetensors --image-folder flowers --fine-tune --lr 5e-5 --steps 1000");
+  cli.config_note([&study] { return study.network().model == NetworkModel::cait ? further_constants(study) : ""; });
+  cli.examples(
+      {"--preset cait-paper-xxs24 --print-config", "--preset-diff cait-paper-xxs36 cait-timm-xxs36",
+       "--model cait --weights cait_xxs24_224.safetensors --image-folder flowers --fine-tune --lr 5e-5 --steps 1000"});
 }
 
 void derive_cait(VitSettings& o, Study& study) {
@@ -184,26 +157,12 @@ void note_drop_key(const VitSettings& o, const NetworkOptions& network, const Im
 }
 
 nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit) {
-  nn::CaiTOptions model{.image = vit.image,
-                        .patch = vit.patch,
-                        .channels = vit.channels,
-                        .classes = vit.classes,
-                        .dim = vit.dim,
-                        .depth = vit.depth,
-                        .heads = vit.heads,
-                        .depth_token_only = o.depth_token_only,
-                        .mlp_ratio = vit.mlp_ratio,
-                        .gate = o.gate,
-                        .init = o.init,
-                        .head_mix = o.talking_heads,
-                        .norm_eps = vit.norm_eps,
-                        .recipe = vit.recipe,
-                        .drop_key = vit.drop_key,
-                        .attention_dropout = vit.attention_dropout,
-                        .drop_head = vit.drop_head,
-                        .drop_path = vit.drop_path,
-                        .seed = vit.seed};
-  return model;
+  nn::CaiTOptions cait = nn::cait_of(vit);
+  cait.depth_token_only = o.depth_token_only;
+  cait.gate = o.gate;
+  cait.init = o.init;
+  cait.head_mix = o.talking_heads;
+  return cait;
 }
 
 Values dropped_keys(const nn::CaiT& model, std::int64_t batch) {

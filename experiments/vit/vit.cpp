@@ -2,8 +2,6 @@
 // method. Also evaluates trained weights or continues their training.
 #include "experiments/programs.h"
 
-#include "experiments/lab/report/layers.h"
-#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/vision/options/gate_init.h"
 #include "experiments/vision/pictures/attention_images.h"
 #include "experiments/vision/pictures/pictures.h"
@@ -53,7 +51,7 @@ void declare(VitSettings& o, vision::Study& study) {
              "Network; with cait, the defaults are those of a CaiT, which --model cait --print-config shows")
       .one_of("model");
   cli.option("--gate", &o.gate, "Residual method (of stage 1 of a CaiT, whose stage 2 always has LayerScale)")
-      .one_of_methods("gate", true);
+      .one_of_methods(true);
   cli.option("--depth", &o.depth, "Number of blocks (of stage 1 of a CaiT)").at_least(1).at_most(lab::largest_size);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, as a multiple of --dim")
       .at_least(1)
@@ -67,25 +65,18 @@ void declare(VitSettings& o, vision::Study& study) {
   for (const Size& size : sizes)
     cli.preset(fmt::format("vit-{}", size.name),
                fmt::format("12 blocks of width {}, {} heads, patches of 16, a class token", size.dim, size.heads),
-               [&study, &o, &cli, size] {
-                 const std::string source =
-                     fmt::format("timm 1.0.31, vision_transformer.py, vit_{}_patch16_224", size.name);
-                 study.network().dim = size.dim, study.network().heads = size.heads, study.network().patch = 16,
-                 study.network().pool = nn::Pool::token;
-                 o.depth = 12;
-                 for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"})
-                   cli.explain(option, source);
-               });
+               {{fmt::format("--dim {} --heads {} --patch 16 --pool token --depth 12", size.dim, size.heads),
+                 fmt::format("timm 1.0.31, vision_transformer.py, vit_{}_patch16_224", size.name)}});
   vision::declare_cait(o, study);
   cli.section("Machine");
   cli.option("--checkpoint", &o.checkpoint, "Save memory: recompute the blocks (of stage 1) in the backward pass")
       .scope(lab::Scope::speed);
   cli.rule([&study] { check_model(study); });
-  cli.example("--image-folder flowers --preset vit-tiny --augment deit --steps 20000");
-  cli.example("--weights vit_tiny_patch16_224.safetensors --image-folder photos --normalization half --evaluate");
-  cli.example(
-      "--weights vit_tiny_patch16_224.safetensors --image-folder flowers --normalization half --gate layerscale "
-      "--fine-tune --lr 5e-5 --steps 1000");
+  cli.examples(
+      {"--image-folder flowers --preset vit-tiny --augment deit --steps 20000",
+       "--weights vit_tiny_patch16_224.safetensors --image-folder photos --normalization half --evaluate",
+       "--weights vit_tiny_patch16_224.safetensors --image-folder flowers --normalization half --gate layerscale "
+       "--fine-tune --lr 5e-5 --steps 1000"});
 }
 
 // Takes the sizes and the residual method of the network from the file of --weights. If the method in the file is pre
@@ -134,14 +125,13 @@ void train_network(const VitSettings& o, lab::Trial& trial, Model& model, nn::Ke
   if (o.weights.given()) o.weights.put_into(model, trial, layerscale);
   model.checkpoint_blocks(o.checkpoint);
   trial.save_under(std::move(names));
-  lab::AroundStep around = lab::record_layers(trial, model.stack());
+  lab::Observer observer;
   if constexpr (std::is_same_v<Model, nn::CaiT>)
     if (model.options().drop_key.rate > 0)
-      around = [&trial, &model, layers = std::move(around)](std::int64_t step) {
+      observer.before = [&](std::int64_t step) {
         if (step % drop_logged_every == 0) trial.log(vision::dropped_keys(model, trial.options().batch));
-        return layers(step);
       };
-  trial.train(model, around);
+  trial.train(model, observer);
   vision::attach_attention(trial, model);
 }
 
@@ -153,8 +143,7 @@ int plumb::lab::vit(int argc, const char* const* argv) {
       "Trains a ViT or a CaiT with any residual method; or evaluates trained weights (timm's names) on "
       "images, or continues their training. With --save-weights it saves the weights of each trial that "
       "does not diverge, under timm's names.");
-  study.options().steps = 300, study.options().warmup = 30;
-  study.optimization().lr = 1e-3;
+  study.defaults({.steps = 300, .warmup = 30, .lr = 1e-3});
   VitSettings o;
   declare(o, study);
   study.cli().action([&]() -> std::optional<int> {
@@ -173,10 +162,9 @@ int plumb::lab::vit(int argc, const char* const* argv) {
     if (is_cait(study) && study.network().drop.drop_key > 0)
       vision::note_drop_key(o, study.network(), vision::image_sizes(data));
   });
-  study.columns({"train_loss", "val_loss", "val_accuracy"});
-  study.show({"train_loss", "val_loss", "val_accuracy"});
+  study.columns({lab::train_loss, lab::val_loss, vision::val_accuracy});
   study.output(vision::attention_section);
-  study.output({"layers.csv", lab::layers_csv});
+  study.measure_layers();
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViTOptions options = vision::vit(
         trial,

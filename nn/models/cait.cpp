@@ -7,6 +7,25 @@
 
 namespace plumb::nn {
 
+CaiTOptions cait_of(const ViTOptions& vit) {
+  return {.image = vit.image,
+          .patch = vit.patch,
+          .channels = vit.channels,
+          .classes = vit.classes,
+          .dim = vit.dim,
+          .depth = vit.depth,
+          .heads = vit.heads,
+          .mlp_ratio = vit.mlp_ratio,
+          .gate = vit.gate,
+          .norm_eps = vit.norm_eps,
+          .recipe = vit.recipe,
+          .drop_key = vit.drop_key,
+          .attention_dropout = vit.attention_dropout,
+          .drop_head = vit.drop_head,
+          .drop_path = vit.drop_path,
+          .seed = vit.seed};
+}
+
 CaiT::CaiT(const CaiTOptions& o)
     : Classifier("CaiT"),
       options_(o),

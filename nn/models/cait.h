@@ -7,6 +7,7 @@
 #include "nn/layers/patch_embed.h"
 #include "nn/layers/talking_heads.h"
 #include "nn/models/classifier.h"
+#include "nn/models/vit.h"
 
 namespace plumb::nn {
 
@@ -34,6 +35,9 @@ struct CaiTOptions {
   DropPathOptions drop_path = {};  // the default schedule is constant over the blocks
   std::uint64_t seed = 0;          // seed of the initial values
 };
+
+// The options of a CaiT with the sizes, the method and the drops of a ViT. The others have their defaults.
+CaiTOptions cait_of(const ViTOptions& vit);
 
 // Maps images [B, C, H, W] to logits [B, classes]. Stage 1 is a stack of residual blocks over the patches. In stage 2,
 // a class token reads the patches, which no longer change. Parameters: patch_embed.proj, cls_token (1, 1, D), pos_embed

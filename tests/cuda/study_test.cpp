@@ -21,16 +21,13 @@ namespace {
 const Words small_study{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
 
 // Runs a study. If `logs`, each step writes a line before the result of the step is known.
-int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
+int trains(int argc, const char* const* argv, const Observer& observer = {}, bool logs = false) {
   vision::Study study("device", "Trains on a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
-  return study.run(argc, argv, [&](Trial& trial) {
+  return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(vision::vit(trial, {.depth = 2, .gate = nn::GateChoice(trial[gate])}));
-    if (!logs) return trial.train(model, around);
-    trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-      trial.trace({{"begun", static_cast<double>(step)}});
-      return nullptr;
-    });
+    if (!logs) return trial.train(model, observer);
+    trial.train(model, {.before = [&](std::int64_t step) { trial.trace({{"begun", static_cast<double>(step)}}); }});
   });
 }
 
@@ -132,10 +129,9 @@ TEST_CASE("an interrupted study on the device resumes from its checkpoint and gi
   const TemporaryFolder folder;
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
-    return trains(argc, argv, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-      if (step == stop_at) interrupted_by(SIGINT);
-      return nullptr;
-    });
+    return trains(argc, argv, {.before = [&](std::int64_t step) {
+                    if (step == stop_at) interrupted_by(SIGINT);
+                  }});
   };
   Words given(small_study.begin(), small_study.end() - 1);
   for (const char* const word : {"--device", "cuda", "--ema-decay", "0.9", "--drop-key", "0.2", "--out"})

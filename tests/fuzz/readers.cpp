@@ -346,7 +346,7 @@ void parse(std::vector<std::string> arguments) {
   vision::ImageOptions images;
   vision::AugmentOptions augmentation;
   network.declare(cli), augmentation.declare(cli), images.declare(cli), optimization.declare(cli), options.declare(cli);
-  cli.preset("quick", "a preset", [&] { options.steps = 3; });
+  cli.preset("quick", "a preset", {{"--steps 3"}});
   arguments.insert(arguments.begin(), "fuzz");
   arguments.push_back("--print-config");
   std::vector<const char*> argv;

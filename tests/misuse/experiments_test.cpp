@@ -52,9 +52,10 @@ void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int
 }
 
 int own_experiment(int argc, const char* const* argv) {
-  return vision::Study("mine", "Mine.", {.network = false, .optimization = false}).run(argc, argv, [](Trial& trial) {
-    trial.log({{"loss", 1}});
-  });
+  return vision::Study("mine", "Mine.", {.network = false, .optimization = false})
+      .run(argc, argv, [](lab::Trial& trial) {
+        trial.log({{"loss", 1}});
+      });
 }
 
 }  // namespace
@@ -185,7 +186,7 @@ TEST_CASE("misuse: resuming with other settings or another experiment or damaged
 }
 TEST_CASE("misuse: values of a trial that cannot be logged") {
   const TemporaryFolder folder;
-  const auto fails = [&](const std::function<void(Trial&)>& body, const std::string& text) {
+  const auto fails = [&](const std::function<void(lab::Trial&)>& body, const std::string& text) {
     const Ended e =
         call(folder.path(),
              [&](int argc, const char* const* argv) {
@@ -197,10 +198,10 @@ TEST_CASE("misuse: values of a trial that cannot be logged") {
     CHECK(e.err.find(text) != std::string::npos);
     CHECK(e.err.find("internal error") == std::string::npos);
   };
-  fails([](Trial& trial) { trial.log({{"seed", 1}}); }, "[log] expected a name other than seed");
-  fails([](Trial& trial) { trial.log({{"a,b", 1}}); }, "without comma, quote and line end");
-  fails([](Trial& trial) { trial.log({{"", 1}}); }, "[log] expected a name");
-  fails([](Trial&) { throw 1; }, "not a std::exception");
+  fails([](lab::Trial& trial) { trial.log({{"seed", 1}}); }, "[log] expected a name other than seed");
+  fails([](lab::Trial& trial) { trial.log({{"a,b", 1}}); }, "without comma, quote and line end");
+  fails([](lab::Trial& trial) { trial.log({{"", 1}}); }, "[log] expected a name");
+  fails([](lab::Trial&) { throw 1; }, "not a std::exception");
 }
 TEST_CASE("misuse: a failing gate ends its trial but not the sweep") {
   struct OneToken : nn::Gate {

@@ -102,7 +102,7 @@ TEST_CASE("report shows a study with a custom gate by the program that the user 
   REQUIRE(run(folder.path(), own + tiny + "--gates tanh_gate --depths 1 --out a").status == 0);
   const Finished refused = run(folder.path(), program("report") + " a");
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, contains("unknown gate 'tanh_gate'") &&
+  CHECK_THAT(refused.err, contains("unknown method 'tanh_gate'") &&
                               contains("a was written by a program named example_own_gate, which may have gates or "
                                        "options of its own: call its program, PROGRAM --rebuild --out a, or give it "
                                        "with --program PROGRAM\n"));

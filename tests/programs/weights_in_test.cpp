@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "experiments/lab/train/train.h"
 #include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/glyphs.h"
 #include "experiments/vision/data/image_file.h"

@@ -135,16 +135,23 @@ bool Cli::has(const std::string& name) const {
 
 bool Cli::given(const std::string& name) const { return std::find(given_.begin(), given_.end(), name) != given_.end(); }
 
-void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
+Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+void Cli::preset(const std::string& name, const std::string& help, Settings settings, std::function<void()> also) {
   if (presets_.empty())
     options_.emplace_front("--preset", general, &preset_, "Use a named set of settings; see Presets below")
         .scope(Scope::speed);
-  presets_.push_back({name, help, std::move(set)});
+  presets_.push_back({name, help, std::move(settings), std::move(also)});
 }
 
 void Cli::rule(std::function<void()> check) { rules_.push_back(std::move(check)); }
 
-void Cli::example(const std::string& arguments) { examples_.push_back(arguments); }
+void Cli::examples(const std::vector<std::string>& arguments) {
+  examples_.insert(examples_.end(), arguments.begin(), arguments.end());
+}
 
 CliOption* Cli::find(std::string_view name) {
   const auto it = std::find_if(options_.begin(), options_.end(), [&](const CliOption& o) { return o.name == name; });
@@ -217,6 +224,24 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
   return given;
 }
 
+void Cli::apply(const std::string& preset, const Setting& row) {
+  std::istringstream words(row.options);
+  CliOption* option = nullptr;
+  for (std::string word; words >> word;) {
+    if (!word.starts_with("--")) {
+      if (!option) continue;
+      option->read(fmt::format("preset {}: {}", preset, option->key()), word);
+      option->source.clear();
+    } else {
+      option = find(word);
+      check(
+          option || std::ranges::find(left_out_, word, &std::pair<std::string, std::string>::first) != left_out_.end(),
+          "[cli] expected options of the program in preset {}, got {}", preset, word);
+    }
+    if (option && !row.source.empty()) explain(option->name, row.source);
+  }
+}
+
 void Cli::apply_preset(const std::string& name, const std::string& where) {
   std::vector<std::string> names;
   for (const Preset& preset : presets_) names.push_back(preset.name);
@@ -224,7 +249,9 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
   if (it == names.end()) {
     throw UsageError(fmt::format("{}: unknown preset '{}'; {}", where, name, suggest_name(name, names)));
   }
-  presets_[static_cast<std::size_t>(it - names.begin())].set();
+  const Preset& preset = presets_[static_cast<std::size_t>(it - names.begin())];
+  for (const Setting& row : preset.settings) apply(name, row);
+  if (preset.also) preset.also();
   for (CliOption& option : options_)
     if (option.scope() != Scope::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
 }

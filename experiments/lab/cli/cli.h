@@ -4,7 +4,7 @@
 //   Cli cli("depth_stability", "Trains residual gates at several depths and reports which of them train.");
 //   cli.section("Axes");
 //   cli.option("--depths", &o.depths, "Residual blocks").at_least(1);
-//   cli.preset("quick", "two depths, one seed", [&] { o.depths = {6, 48}; });
+//   cli.preset("quick", "two depths, one seed", {{"--depths 6,48"}});
 //   if (cli.parse(argc, argv) == Action::done) return 0;
 #pragma once
 
@@ -24,6 +24,18 @@ namespace plumb::lab {
 // The result of Cli::parse(). run: the program must run the study. done: the program must end, because the call asked
 // only for a text (--help, --version, ...) or for another action, and the text is printed or the action is finished.
 enum class Action { run, done };
+
+// A row of a preset: options with their values as on the command line, and the source of these values, which
+// --print-config shows. An option without a value keeps its value, and gets the source. Without a source, the options
+// are only set. Options that Cli::leave_out() suppressed are skipped, so that programs can share rows.
+//   {"--dim 384 --heads 6", "facebookresearch/deit, models.py"}
+struct Setting {
+  std::string options;
+  std::string source = {};
+};
+using Settings = std::vector<Setting>;
+// The rows of `a`, then those of `b`, which override them.
+Settings operator+(Settings a, const Settings& b);
 
 // The word as a user types it in a shell: in quotes if a shell would read it otherwise.
 std::string shell_word(const std::string& word);
@@ -61,10 +73,13 @@ class Cli {
   // Declares a listing that takes names, such as --preset-diff A B, and stores the names in *about.
   CliOption& listing(const std::string& name, std::vector<std::string>* about, const std::string& help,
                      std::function<std::string()> text);
-  // Declares a named set of values for --preset. The first call also declares the option --preset. `set` assigns the
-  // values and may call explain(). The name of the preset is recorded with the settings, so that a configuration file
-  // selects the same preset again. Results depend only on the values, not on the name.
-  void preset(const std::string& name, const std::string& help, std::function<void()> set);
+  // Declares a named set of values for --preset. The first call also declares the option --preset. Later rows override
+  // earlier ones. `also` is called after the values are set, for settings that no option has. The name of the preset is
+  // recorded with the settings, so that a configuration file selects the same preset again. Results depend only on the
+  // values, not on the name. parse() throws Error if a row names an unknown option, and UsageError if an option does
+  // not accept its value.
+  //   cli.preset("quick", "two depths, one seed", {{"--depths 6,48 --seeds 0"}});
+  void preset(const std::string& name, const std::string& help, Settings settings, std::function<void()> also = {});
   // The value of an option in the present call ("true" for a switch), or "" for an option that is not given.
   using TypedValue = std::function<std::string(std::string_view option)>;
   // Registers a function that names the preset of a call without --preset, or returns "". It gets the values of the
@@ -99,8 +114,8 @@ class Cli {
   // status, parse() returns Action::done, and the program must end with this status, which status() returns.
   void action(std::function<std::optional<int>()> act) { actions_.push_back(std::move(act)); }
   int status() const { return status_; }
-  // Adds an example to the end of --help. `arguments` is a command line without the name of the program.
-  void example(const std::string& arguments);
+  // Adds examples to the end of --help: command lines without the name of the program.
+  void examples(const std::vector<std::string>& arguments);
 
   // Registers a function that names a file of settings for a call without --config and --preset, or returns "". It gets
   // the values of the command line.
@@ -129,7 +144,8 @@ class Cli {
  private:
   struct Preset {
     std::string name, help;
-    std::function<void()> set;
+    Settings settings;
+    std::function<void()> also;
   };
   struct Listing {
     bool wanted = false;
@@ -145,6 +161,7 @@ class Cli {
   std::vector<std::string> section_order() const;
   std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
   void apply_preset(const std::string& name, const std::string& where);
+  void apply(const std::string& preset, const Setting& row);
   void apply_preset_of(const std::string& config_file, const TypedValue& typed);
   void apply_config(const std::string& path);
 

@@ -184,6 +184,13 @@ void CliOption::set(const AxisValue& value) {
       field);
 }
 
+AxisValue CliOption::accepted(const AxisValue& value) const {
+  if (const auto* text = std::get_if<std::string>(&value)) return item<std::string>(name, *text);
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  check_bounds(name, whole ? static_cast<double>(*whole) : std::get<double>(value));
+  return value;
+}
+
 template <class T>
 T CliOption::item(const std::string& where, const std::string& text) const {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -209,7 +216,8 @@ template <class T>
 std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::string>& items) const {
   std::vector<T> values;
   const auto append = [&](const T& value) {
-    if (!pair_ && !may_repeat_ && std::find(values.begin(), values.end(), value) != values.end())
+    const auto is_there = [&](const T& other) { return same(AxisValue(other), AxisValue(value)); };
+    if (!pair_ && !may_repeat_ && std::ranges::any_of(values, is_there))
       throw UsageError(fmt::format("{}: {} is given twice; give each value once", where, value));
     values.push_back(value);
   };

@@ -65,7 +65,7 @@ struct CliOption {
   // Accepts residual methods: nn::method_names(), with or without constants, as NAME:CONSTANT=VALUE[:CONSTANT=VALUE..].
   // The option stores nn::Method::label(), so that equal methods have equal texts. If `as_typed` is true, the option
   // stores the text as typed.
-  CliOption& one_of_methods(std::string noun, bool as_typed = false);
+  CliOption& one_of_methods(bool as_typed = false);
   // Sets the word for an optional without a value, such as "all" for --threads.
   CliOption& or_word(std::string word);
   // Makes an axis a pair of names. The two names may be equal, and may be typed as two words: --preset-diff A B.
@@ -101,6 +101,9 @@ struct CliOption {
   // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);
 
+  // A value for an axis as the option stores it: a residual method as its label. Throws UsageError if the option does
+  // not accept the value.
+  AxisValue accepted(const AxisValue& value) const;
   // Whether a number is within the bounds of the option.
   bool accepts(double number) const;
   // Sets the variable to the value of an axis. Throws UsageError if the option does not accept the value.

@@ -32,11 +32,11 @@ CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names&
   return one_of(std::move(noun), std::move(names));
 }
 
-CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
+CliOption& CliOption::one_of_methods(bool as_typed) {
   methods_ = true;
   as_typed_ = as_typed;
   help += "; write NAME:CONSTANT=VALUE to change a constant of a method";
-  return one_of(std::move(noun), nn::method_names());
+  return one_of("method", nn::method_names());
 }
 
 CliOption& CliOption::or_word(std::string word) {

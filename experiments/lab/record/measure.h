@@ -11,6 +11,9 @@
 
 namespace plumb::lab {
 
+// The names of values that every problem measures: the training loss, and the loss on validation data.
+inline constexpr const char *train_loss = "train_loss", *val_loss = "val_loss";
+
 // The direction in which a value is better.
 enum class Better { lower, higher };
 constexpr auto names_of(Better) { return std::array{"lower", "higher"}; }
@@ -31,7 +34,8 @@ struct Measure {
   // "ln 28 = 3.332"; if it is empty, reports print the number.
   std::optional<double> chance = {};
   std::string chance_text = {};
-  // A smaller median difference decides no claim, unless a trial failed. Example: two samples of 10,000 for an accuracy. 0: no such limit.
+  // A smaller median difference decides no claim, unless a trial failed. Example: two samples of 10,000 for an
+  // accuracy. 0: no such limit.
   double resolution = 0;
   // The largest difference that does not matter (equal_within); no value: as the name says.
   std::optional<double> equal_within = {};

@@ -1,6 +1,7 @@
 #include "experiments/lab/record/point.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "experiments/lab/hash.h"
 
@@ -11,13 +12,14 @@ std::string to_string(const AxisValue& value) {
 }
 
 bool same(const AxisValue& a, const AxisValue& b) {
-  const auto number = [](const AxisValue& v) {
+  if (a == b) return true;
+  const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
+  if (x && y) return std::abs(*x - *y) < 1e-5 * std::abs(*x) && fmt::format("{:g}", *x) == fmt::format("{:g}", *y);
+  const auto is_whole = [](const AxisValue& v, double number) {
     const auto* whole = std::get_if<std::int64_t>(&v);
-    return whole ? static_cast<double>(*whole) : *std::get_if<double>(&v);
+    return whole && static_cast<double>(*whole) == number;
   };
-  const bool text = std::holds_alternative<std::string>(a);
-  if (text != std::holds_alternative<std::string>(b)) return false;
-  return text || a.index() == b.index() ? a == b : number(a) == number(b);
+  return (x && is_whole(b, *x)) || (y && is_whole(a, *y));
 }
 
 const AxisValue* Point::find(std::string_view axis) const {

@@ -17,11 +17,16 @@ namespace plumb::lab {
 // A value on an axis.
 using AxisValue = std::variant<std::int64_t, double, std::string>;
 std::string to_string(const AxisValue& value);  // the value as typed on a command line: "48", "0.001", "pre"
-// Whether two values are equal. An integer equals a double with the same value: 0 and 0.0.
+// Whether two values are equal. An integer equals a double with the same value: 0 and 0.0. Two doubles are equal if
+// both print alike with six digits, as on the command line: 0.1 + 0.2 and 0.3.
 bool same(const AxisValue& a, const AxisValue& b);
 
+template <class T>
+class Axis;
+
 // The values of a trial on the axes of a study, by name. Two points are equal if they have the same axes with the same
-// values, in any order.
+// values, in any order. A point with some of the axes is a condition on trials; axes make conditions (study/axis.h):
+//   depth == 24 && gate == "layerscale"
 class Point {
  public:
   using Entry = std::pair<std::string, AxisValue>;  // the name of an axis and a value
@@ -36,6 +41,16 @@ class Point {
   // Whether the point has all axes of `part` with the same values as `part`.
   bool contains(const Point& part) const;
   bool operator==(const Point& other) const { return entries_.size() == other.entries_.size() && contains(other); }
+  // Both conditions. A value of `b` replaces one of `a` on the same axis.
+  friend Point operator&&(Point a, const Point& b) {
+    for (const auto& [axis, value] : b.entries_) a.set(axis, value);
+    return a;
+  }
+  // The value on an axis of a study. Throws Error if the point does not have the axis.
+  template <class T>
+  T operator[](const Axis<T>& axis) const {
+    return axis.value_in(*this);
+  }
 
   // The value on an axis. A value that is an integer may be read as a floating-point type. Throws Error if the point
   // does not have the axis or if the value on the axis has another type.

@@ -9,12 +9,15 @@
 namespace plumb::lab {
 
 ShownValues shown_values(const StudyResults& r) {
+  const auto hidden = [](const std::string& name) { return name == "diverged_at" || is_time(name); };
   std::vector<std::string> measured = r.columns;
+  std::erase_if(measured, hidden);
+  const std::size_t asked = measured.size();
   for (const std::string& name : measured_names(r.records))
     if (std::ranges::find(measured, name) == measured.end()) measured.push_back(name);
-  std::erase_if(measured, [](const std::string& name) { return name == "diverged_at" || is_time(name); });
-  ShownValues s{r.show.empty() ? measured : r.show};
-  if (r.show.empty() && s.names.size() > shown_unasked) s.names.resize(shown_unasked);
+  std::erase_if(measured, hidden);
+  ShownValues s{measured};
+  s.names.resize(std::min(s.names.size(), asked > 0 ? asked : shown_unasked));
   s.left_out = static_cast<std::size_t>(std::ranges::count_if(
       measured, [&](const std::string& name) { return std::ranges::find(s.names, name) == s.names.end(); }));
   return s;

@@ -26,7 +26,6 @@ struct StudyResults {
   std::string name = {}, question = {};
   std::vector<std::string> axes = {};     // names of the axes in the order of columns; "seed" is the last
   std::vector<std::string> columns = {};  // measured values that come first in results.csv
-  std::vector<std::string> show = {};     // measured values in the table on the terminal; if empty, the first few
   // Records of all judged trials that ended, in the order of --dry-run. The trials of a search for learning rates are
   // not judged; they are in `judging.rates`.
   std::vector<Record> records = {};

@@ -14,14 +14,35 @@ constexpr const char* key = "passport";  // the name of layer statistics in ledg
 
 }  // namespace
 
-AroundStep record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every) {
-  const std::int64_t interval = every > 0 ? every : std::max<std::int64_t>(1, trial.steps() / 10);
-  return [&trial, &stack, interval](std::int64_t step) -> std::function<void(const Gradients&)> {
-    if (step % interval != 0 && step + 1 != trial.steps()) return nullptr;
-    return [&trial, step, probe = std::make_shared<SignalProbe>(stack)](const Gradients& g) {
-      attach_layers(trial, step, probe->finish(g));
-    };
+Observer record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every) {
+  struct Recorded {
+    std::int64_t step;
+    SignalProbe probe;
   };
+  const std::int64_t interval = every > 0 ? every : std::max<std::int64_t>(1, trial.steps() / 10);
+  const auto now = std::make_shared<std::unique_ptr<Recorded>>();
+  return {.before =
+              [&trial, &stack, interval, now](std::int64_t step) {
+                if (step % interval == 0 || step + 1 == trial.steps())
+                  now->reset(new Recorded{step, SignalProbe(stack)});
+              },
+          .after =
+              [&trial, now](const Gradients& gradients) {
+                if (*now) attach_layers(trial, (*now)->step, (*now)->probe.finish(gradients));
+                now->reset();
+              }};
+}
+
+const nn::Stack& last_stack(nn::Module& model) {
+  const nn::Stack* last = nullptr;
+  model.each_module([&](nn::Module& m) {
+    if (const auto* stack = dynamic_cast<const nn::Stack*>(&m)) last = stack;
+  });
+  check(last,
+        "[layers] expected a model with an nn::Stack of blocks, whose layers are measured, got {}; leave out "
+        "Study::measure_layers()",
+        *model.path());
+  return *last;
 }
 
 void attach_layers(Trial& trial, std::int64_t step, const LayerStats& layers) {

@@ -27,15 +27,23 @@ struct AxisData {
   }
 };
 
-// A type that the values of an axis may have.
+// A type that the values of an axis may have. The values of an enum are stored as their names.
 template <class T>
 concept AxisType = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> ||
-    std::is_same_v<T, std::string>;
+    std::is_same_v<T, std::string> || NamedEnum<T>;
 // The type in which values of type T are stored.
-template <class T>
-using StoredAxisValue = std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>;
+template <AxisType T>
+using StoredAxisValue =
+    std::conditional_t<NamedEnum<T>, std::string, std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>>;
+// A type whose values can be compared with the values of an axis of type T.
+template <class V, class T>
+concept ComparableOnAxis = (std::is_same_v<T, std::string> && std::is_convertible_v<V, std::string>) ||
+                           (std::is_same_v<T, double> && std::is_arithmetic_v<V>) ||
+                           (std::is_integral_v<T> && std::is_integral_v<V> && !std::is_same_v<V, bool>) ||
+                           (NamedEnum<T> && std::is_same_v<V, T>);
 
-// A handle to an axis of a study. Trials use the handle to read their value on the axis: trial[axis].
+// A handle to an axis of a study. Trials use the handle to read their value on the axis: trial[axis]. Conditions on
+// trials, for claims and charts, compare the handle with a value: axis == 1e-6 && other == "pre".
 template <class T>
 class Axis {
  public:
@@ -52,16 +60,41 @@ class Axis {
   Axis one_of(const std::string& noun, std::vector<std::string> names) {
     return option().one_of(noun, std::move(names)), *this;
   }
-  Axis one_of_methods(const std::string& noun) { return option().one_of_methods(noun), *this; }
-  // The current values, and a function with which presets set the values.
-  std::vector<T> values() const { return {stored().begin(), stored().end()}; }
-  void set(const std::vector<T>& values) const { stored().assign(values.begin(), values.end()); }
+  Axis one_of_methods() { return option().one_of_methods(), *this; }
   // Makes this axis vary slower than all other axes in the order of trials. By default the first axis varies slowest.
   // The order of columns does not change.
   Axis slowest() { return data_->slowest = true, *this; }
 
+  // The values in this call. Presets and the command line change the values until the study runs.
+  std::vector<T> values() const {
+    std::vector<T> values;
+    for (const auto& value : std::get<std::vector<StoredAxisValue<T>>>(data_->values)) values.push_back(typed(value));
+    return values;
+  }
+  // The value of a point on this axis. Throws Error if the point does not have the axis.
+  T value_in(const Point& point) const { return typed(point.get<StoredAxisValue<T>>(name())); }
+  // The condition that a trial has this value on the axis. Throws UsageError if the option of the axis does not accept
+  // the value.
+  template <class V>
+  requires ComparableOnAxis<V, T> Point operator==(const V& value) const {
+    const AxisValue stored = to_stored(value);
+    return {{name(), data_->declared ? data_->declared->accepted(stored) : stored}};
+  }
+
  private:
-  auto& stored() const { return std::get<std::vector<StoredAxisValue<T>>>(data_->values); }
+  static T typed(const StoredAxisValue<T>& stored) {
+    if constexpr (NamedEnum<T>)
+      return enum_named<T>("axis", stored);
+    else
+      return static_cast<T>(stored);
+  }
+  template <class V>
+  static StoredAxisValue<T> to_stored(const V& value) {
+    if constexpr (NamedEnum<T>)
+      return enum_name(value);
+    else
+      return static_cast<StoredAxisValue<T>>(value);
+  }
   CliOption& option() const {
     internal_check(data_->declared, "bounds of the searched axis {}, which has no option", data_->name);
     return *data_->declared;

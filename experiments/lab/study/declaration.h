@@ -94,9 +94,9 @@ struct RateSearch {
 };
 // Each combination of the axes trains at the rate that an earlier search chose (--rates-from).
 struct ChosenRates {
-  std::string file = {};                 // the value of --rates-from
-  std::vector<std::int64_t> seeds = {};  // the seeds that chose
-  std::vector<RateChoice> choices = {};  // a choice for each combination
+  std::string file = {};                   // the value of --rates-from
+  std::vector<std::int64_t> seeds = {};    // the seeds that chose
+  std::vector<RateChoice> choices = {};    // a choice for each combination
   bool parabola = true;                    // as in RateSearch
   std::vector<LedgerEntry> searches = {};  // the trials that chose
   // Those of these trials that come from the file, for the ledger of the study. The study folder then does not
@@ -143,11 +143,13 @@ struct StudyDeclaration {
   std::function<void(Trial&)> body = {};
   std::vector<Output> outputs = {};
   std::vector<Claim> claims = {};
-  std::vector<double> loss_levels = {};  // the levels of Study::steps_to()
+  std::vector<double> loss_levels = {};                                  // the levels of Study::steps_to()
+  std::function<Observer(Trial& trial, nn::Layer& model)> observe = {};  // of Study::measure_layers()
   std::vector<Published> published = {};
   std::vector<Reference> references = {};
   Judging judging = {};
-  std::vector<std::string> columns = {}, show = {};
+  std::optional<Point> control = {};  // of Study::control()
+  std::vector<std::string> columns = {};
   std::vector<std::string> own_settings = {};  // names of settings that come from the options of this study
   std::vector<std::string> notes = {};         // lines on stderr before the first trial
 

@@ -72,10 +72,9 @@ std::vector<std::string> own_files(const StudyDeclaration& study) {
 }
 
 std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const Record& record) {
-  if (!study.show.empty()) return study.show;
-  std::vector<std::string> names = measured_names({record});
+  std::vector<std::string> names = study.columns.empty() ? measured_names({record}) : study.columns;
   std::erase_if(names, [](const std::string& name) {  // these values are in files only
-    return is_time(name) || name == target_entropy_name;
+    return is_time(name) || name == diverged_at || name == target_entropy_name;
   });
   if (names.size() > shown_unasked) names.resize(shown_unasked);
   return names;
@@ -88,7 +87,6 @@ StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, con
   StudyResults r{.name = study.title.empty() ? study.name : fmt::format("{} on {}", study.title, data.name),
                  .question = study.question,
                  .columns = study.columns,
-                 .show = study.show,
                  .data = data,
                  .judging = study.judging};
   r.judging.own_rates = study.has_own_rates();
@@ -109,10 +107,9 @@ StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, con
     if (!axis) r.judging.rate = study.optimization.lr;
     if (rates && rates->size() == 1) r.judging.rate = rates->front();
   }
-  for (const Record& record : r.records)
-    if (Point method = record.point.without("seed").without("lr").without("depth");
-        method.label() == study.judging.control)
-      r.judging.control = method_name(r, record.point);
+  const auto of_control = std::ranges::find_if(
+      r.records, [&](const Record& record) { return study.control && record.point.contains(*study.control); });
+  if (of_control != r.records.end()) r.judging.control = method_name(r, of_control->point);
   std::vector<Point> judged = sweep.named();
   std::erase_if(judged, std::not_fn(is_judged));
   judge_all(r, plan.claims(), judged);

@@ -171,9 +171,9 @@ int run_study(const StudyDeclaration& study) {
   plan.check_for(setup.facts);
   announce(study, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return TrialEnvironment{options,        *setup.problem, setup.facts.chance().loss,
-                            folder,         code_hash(),    setup.arithmetic,
-                            study.by_point, progress,       study.loss_levels};
+    return TrialEnvironment{
+        options,        *setup.problem, setup.facts.chance().loss, folder,       code_hash(), setup.arithmetic,
+        study.by_point, progress,       study.loss_levels,         study.observe};
   };
   if (options.mode() == Mode::dry_run) {
     list_trials(study, plan, setup.facts, environment({}, nullptr));

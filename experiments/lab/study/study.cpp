@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "experiments/lab/record/json_value.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/run/files.h"
+#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/runner.h"
 #include "experiments/lab/train/loss_levels.h"
@@ -89,6 +91,38 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
   axis.declared = std::visit([&](auto& values) { return &d_.cli.option(option, &values, help); }, axis.values);
   axis.declared->scope(Scope::study);
   return axis;
+}
+
+Axis<std::int64_t> Study::depths(const std::vector<std::int64_t>& values, const std::string& help) {
+  return axis("--depths", values, help).at_least(1).at_most(largest_size).slowest();
+}
+
+Axis<std::string> Study::methods(const std::vector<std::string>& values, const std::string& help) {
+  return axis("--gates", values, help).one_of_methods();
+}
+
+Axis<double> Study::learning_rates(const std::vector<double>& values) {
+  return axis("--lrs", values, "Peak learning rates").above(0);
+}
+
+void Study::defaults(const StudyDefaults& defaults) {
+  const auto set = [](auto& option, const auto& value) {
+    if (value) option = *value;
+  };
+  set(d_.options.steps, defaults.steps);
+  set(d_.options.warmup, defaults.warmup);
+  set(d_.options.batch, defaults.batch);
+  set(d_.options.loss_limit, defaults.loss_limit);
+  set(d_.optimization.lr, defaults.lr);
+  set(d_.optimization.weight_decay, defaults.weight_decay);
+  set(d_.optimization.clip_norm, defaults.clip_norm);
+  if (!defaults.seeds.empty()) d_.options.seeds = defaults.seeds;
+  d_.options.stop_hopeless |= defaults.stop_hopeless;
+}
+
+void Study::measure_layers() {
+  d_.observe = [](Trial& trial, nn::Layer& model) { return record_layers(trial, last_stack(model)); };
+  output({"layers.csv", layers_csv});
 }
 
 void Study::problem(ProblemFactory make) {

@@ -6,10 +6,11 @@
 //   int main(int argc, char** argv) {
 //     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
 //     study.problem([](const lab::StudyOptions&) { return std::make_unique<Waves>(); });  // problem/problem.h
-//     const auto depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks");
-//     const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
-//     study.claim("eps > 0 trains better than 0", "CaiT, table 1",
-//                 lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth", 24}}));
+//     const auto depth = study.depths({12, 24, 48});
+//     const auto epsilon = study.axis("--epsilons", {0.0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
+//     study.defaults({.steps = 300, .lr = 3e-3});
+//     study.claim("1e-6 trains better than 0", "CaiT, table 1",
+//                 lower(lab::train_loss, epsilon == 1e-6, epsilon == 0).at(depth == 24));
 //     return study.run(argc, argv, [&](lab::Trial& trial) {
 //       nn::Stack model({.dim = 16,
 //                        .depth = trial[depth],
@@ -26,6 +27,8 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +36,15 @@
 #include "experiments/lab/study/declaration.h"
 
 namespace plumb::lab {
+
+// The defaults that a program gives to options of every study. A field without a value keeps the default of the
+// library.
+struct StudyDefaults {
+  std::optional<std::int64_t> steps = {}, warmup = {}, batch = {};
+  std::optional<double> lr = {}, weight_decay = {}, clip_norm = {}, loss_limit = {};
+  std::vector<std::int64_t> seeds = {};
+  bool stop_hopeless = false;
+};
 
 // A study. A program declares the study with the functions below, then calls run(), which is the whole program.
 class Study {
@@ -44,7 +56,10 @@ class Study {
   // The command line, to which a study adds options, presets, examples and rules. The variables of options must outlive
   // the study.
   Cli& cli() { return d_.cli; }
-  // The options that every study has. The values before run() are the defaults.
+  // Sets the defaults of options that every study has.
+  //   study.defaults({.steps = 300, .lr = 3e-3});
+  void defaults(const StudyDefaults& defaults);
+  // All options that every study has. The values before run() are the defaults.
   StudyOptions& options() { return d_.options; }
   OptimizationOptions& optimization() { return d_.optimization; }
   // Adds a group of options, a copyable struct with the function declare(Cli&). run() calls declare(). An axis may set
@@ -70,24 +85,48 @@ class Study {
   void one_rate_for(const Axis<T>& axis) {
     d_.shared_by.push_back(axis.name());
   }
+  // Sets the method with which the report compares all others: the one of the first trial that fulfils the condition.
+  //   study.control(gate == "pre" && warmup == 60);
+  void control(const Point& method) { d_.control = method; }
   // The settings for comparing methods in the report. run() takes the chance levels from the problem.
   Judging& judging() { return d_.judging; }
 
-  // Declares an axis and its option. The values are int, std::int64_t, double or std::string. The name of the axis is
-  // the name of the option without dashes and the plural s. If the library has an option with the name of the axis
-  // ("--dim" for "--dims"), the axis replaces that option. The seed is the last axis of every study. If each method
-  // trains at its own learning rate (own_rates.h), an axis of double named "lr" gives only the start of the search.
-  // Throws Error for a second axis with the same option.
+  // Declares an axis and its option. The values are int, std::int64_t, double, texts, or the values of an enum with
+  // names_of() (core/enum_names.h), of which the option accepts all names. The name of the axis is the name of the
+  // option without dashes and the plural s. If the library has an option with the name of the axis ("--dim" for
+  // "--dims"), the axis replaces that option. The seed is the last axis of every study. If each method trains at its
+  // own learning rate (own_rates.h), an axis of double named "lr" gives only the start of the search. Throws Error for
+  // a second axis with the same option.
+  //   const auto epsilon = study.axis("--epsilons", {0.0, 1e-6, 0.1}, "Initial values").at_least(0);
   template <AxisType T>
-  Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
+  Axis<T> axis(const std::string& option, const std::vector<T>& values, const std::string& help);
+  template <class T>
+  auto axis(const std::string& option, std::initializer_list<T> values, const std::string& help) {
+    using Value = std::conditional_t<std::is_same_v<T, const char*>, std::string, T>;
+    return axis(option, std::vector<Value>(values.begin(), values.end()), help);
+  }
+  // The same with all values of an enum: study.axis<Form>("--forms", "Drops in attention").
+  template <NamedEnum E>
+  Axis<E> axis(const std::string& option, const std::string& help) {
+    return axis(option, enum_values<E>(), help);
+  }
+  // The axis "depth" with the option --depths: numbers of blocks. It varies slowest, so that trials of small depths
+  // come first.
+  Axis<std::int64_t> depths(const std::vector<std::int64_t>& values, const std::string& help = "Numbers of blocks");
+  // The axis "gate" with the option --gates: residual methods, with or without constants.
+  Axis<std::string> methods(const std::vector<std::string>& values,
+                            const std::string& help = "Residual methods to compare");
+  // The axis "lr" with the option --lrs: peak learning rates.
+  Axis<double> learning_rates(const std::vector<double>& values);
   // Declares an axis whose values come from search().
   template <AxisType T>
   Axis<T> searched(const std::string& name);
   // Sets the function that names the next trials of a search.
   void search(NextPoints next) { d_.next = std::move(next); }
   // Restricts the study to the combinations of values for which `wanted` returns true. The points that `wanted`
-  // receives have no seed and no searched axes. If each method trains at its own learning rate, a combination of the
-  // other axes is in the study if `wanted` returns true for any value on the axis "lr".
+  // receives have no seed and no searched axes; point[axis] is a value, and point.contains(axis == value) a condition.
+  // If each method trains at its own learning rate, a combination of the other axes is in the study if `wanted` returns
+  // true for any value on the axis "lr".
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
   // Adds a function that is called with the facts about the data before any file is made. The function throws
   // UsageError if the options do not suit the data.
@@ -96,7 +135,9 @@ class Study {
   // Adds a claim about the trials, stated before they run. The axes and values of the claim are checked when the study
   // starts (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an
   // error. A body that has no number for the value measures `unknown`.
-  //   study.claim("LayerScale trains better than pre-norm", "CaiT", lab::lower(..)).primary();  // see Claim::primary()
+  //   study.claim("LayerScale trains better than pre-norm", "CaiT, table 1",
+  //               lower(lab::train_loss, gate == "layerscale", gate == "pre").at(depth == 24))
+  //       .primary();  // see Claim::primary()
   Claim& claim(const std::string& text, const std::string& source, const Comparison& comparison) {
     return d_.claims.emplace_back(Claim{text, source, comparison});
   }
@@ -107,7 +148,7 @@ class Study {
   // Trial::check_divergence(), or a logged "loss". The level is one of the loss itself: with smoothed or mixed labels,
   // give a level above the entropy of the targets. Throws Error if `loss` is not finite and above 0.
   //   study.claim("LayerScale is faster to a loss of 0.1", "CaiT",
-  //               lab::lower(study.steps_to(0.1), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", 24}}));
+  //               lower(study.steps_to(0.1), gate == "layerscale", gate == "pre").at(depth == 24));
   std::string steps_to(double loss);
   // Adds a reference level of a value, such as the optimum of a task. Charts and the table "Known levels" show the
   // level. The problem adds its chance levels and its baselines (DataFacts::references).
@@ -115,6 +156,8 @@ class Study {
     d_.references.push_back({value, level, name});
   }
   // Adds a published result about trials at `where` to the list of published results. `source` names the publication.
+  //   study.published(gate == "layerscale" && depth == 24, "val_accuracy", "82.9 % top-1 on ImageNet", "CaiT, table
+  //   1");
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
@@ -124,10 +167,14 @@ class Study {
   //   study.output({"layers.csv", lab::layers_csv});
   void output(Output output);
 
-  // Sets the values that come first in results.csv, in this order ("seconds" may be among them).
+  // Makes every trial record the statistics of its layers (signals/layer_probe.h) at the first step, at the last step
+  // and ten times in between, and the study write them to layers.csv. The layers are those of the last nn::Stack of the
+  // model: in a DETR, of the decoder. Trial::train() and Trial::loop() throw Error for a model without a stack.
+  void measure_layers();
+
+  // Sets the values that come first in results.csv, in this order ("seconds" may be among them). The progress and the
+  // table on the terminal show these values.
   void columns(std::vector<std::string> names) { d_.columns = std::move(names); }
-  // Sets the values in the table on the terminal.
-  void show(std::vector<std::string> names) { d_.show = std::move(names); }
   // Sets the title of the report. The title is followed by "on" and the name of the data.
   void title(std::string text) { d_.title = std::move(text); }
 
@@ -162,10 +209,17 @@ class Study {
 };
 
 template <AxisType T>
-Axis<T> Study::axis(const std::string& option, std::vector<T> values, const std::string& help) {
-  return Axis<T>(
-      add_axis(option, help,
-               {.name = "", .option = "", .values = std::vector<StoredAxisValue<T>>(values.begin(), values.end())}));
+Axis<T> Study::axis(const std::string& option, const std::vector<T>& values, const std::string& help) {
+  std::vector<StoredAxisValue<T>> stored;
+  for (const T& value : values) {
+    if constexpr (NamedEnum<T>)
+      stored.emplace_back(enum_name(value));
+    else
+      stored.push_back(value);
+  }
+  const Axis<T> axis(add_axis(option, help, {.name = "", .option = "", .values = std::move(stored)}));
+  if constexpr (NamedEnum<T>) return Axis<T>(axis).one_of(axis.name(), enum_names<T>());
+  return axis;
 }
 
 template <AxisType T>

@@ -53,6 +53,8 @@ bool DivergenceWatch::observe(std::int64_t step, double loss, double gradient_no
 bool DivergenceWatch::is_above(double loss) const { return limit_ > 0 && loss > limit_ * chance_; }
 
 std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
+  if (!finite_ && !loss)
+    return "loss or gradient norm not finite, op not known: pass a function that computes the loss, not a tensor";
   if (!finite_) return first_non_finite_op(loss);
   return fmt::format("loss above {:.4g}, {:g} times chance ({:.4g}), for {} steps", limit_ * chance_, limit_, chance_,
                      patience);

@@ -32,7 +32,8 @@ class DivergenceWatch {
   void see(std::int64_t step, double loss, double target_entropy = 0);
   // The reason for the divergence, after observe() has returned true. `loss` must compute the loss of the last step
   // again; call reason() within the random scope of this step. If a number was not finite, the step is repeated and
-  // every op is checked. The reason then names the first op with a result that is not finite.
+  // every op is checked. The reason then names the first op with a result that is not finite. If `loss` is empty, the
+  // reason says that the op is not known.
   std::string reason(const std::function<Tensor()>& loss) const;
 
   // The first step of the current series of bad steps. A loss above the limit counts as divergence only after 20 steps,

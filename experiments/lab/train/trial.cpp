@@ -39,7 +39,11 @@ std::int64_t Trial::warmup() const {
 }
 void Trial::default_warmup(double share) { run_.warmup_share = share; }
 
-Steps Trial::each_step() { return Steps(run_); }
+Loop Trial::loop(nn::Layer& model, nn::Optimizer& optimizer, LoopOptions options) {
+  track(model, optimizer, options.ema);
+  return Loop(*this, run_, &optimizer, std::move(options));
+}
+Loop Trial::loop() { return Loop(*this, run_, nullptr, {}); }
 
 void Trial::describe_model(const std::string& card) {
   if (!run_.tracked.model) run_.record.model = card;
@@ -100,7 +104,6 @@ void Trial::attach(const std::string& json) {
   if (!run_.repeats() && !run_.has_ended()) run_.record.attachments.push_back(json);
 }
 
-void Trial::took(const TakenStep& step) { run_.took(step); }
 bool Trial::has_diverged() const { return run_.record.status == Status::diverged; }
 
 bool Trial::check_divergence(const Gradients& step, const std::function<Tensor()>& loss, double target_entropy) {

@@ -13,21 +13,12 @@
 #include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/train/divergence.h"
-#include "experiments/lab/train/step_scope.h"
-#include "experiments/lab/train/steps.h"
+#include "experiments/lab/train/loop.h"
 #include "nn/io/weights.h"
-#include "nn/optim/ema.h"
-#include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
 
-template <class T>
-class Axis;
 class TrialState;
-
-// A function that Trial::train() calls before each step. The function may return a second function. The second function
-// is called after the update of the step, with the gradients of the step.
-using AroundStep = std::function<std::function<void(const Gradients& gradients)>(std::int64_t step)>;
 
 // One trial. The member functions throw Error for wrong calls, such as a second call of track() or a forbidden name of
 // a value.
@@ -38,7 +29,7 @@ class Trial {
   // The value of this trial on an axis of the study. Throws Error if the point of the trial does not have the axis.
   template <class T>
   T operator[](const Axis<T>& axis) const {
-    return read(axis.name()).template get<T>(axis.name());
+    return axis.value_in(read(axis.name()));
   }
   // The value on the axis of this name; no value if the study has no such axis.
   template <class T>
@@ -86,18 +77,21 @@ class Trial {
   // names its samples (DataFacts::samples). Traces loss, lr_now and grad_norm at about 200 steps. After the training,
   // the model has the weights that were evaluated. Throws Error if the initial weights are not the weights that the
   // modules declare for the seed of this trial (nn::audit_init). Calibrated and pretrained models are not checked.
-  void train(nn::Layer& model, const AroundStep& around = {});
+  void train(nn::Layer& model, const Observer& observer = {});
 
-  // The step numbers of this trial.
-  Steps each_step();
+  // The steps of a training loop of one's own, which updates the model (train/loop.h). Calls track().
+  //   for (lab::Step& step : trial.loop(model, optimizer)) step.minimise([&] { return mse_loss(model(x), y); });
+  Loop loop(nn::Layer& model, nn::Optimizer& optimizer, LoopOptions options = {});
+  // The steps of a loop whose parts are called apart: backward(), check_divergence(), Optimizer::step(), log().
+  Loop loop();
   // Calibrates a method on the first training batch (nn::calibrate). Call calibrate() before the first step.
   void calibrate(nn::Layer& model);
   // Declares that the model has trained weights. After this call, calibrate() and train() set no weights from data, and
   // train() does not check the initial weights.
   void mark_pretrained();
-  // Declares the model that a custom loop trains. Call track() before the first step. Checkpoints, --resume within the
-  // trial, --replay, --eval-every and --save-weights then work for the loop. The arguments must live until the body
-  // ends. If `ema` is given, the averaged weights are evaluated and saved.
+  // Declares the model that a loop() without arguments trains. Call track() before the first step. Checkpoints,
+  // --resume within the trial, --replay, --eval-every and --save-weights then work for the loop. The arguments must
+  // live until the body ends. If `ema` is given, the averaged weights are evaluated and saved.
   //
   // If the trial has a checkpoint, the state in the checkpoint is loaded into model, optimizer and average, and the
   // loop continues at the step of the checkpoint. Any other state of the body is not restored. Only one loop may
@@ -128,11 +122,6 @@ class Trial {
   // compute the loss of the step again. With smoothed or mixed labels, pass the entropy of the targets
   // (Task::target_entropy), because the loss cannot fall below it.
   bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss, double target_entropy = 0);
-  // Reports a step whose update was made with Optimizer::step_while_finite(). The decision of check_divergence() is
-  // made, and the loss is recorded, as soon as the numbers of the step have arrived. The decision is made at most two
-  // steps later, and before anything else is logged, evaluated or written. After a divergence, the loop over the steps
-  // ends, and values that the body reports for later steps are ignored.
-  void took(const TakenStep& step);
   // Whether the trial has been marked as diverged.
   bool has_diverged() const;
   // Marks the trial as diverged at this step (counted from 0), by a rule of the body. The body should return

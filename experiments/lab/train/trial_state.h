@@ -13,6 +13,7 @@
 #include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
+#include "experiments/lab/train/loop.h"
 #include "experiments/lab/train/loss_levels.h"
 #include "experiments/lab/train/step_scope.h"
 #include "nn/io/weights.h"
@@ -37,6 +38,8 @@ struct TrialEnvironment {
   const OptionsByPoint& by_point;
   Progress* progress;                    // null: progress is not shown
   std::vector<double> loss_levels = {};  // the levels of Study::steps_to()
+  // Makes the observer of a loop that trains `model`; empty if the study observes no loop (Study::measure_layers).
+  std::function<Observer(Trial& trial, nn::Layer& model)> observe = {};
 };
 
 // An exception that ends the body of a trial between two steps.

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "experiments/lab/train/train.h"
 #include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/image_file.h"
 #include "experiments/vision/data/loader.h"
@@ -169,7 +168,7 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row, std::i
   return all;
 }
 
-bool is_of_first_seed(const Trial& trial) {
+bool is_of_first_seed(const lab::Trial& trial) {
   return static_cast<std::int64_t>(trial.seed()) == trial.options().seeds.front();
 }
 
@@ -177,11 +176,11 @@ std::string base64_png(const Pixels& picture) { return base64(png(picture)); }
 
 Picture titled(const std::string& title, const Pixels& picture) { return {title, base64_png(picture)}; }
 
-void attach_picture(Trial& trial, const std::string& name, const Pixels& picture) {
+void attach_picture(lab::Trial& trial, const std::string& name, const Pixels& picture) {
   trial.attach(nlohmann::json{{name, base64_png(picture)}}.dump());
 }
 
-void attach_attention(Trial& trial, nn::Classifier& model) {
+void attach_attention(lab::Trial& trial, nn::Classifier& model) {
   if (trial.has_diverged() || !is_of_first_seed(trial)) return;
   constexpr std::int64_t count = 4, side = 96;
   const ImageSet& set = vision::images(trial).data().validation;

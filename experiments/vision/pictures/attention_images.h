@@ -44,13 +44,13 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, st
 
 // Pictures for reports: a picture with a title, and the pictures that a trial attaches under a name. pictures.h shows
 // the pictures. Only the trials of the first seed draw pictures, because pictures of other seeds look alike.
-bool is_of_first_seed(const Trial& trial);
+bool is_of_first_seed(const lab::Trial& trial);
 std::string base64_png(const Pixels& picture);  // the PNG file of a picture in base64
 Picture titled(const std::string& title, const Pixels& picture);
-void attach_picture(Trial& trial, const std::string& name, const Pixels& picture);
+void attach_picture(lab::Trial& trial, const std::string& name, const Pixels& picture);
 
 // Attaches a picture to the trial if the trial has the first seed. The picture shows the attention of the class and the
 // attention rollout of the trained model, for 4 validation images that few_of() (data/split.h) draws by class.
-void attach_attention(Trial& trial, nn::Classifier& model);
+void attach_attention(lab::Trial& trial, nn::Classifier& model);
 
 }  // namespace plumb::vision

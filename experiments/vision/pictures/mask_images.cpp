@@ -44,7 +44,7 @@ std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, 
   return drops ? std::optional(beside(masks, rows_shown, mask_gap)) : std::nullopt;
 }
 
-void attach_masks(Trial& trial, const nn::Stack& stack, std::int64_t tokens) {
+void attach_masks(lab::Trial& trial, const nn::Stack& stack, std::int64_t tokens) {
   if (!is_of_first_seed(trial)) return;
   if (const std::optional<Pixels> picture = masks_picture(stack, trial.seed(), tokens))
     attach_picture(trial, "masks", *picture);

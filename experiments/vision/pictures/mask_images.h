@@ -22,6 +22,6 @@ inline constexpr std::int64_t mask_gap = 10;  // pixels between two mask picture
 std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, std::int64_t tokens);
 
 // For reports: if the trial has the first seed, attaches masks_picture() to the trial.
-void attach_masks(Trial& trial, const nn::Stack& stack, std::int64_t tokens);
+void attach_masks(lab::Trial& trial, const nn::Stack& stack, std::int64_t tokens);
 
 }  // namespace plumb::vision

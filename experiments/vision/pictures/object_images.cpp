@@ -41,7 +41,7 @@ Pixels on_white(const Pixels& picture, std::int64_t height, std::int64_t width) 
 constexpr std::array<std::uint8_t, 3> white{255, 255, 255}, yellow{255, 220, 0};
 
 // Makes the pictures of attach_objects().
-void attach(Trial& trial, nn::Detr& model) {
+void attach(lab::Trial& trial, nn::Detr& model) {
   constexpr std::int64_t count = 4, side = 128, longest = 480, shown_queries = 4;
   const auto& problem = trial.problem<DetectionProblem>();
   const DetectionSet& set = problem.data().validation;
@@ -113,7 +113,7 @@ std::string objects_svg(const Pixels& original, const std::vector<FoundObject>& 
   return svg + "</svg>\n";
 }
 
-void attach_objects(Trial& trial, nn::Detr& model) {
+void attach_objects(lab::Trial& trial, nn::Detr& model) {
   if (trial.has_diverged() || !is_of_first_seed(trial)) return;
   try {
     attach(trial, model);

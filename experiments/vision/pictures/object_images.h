@@ -23,6 +23,6 @@ std::string objects_svg(const Pixels& image, const std::vector<FoundObject>& obj
 // the network finds in the first four validation images with a score of at least one half, and "queries", the
 // cross-attention of the first four queries to the first image, as means over the heads of the last block. "queries" is
 // left out if the feature map of the image is not square. If a picture cannot be made, the trial gets a note.
-void attach_objects(Trial& trial, nn::Detr& model);
+void attach_objects(lab::Trial& trial, nn::Detr& model);
 
 }  // namespace plumb::vision

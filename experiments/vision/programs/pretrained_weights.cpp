@@ -124,7 +124,7 @@ nn::Adapted PretrainedWeights::load_into(nn::Classifier& model, nn::Adaptation a
   return nn::load_pretrained(model, nn::read_safetensors(path_), path_, adaptation);
 }
 
-void PretrainedWeights::put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start) const {
+void PretrainedWeights::put_into(nn::Classifier& model, lab::Trial& trial, std::optional<double> gate_start) const {
   const nn::Adapted adapted = load_into(model, {.new_head = true, .new_gates = true, .gate_start = gate_start});
   trial.mark_pretrained();
   std::string text = fmt::format("{}: loaded", path_);

@@ -70,7 +70,7 @@ class PretrainedWeights {
   // initial values. A head for other classes and new gates also keep their initial values. Prints a line about the
   // loading on stderr. The line also tells whether the network computes the same function as the network in the file.
   // Throws the errors of nn::load_pretrained.
-  void put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start = {}) const;
+  void put_into(nn::Classifier& model, lab::Trial& trial, std::optional<double> gate_start = {}) const;
 
   // The names of the classes, one for each class. --class-names comes first (a file with one name per line), then the
   // weights file. Empty if neither has names. Throws Error if the number of names is not the number of classes.

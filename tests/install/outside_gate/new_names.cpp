@@ -7,7 +7,6 @@
 #include <plumb/experiments/lab/signals/layer_probe.h>
 #include <plumb/experiments/lab/signals/probe.h>
 #include <plumb/experiments/lab/study/study.h>
-#include <plumb/experiments/lab/train/train.h>
 #include <plumb/experiments/lab/train/trial.h>
 #include <plumb/experiments/programs.h>
 #include <plumb/experiments/vision/data/open_data.h>
@@ -41,7 +40,7 @@ using RenamedMembers =
             &lab::record_layers, &lab::results_report, &lab::vit, &nn::AttentionOptions::resolved,
             &nn::CaiTOptions::head_mix, &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe,
             &nn::ViTOptions::recipe, &nn::description, &nn::facebook_names, &nn::gates_from<Sum>, &nn::method_names,
-            &vision::batches, &vision::image_sizes, &vision::images, &vision::Study::images, &vision::Parts::network,
+            &vision::image_sizes, &vision::images, &vision::Study::images, &vision::Parts::network,
             &vision::Study::augmentation, &vision::vit>;
 
 void new_names(vision::Study& study, nn::Block& block, Array& array, const nn::GateContext& context) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/record/json_value.h"
@@ -53,12 +54,8 @@ struct StudyProgram : StudyOptions {
     cli.option("--init", &init, "First value of the gate").or_word("auto");
     cli.option("--shared", &shared, "One gate for both branches");
     cli.listing("--list-gates", "Print the gates", [] { return std::string("post\npre\n"); });
-    cli.preset("quick", "two depths, few steps", [this] {
-      depths = {6, 12};
-      steps = 20;
-      batch = 8;
-    });
-    cli.example("--preset quick");
+    cli.preset("quick", "two depths, few steps", {{"--depths 6,12 --steps 20"}, {"--batch 8"}});
+    cli.examples({"--preset quick"});
   }
 
   Action parse(Names arguments) {
@@ -320,10 +317,35 @@ TEST_CASE("Errors become exit statuses", "[experiments]") {
 
 TEST_CASE("The error of a preset with a wrong value names the preset", "[experiments]") {
   StudyProgram s;
-  s.cli.preset("broken", "names an unknown gate", [&s] { s.gates = {"pots"}; });
+  s.cli.preset("broken", "names an unknown gate", {{"--gates pots"}});
   CHECK(test::error_of([&] {
           s.parse({"--preset", "broken"});
         }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
+}
+
+TEST_CASE("The rows of a preset set values in order, give sources, and skip options that are left out",
+          "[experiments]") {
+  std::int64_t width = 1, height = 2, depth = 3;
+  Cli cli("study", "A study.");
+  cli.leave_out("--depth", "use --depths");
+  cli.option("--width", &width, "Width");
+  cli.option("--height", &height, "Height");
+  cli.option("--depth", &depth, "Depth");
+  bool also = false;
+  cli.preset("small", "small sizes",
+             {{"--width 4 --height 5 --depth 6", "a paper"}, {"--width 7"}, {"--height", "another paper"}},
+             [&] { also = width == 7; });
+  cli.preset("unknown", "an option that the program does not have", {{"--widht 4"}});
+  const char* arguments[] = {"study", "--preset", "small", "--print-config"};
+  const TemporaryFolder folder;
+  std::FILE* out = std::fopen((folder / "printed").c_str(), "w");
+  CHECK(cli.parse(4, arguments, out) == Action::done);
+  std::fclose(out);
+  CHECK((width == 7 && height == 5 && depth == 3 && also));
+  CHECK_THAT(read_file(folder / "printed"), contains("Width\n") && contains("Height [another paper]"));
+  arguments[2] = "unknown";
+  CHECK(test::error_of([&] { cli.parse(3, arguments); }) ==
+        "[cli] expected options of the program in preset unknown, got --widht");
 }
 
 TEST_CASE("A printed configuration shows the source that a preset gives for a value unless the user gives another",
@@ -337,10 +359,7 @@ TEST_CASE("A printed configuration shows the source that a preset gives for a va
     cli.option("--width", &width, "Width");
     cli.option("--twice", &twice, "Twice the width");
     for (const std::int64_t w : {3, 4})
-      cli.preset(fmt::format("w{}", w), "a width", [&, w] {
-        width = w;
-        cli.explain("--width", fmt::format("paper {}", w));
-      });
+      cli.preset(fmt::format("w{}", w), "a width", {{fmt::format("--width {}", w), fmt::format("paper {}", w)}});
     cli.default_preset([](const Cli::TypedValue& value) { return value("--twice") == "8" ? "w4" : "w3"; });
     cli.listing("--compare", &about, "Compare", [&] { return fmt::format("{}", fmt::join(about, "|")); })
         .one_of("preset", {"w3", "w4"})
@@ -397,7 +416,7 @@ TEST_CASE("A configuration keeps the name of its preset but results depend only 
   s.parse({"--config", file});
   CHECK((s.steps == 20 && s.batch == 4));
   CHECK(s.cli.settings().json["preset"] == "quick");
-  other.cli.preset("slow", "many steps", [&other] { other.steps = 900; });
+  other.cli.preset("slow", "many steps", {{"--steps 900"}});
   other.parse({"--config", file, "--preset", "slow"});
   CHECK((other.steps == 900 && other.batch == 4));
   CHECK(other.cli.settings().json["preset"] == "slow");
@@ -530,7 +549,7 @@ TEST_CASE("An option of an enum is read from a configuration and refuses a defau
   { std::ofstream(file) << R"({"wall": 2})"; }
   CHECK(paint_error({"--config", file.c_str()}) == file + ": \"wall\" expects text in quotes, got 2");
   Paint q;
-  q.cli.preset("wrong", "a colour that --door does not accept", [&q] { q.door = Colour::green; });
+  q.cli.preset("wrong", "a colour that --door does not accept", {{"--door green"}});
   CHECK(test::error_of([&] {
           q.parse({"--preset", "wrong"});
         }) == "preset wrong: door: unknown colour 'green'; known: blue, red");

@@ -97,7 +97,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
           .title = "Dots",
           .charts = {dots_of(r, "val_accuracy", "Dots"), plot_of(r, {.value = "val_accuracy", .axis = "depth"})}};
     });
-    return s.run(argc, argv, [](Trial& trial) {
+    return s.run(argc, argv, [](lab::Trial& trial) {
       if (trial.point().contains({{"gate", "rezero"}, {"depth", 2}, {"lr", 3e-3}, {"seed", 1}})) {
         trial.trace({{"loss", 2}});
         return trial.mark_diverged(1, "for a test");
@@ -119,9 +119,8 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     vision::Study s("loop", "Loop.", {.network = false, .optimization = false});
     s.axis<int>("--steps", {2, 3}, "Steps").named("steps");
     s.axis<int>("--sizes", {1}, "Sizes");
-    return s.run(argc, argv, [](Trial& trial) {
-      for ([[maybe_unused]] const std::int64_t step : trial.each_step())
-        trial.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
+    return s.run(argc, argv, [](lab::Trial& trial) {
+      for ([[maybe_unused]] lab::Step& step : trial.loop()) trial.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
     });
   };
   REQUIRE(call(folder.path(), loop, {"--no-progress", "--out", "b"}).status == 0);
@@ -131,7 +130,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     vision::Study s("own", "Own rates.", {.network = false});
     s.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
     s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}));
-    return s.run(argc, argv, [](Trial& trial) {
+    return s.run(argc, argv, [](lab::Trial& trial) {
       trial.measure({{"train_loss", trial.point().get<double>("lr")}, {"val_loss", 1}, {"val_accuracy", 1}});
     });
   };
@@ -156,7 +155,7 @@ TEST_CASE("run.json has the claims of a study, and the number of images of an ev
   const auto study = [](int argc, const char* const* argv) {
     vision::Study s("planned", "Planned.");
     s.claim("a planned claim", "a test", below("train_loss", 100, {{"seed", 3}}));
-    return s.run(argc, argv, [](Trial& trial) {
+    return s.run(argc, argv, [](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial, {.depth = 1}));
       trial.train(model);
     });

@@ -9,7 +9,6 @@
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/growth.h"
 #include "experiments/lab/signals/probe_json.h"
-#include "experiments/lab/train/train.h"
 #include "experiments/vision/data/open_data.h"
 #include "nn/nn.h"
 #include "tests/support/built_in_gates.h"

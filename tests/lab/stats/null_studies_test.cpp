@@ -46,7 +46,7 @@ bool one_in_five(Generator& g) { return std::bernoulli_distribution(0.2)(g); }
 // A kind of study in which no method is better than another, so that each verdict of order is wrong. If `one_arm_worse`
 // is set, method 1 is worse than the others, and the verdict that method 1 is worse is right. `draw` makes the trials
 // of `count` methods.
-struct Setting {
+struct Scenario {
   const char* name;
   std::function<Arms(Generator&, std::size_t count, std::size_t seeds)> draw;
   double deviation = std::numbers::sqrt2;  // of the difference of two trials at one seed
@@ -55,7 +55,7 @@ struct Setting {
 
 // A setting without a search for rates. `cost` draws the cost of one trial of a method.
 template <class Cost>
-Setting noise(const char* name, Cost cost, bool one_arm_worse = false) {
+Scenario noise(const char* name, Cost cost, bool one_arm_worse = false) {
   return {.name = name,
           .draw =
               [cost](Generator& g, std::size_t count, std::size_t seeds) {
@@ -68,11 +68,11 @@ Setting noise(const char* name, Cost cost, bool one_arm_worse = false) {
 }
 // The same, if the cost does not depend on the method.
 template <class Cost>
-Setting equal_noise(const char* name, Cost cost) {
+Scenario equal_noise(const char* name, Cost cost) {
   return noise(name, [cost](Generator& g, std::size_t) { return cost(g); });
 }
 
-const std::vector<Setting> noises{
+const std::vector<Scenario> noises{
     equal_noise("normal", normal_draw),
     equal_noise("Student, 3 degrees", [](Generator& g) { return student(g, 3); }),
     equal_noise("Student, 2 degrees", [](Generator& g) { return student(g, 2); }),
@@ -104,7 +104,7 @@ struct Landscape {
 };
 
 // Each method has a search of its own, with one seed. All searches of a study begin at the same rate.
-Setting searched(const char* name, const Landscape& landscape) {
+Scenario searched(const char* name, const Landscape& landscape) {
   return {.name = name,
           .draw =
               [landscape](Generator& g, std::size_t count, std::size_t seeds) {
@@ -132,12 +132,12 @@ Setting searched(const char* name, const Landscape& landscape) {
 
 // The constants are fitted to stored studies: losses with LayerScale, losses that depend little on the rate, accuracies
 // with DropKey, and losses of pre-norm without a warm-up.
-const std::vector<Setting> landscapes{
+const std::vector<Scenario> landscapes{
     searched("search, as for LayerScale", {.08, .05, .035}), searched("search, flat", {.04, .06, .035}),
     searched("search, accuracy", {.01, .0025, .0035}), searched("search, steep with a cliff", {.3, .05, .035, .75})};
 
-std::vector<Setting> all_settings() {
-  std::vector<Setting> all = noises;
+std::vector<Scenario> all_settings() {
+  std::vector<Scenario> all = noises;
   all.insert(all.end(), landscapes.begin(), landscapes.end());
   return all;
 }
@@ -190,7 +190,7 @@ void expect_on_page(const std::string& table) {
 // disappear. Therefore searched studies are judged every six seeds, and a family counts from its first wrong verdict.
 TEST_CASE("in null studies at most 7 of 100 families ever have a wrong verdict", "[statistics]") {
   std::string table = "| noise | 6 seeds | 12 | 24 | 48 |\n| --- | ---: | ---: | ---: | ---: |\n";
-  for (const Setting& setting : all_settings()) {
+  for (const Scenario& setting : all_settings()) {
     Generator g(1);
     std::map<std::size_t, int> wrong{{6, 0}, {12, 0}, {24, 0}, {48, 0}};
     for (int i = 0; i < studies; ++i) {
@@ -217,7 +217,7 @@ TEST_CASE("in null studies at most 7 of 100 families ever have a wrong verdict",
 // simulations can find a rule that is wrong too often.
 TEST_CASE("identical methods with searches of their own differ too often if no neighbouring rates count",
           "[statistics]") {
-  for (const Setting& setting : landscapes) {
+  for (const Scenario& setting : landscapes) {
     Generator g(1);
     int wrong = 0;
     for (int i = 0; i < studies; ++i) {
@@ -234,7 +234,7 @@ TEST_CASE("identical methods with searches of their own differ too often if no n
 // wrong. No neighbouring rate counts for an equality. Therefore the luck of the searches makes an equality of searched
 // methods wrong more often.
 TEST_CASE("at the edge of a margin at most 7 of 100 studies say equal or not higher", "[statistics]") {
-  for (const Setting& setting : all_settings()) {
+  for (const Scenario& setting : all_settings()) {
     Generator g(2);
     bool searches = false;
     int equal = 0, not_higher = 0;
@@ -261,7 +261,7 @@ namespace {
 // the right verdict is "equal within 1.5 deviations".
 struct Case {
   double difference;
-  const Setting* setting;
+  const Scenario* setting;
   std::size_t count;  // number of methods, including the control
   std::size_t seeds_of_floor = 0;
   double floor = 0;  // the least share of right verdicts with these seeds
@@ -270,9 +270,9 @@ struct Case {
 }  // namespace
 
 TEST_CASE("a difference and an equality are found at least as often as the floors say", "[statistics]") {
-  const Setting &normal = noises[0], &layerscale = landscapes[0];
+  const Scenario &normal = noises[0], &layerscale = landscapes[0];
   std::vector<Case> cases{{1, &normal, 2}};
-  for (const Setting& landscape : landscapes) cases.push_back({1, &landscape, 2, 42, .75});
+  for (const Scenario& landscape : landscapes) cases.push_back({1, &landscape, 2, 42, .75});
   for (const Case& more : {Case{1, &normal, methods}, Case{2, &normal, 2}, Case{2, &normal, methods, 12, .8},
                            Case{2, &layerscale, methods}, Case{3, &normal, methods}, Case{0, &normal, 2, 24, .8},
                            Case{0, &layerscale, 2}, Case{0, &normal, methods}})

@@ -46,7 +46,7 @@ TEST_CASE("diverged seeds are counted and left out of the statistics, also after
         folder.path(),
         [&](int argc, const char* const* argv) {
           return vision::Study("study", "A study.", {.network = false, .optimization = false})
-              .run(argc, argv, [&](Trial& trial) {
+              .run(argc, argv, [&](lab::Trial& trial) {
                 ++bodies;
                 if (trial.seed() == 2) trial.note("a note");
                 trial.log({{"loss", trial.seed() == 3 ? 4.0 : 2.0},
@@ -85,10 +85,11 @@ TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as d
   std::map<std::uint64_t, int> steps;
   const auto main = [&](int argc, const char* const* argv) {
     return vision::Study("study", "A study.", {.network = false, .optimization = false})
-        .run(argc, argv, [&](Trial& trial) {
+        .run(argc, argv, [&](lab::Trial& trial) {
           const Tensor zero = variable(tensor({0.0}, {1}));
           const auto log_of_zero = [&] { return sum(log(zero)); };
-          for (const std::int64_t step : trial.each_step()) {
+          for (lab::Step& at : trial.loop()) {
+            const std::int64_t step = at.number();
             ++steps[trial.seed()];
             const bool bad = step == 2;
             if (trial.seed() == 0) trial.log({{"loss", 1}, {"ratio", nan}});  // the value "ratio" is not a loss
@@ -132,8 +133,9 @@ TEST_CASE("all values that a loop logs in a step form one line of metrics.jsonl"
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
     return vision::Study("study", "A study.", {.network = false, .optimization = false})
-        .run(argc, argv, [&](Trial& trial) {
-          for (const std::int64_t step : trial.each_step()) {
+        .run(argc, argv, [&](lab::Trial& trial) {
+          for (lab::Step& at : trial.loop()) {
+            const std::int64_t step = at.number();
             trial.log({{"loss", 1}, {"both", 1}});
             trial.trace({{"norm", 2}, {"both", 2}});
             if (step == 2) trial.mark_diverged(1, "as seen in step 1");
@@ -157,8 +159,8 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
         folder.path(),
         [&](int argc, const char* const* argv) {
           vision::Study study("study", "A study.", {.network = false, .optimization = false});
-          study.show(show);
-          return study.run(argc, argv, [&](Trial& trial) {
+          study.columns(show);
+          return study.run(argc, argv, [&](lab::Trial& trial) {
             for (int i = 0; i < values; ++i) trial.log({{"v" + std::to_string(i), i}});
           });
         },
@@ -177,14 +179,15 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
   CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
                       contains("\"data\": \"glyphs, 12800 training images"));
   const auto help = [](int argc, const char* const* argv) {
-    return vision::Study("study", "A study.", {.network = false, .optimization = false}).run(argc, argv, [](Trial&) {});
+    return vision::Study("study", "A study.", {.network = false, .optimization = false})
+        .run(argc, argv, [](lab::Trial&) {});
   };
   CHECK_THAT(call(folder.path(), help, {"--help"}, "/somewhere/my_study").out, contains("Usage: my_study [options]"));
 }
 
 TEST_CASE("a seed diverges at most once and only through mark_diverged") {
   const TemporaryFolder folder;
-  const auto error = [&](const std::function<void(Trial&)>& body) {
+  const auto error = [&](const std::function<void(lab::Trial&)>& body) {
     const Ended e = call(
         folder.path(),
         [&](int argc, const char* const* argv) {
@@ -194,12 +197,12 @@ TEST_CASE("a seed diverges at most once and only through mark_diverged") {
     CHECK(e.status == 1);
     return e.err;
   };
-  CHECK_THAT(error([](Trial& trial) {
+  CHECK_THAT(error([](lab::Trial& trial) {
                trial.log({{"diverged_at", 1}});
              }),
              contains("expected a name other than seed, step, steps, seconds, status, diverged_at, divergence and "
                       "steps_to_..."));
-  CHECK_THAT(error([](Trial& trial) {
+  CHECK_THAT(error([](lab::Trial& trial) {
                trial.mark_diverged(1, "a");
                trial.mark_diverged(2, "b");
              }),

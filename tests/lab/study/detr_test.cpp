@@ -124,13 +124,12 @@ TEST_CASE("a detector that was interrupted resumes with the same batches, drops 
                       .cross_attention = {.drop_key = {.rate = 0.3}, .dropout = 0.1}};
     lab::Study study("detectors", "Resumes.");
     study.problem([&](const StudyOptions& s) { return std::make_unique<DetectionProblem>(data, o, s); });
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       o.seed = trial.seed();
       nn::Detr model(o);
-      trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
-        if (++steps == stop_at) interrupted_by(SIGINT);
-        return nullptr;
-      });
+      trial.train(model, {.before = [&](std::int64_t) {
+                    if (++steps == stop_at) interrupted_by(SIGINT);
+                  }});
     });
   };
   const Words words{"--batch", "4", "--steps", "12", "--warmup", "2", "--no-progress", "--save-weights", "--out"};

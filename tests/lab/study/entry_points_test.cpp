@@ -142,7 +142,7 @@ TEST_CASE("methods with equal constants are one trial and wrong constants are na
   refused("prores:T=0.5", "--gates prores:T=0.5: [prores] expected T to be a number of at least 1, got 0.5");
   refused("prores:t=5", "[prores] expected a constant of the method (T), got \"t\"");
   refused("prores:T", "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or by_depth, got \"T\"");
-  refused("prors:T=5", "unknown gate 'prors'; did you mean 'prores'?");
+  refused("prors:T=5", "unknown method 'prors'; did you mean 'prores'?");
   const Ended list = call(folder.path(), depth_stability, {"--list-gates"}, "depth_stability");
   CHECK_THAT(list.out, contains("prores:T=3  divides every branch\n") &&
                            contains("mix_ln:post_share=0.25  share of the blocks") &&

@@ -87,7 +87,7 @@ TEST_CASE("the option --rates-from writes the axes in the same order as the sear
           study.axis<std::int64_t>("--depths", {2, 4}, "Depths").slowest();
           study.options().steps = 9;
           study.judging().control = "a";
-          return study.run(argc, argv, [&](Trial& trial) {
+          return study.run(argc, argv, [&](lab::Trial& trial) {
             const double rate = trial.point().get<double>("lr");
             trial.measure({{"train_loss", valley(trial[kind] == "a" ? 0.012 : 0.001)(rate)}});
           });

@@ -147,7 +147,7 @@ TEST_CASE("with four seeds each method trains at the rate that the first seed ch
   const TemporaryFolder folder;
   ValleyStudy study{.axis = GENERATE(true, false)};
   int short_ones = 0, others = 0;
-  study.more = [&](Trial& trial) {
+  study.more = [&](lab::Trial& trial) {
     const bool search = is_of_search(trial.point());
     CHECK(search == (trial.seed() == 0));
     CHECK(trial.steps() == (search ? 5 : 9));
@@ -187,7 +187,7 @@ TEST_CASE("a trial of a search has the whole warm-up, and all steps if the warm-
   using Seen = std::set<std::tuple<bool, std::int64_t, std::int64_t>>;  // of the search, steps, warm-up
   Seen seen;
   double share = 0;
-  study.more = [&](Trial& trial) {
+  study.more = [&](lab::Trial& trial) {
     trial.default_warmup(share);
     seen.emplace(is_of_search(trial.point()), trial.steps(), trial.warmup());
   };
@@ -210,7 +210,7 @@ TEST_CASE("a network trains at its own rate in a study with a search") {
     vision::Study study("small", "Which gate?");
     const auto gate = study.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
     study.options().steps = 12, study.options().warmup = 3, study.optimization().lr = 0.002;
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       CHECK(trial.warmup() == 3);
       nn::ViT model(vision::vit(trial, {.depth = 1, .gate = trial[gate]}));
       trial.train(model);
@@ -338,7 +338,7 @@ TEST_CASE("a failed trial stops the search of its method until it is tried again
   const TemporaryFolder folder;
   ValleyStudy study;
   bool fails = true;
-  study.more = [&](Trial& trial) {
+  study.more = [&](lab::Trial& trial) {
     if (fails && trial.point().contains({{"kind", "a"}, {"lr", 0.006}})) throw Error("no");
   };
   CHECK(run_in(folder, study, with(three_judge, {"a"})).status == 1);
@@ -458,10 +458,10 @@ TEST_CASE("an interrupted search and interrupted neighbours take the same path w
   const int whole = study.bodies;
   for (const int stop : {1, 4, 9, 20, 27, 34}) {
     study.bodies = 0;
-    study.more = [&](Trial& trial) {
+    study.more = [&](lab::Trial& trial) {
       if (study.bodies != stop) return;
       interrupted_by(SIGINT);
-      for ([[maybe_unused]] const std::int64_t step : trial.each_step()) {  // leaves the trial after the interrupt
+      for ([[maybe_unused]] lab::Step& step : trial.loop()) {  // leaves the trial after the interrupt
       }
     };
     const std::string out = "r" + std::to_string(stop);
@@ -477,7 +477,7 @@ TEST_CASE("a failed trial at a neighbouring rate is tried again") {
   const TemporaryFolder folder;
   ValleyStudy study;
   trained_in(folder, study, with(five_judge, {"whole"}));
-  study.more = [&](Trial& trial) {
+  study.more = [&](lab::Trial& trial) {
     if (trial.point().contains({{neighbour_steps, 1}, {"seed", 3}})) throw Error("no");
   };
   CHECK(run_in(folder, study, with(five_judge, {"a"})).status == 1);

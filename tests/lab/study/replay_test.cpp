@@ -31,13 +31,14 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
     return vision::Study("overflow", "Overflow.", {.network = false, .optimization = false})
-        .run(argc, argv, [&](Trial& trial) {
+        .run(argc, argv, [&](vision::Trial& trial) {
           Overflowing model;
           nn::initialize(model, trial.seed());
           // The gradients of `a` cancel. The loop adds 0.05 to `a` in each step, so exp(100 a) overflows in step 18.
           nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
           trial.track(model, optimizer);
-          for (const Batch& batch : vision::batches(trial)) {
+          for (vision::Step& step : trial.loop()) {
+            const vision::Batch& batch = step.batch();
             const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
             const Gradients g = backward(loss());
             if (trial.check_divergence(g, loss)) return;
@@ -77,7 +78,7 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
   const auto wild = [&](int argc, const char* const* argv) {
     vision::Study study("wild", "Wild.");
     study.axis<double>("--lrs", {1e3}, "Rates");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial, {.depth = 2}));
       trial.train(model);
     });
@@ -99,7 +100,7 @@ TEST_CASE("the f64 steps of a replay equal those of a trial in f64 from the same
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("wild", "Wild.");
     study.axis<double>("--lrs", {0.01}, "Rates");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial, {.depth = 2}));
       trial.train(model);
     });

@@ -11,7 +11,6 @@
 #include "core/one_line.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/train/train.h"
 #include "experiments/vision/problem/evaluate.h"
 #include "experiments/vision/problem/linear_model.h"
 #include "tests/lab/study/epsilon_study.h"
@@ -72,7 +71,7 @@ TEST_CASE("a dry run measures steps with the threads of one job") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   std::set<int> threads;
-  study.more = [&](Trial&) { threads.insert(num_threads()); };
+  study.more = [&](lab::Trial&) { threads.insert(num_threads()); };
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const Words look{"--dim", "8", "--batch", "4", "--steps", "4", "--threads", "8", "--dry-run"};
   const auto measured_on = [&](const std::string& jobs) {
@@ -98,7 +97,7 @@ TEST_CASE("an axis may replace any option of the library") {
     study.axis<int>("--warmups", {0, 2}, "Warm-ups");
     study.axis<std::string>("--optimizers", {"sgd", "adamw"}, "Optimizers");
     study.axis<double>("--drop-keys", {0.25}, "Rates of DropKey");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       const std::lock_guard lock(mutex);
       const nn::ViTOptions o = vision::vit(trial, {.depth = 1});
       CHECK(o.drop_key.rate == 0.25);
@@ -130,7 +129,7 @@ TEST_CASE("an axis whose value no trial reads is named once") {
       vision::Study study("unread", "Does the ratio matter?");
       const auto ratio = study.axis<double>("--ratios", {1, 2}, "Ratios");
       study.axis<int>("--dims", {8, 16}, "Widths");  // the axis of an option: vit() has its value
-      return study.run(argc, argv, [&](Trial& trial) {
+      return study.run(argc, argv, [&](lab::Trial& trial) {
         if (reads) trial.measure({{"measured", trial[ratio]}});
         nn::ViT model(vision::vit(trial, {.depth = 1, .gate = "pre"}));
         trial.train(model);
@@ -152,7 +151,7 @@ TEST_CASE("a training with a moving average ends with the weights that were eval
     vision::Study study("averaged", "Averaged.");
     study.axis<double>("--ema-decays", {0, 0.9}, "Decays");
     study.columns({"val_loss", "again"});
-    return study.run(argc, argv, [](Trial& trial) {
+    return study.run(argc, argv, [](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial, {.depth = 1, .gate = "pre"}));
       trial.train(model);
       trial.measure(
@@ -180,7 +179,7 @@ TEST_CASE("a failed trial does not end the sweep and --resume tries it again") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   bool fails = true;
-  study.more = [&](Trial& trial) {
+  study.more = [&](lab::Trial& trial) {
     if (fails && trial.point().contains({{"depth", 1}, {"epsilon", 0.1}})) throw Error("no such\nthing");
   };
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -202,7 +201,7 @@ TEST_CASE("wrong declarations of a study are errors") {
                            return exit_status([&] {
                              vision::Study study("wrong", "Wrong.");
                              declare(study);
-                             return study.run(argc, argv, [](Trial&) {});
+                             return study.run(argc, argv, [](lab::Trial&) {});
                            });
                          },
                          {"--steps", "1", "--no-progress"});
@@ -243,7 +242,7 @@ TEST_CASE("wrong declarations of a study are errors") {
            [&](int argc, const char* const* argv) {
              vision::Study study("batches", "Batches.", {.network = false, .optimization = false});
              study.axis<int>("--batches", {4, 8}, "Batches");
-             return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", trial.options().batch}}); });
+             return study.run(argc, argv, [](lab::Trial& trial) { trial.measure({{"size", trial.options().batch}}); });
            },
            {"--steps", "1", "--no-progress", "--out", "b"});
   CHECK(batches.status == 0);
@@ -254,7 +253,9 @@ TEST_CASE("wrong declarations of a study are errors") {
   const auto lengths = [&](int argc, const char* const* argv) {
     vision::Study study("lengths", "Lengths.");
     study.axis<int>("--steps", {1, 2}, "Steps").named("steps");
-    return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", static_cast<double>(trial.steps())}}); });
+    return study.run(argc, argv, [](lab::Trial& trial) {
+      trial.measure({{"size", static_cast<double>(trial.steps())}});
+    });
   };
   const Ended long_or_short = call(folder.path(), lengths, {"--no-progress", "--out", "s", "--json"});
   INFO(long_or_short.err);
@@ -267,7 +268,7 @@ TEST_CASE("wrong declarations of a study are errors") {
                                 [&](int argc, const char* const* argv) {
                                   vision::Study study("optimizers", "Optimizers.");
                                   study.axis<std::string>("--optimizers", {"adamw"}, "Optimizers");
-                                  return study.run(argc, argv, [](Trial&) {});
+                                  return study.run(argc, argv, [](lab::Trial&) {});
                                 },
                                 {"--steps", "1", "--no-progress", "--out", "o", "--optimizers", "adamw,admw"});
   CHECK(optimizers.status == 2);
@@ -288,7 +289,7 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
       study.only(
           [](const Point& p) { return p.get<std::string>("form") == "plain" || p.get<std::int64_t>("depth") == 2; });
       study.claim("so it is", "a test", comparison);
-      return study.run(argc, argv, [&](Trial& trial) {
+      return study.run(argc, argv, [&](lab::Trial& trial) {
         ++bodies;
         trial.measure({{"train_loss", static_cast<double>(trial.point().get<std::int64_t>("depth"))}});
         if (trial.point().get<std::string>("gate") == "post") trial.measure({{"of_post", 1}});
@@ -352,7 +353,7 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
     study.axis<std::string>("--gates", {"pre", "post"}, "Gates");
     study.axis<std::string>("--forms", {"plain"}, "Forms");
     study.claim("so it is", "a test", lower("train_los", {{"depth", 1}}, {{"depth", 2}}));
-    return study.run(argc, argv, [](Trial&) {});
+    return study.run(argc, argv, [](lab::Trial&) {});
   };
   const Ended tables = call(folder.path(), rebuilt, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"});
   INFO(tables.err);
@@ -374,7 +375,7 @@ TEST_CASE("the ledger and the report have the options of the network that the bo
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("fixed", "Fixed.");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       if (what == Body::own) {
         Own model;
         return trial.train(model);
@@ -425,11 +426,11 @@ TEST_CASE("a default warm-up keeps its share of the steps", "[long]") {
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("warm", "Warm.");
     study.options().steps = 300, study.options().warmup = 30;
-    study.cli().preset("long", "Long.", [&] { study.options().steps = 1500, study.options().warmup = 100; });
-    study.cli().preset("quick", "Quick.", [&] { study.options().steps = 200; });
+    study.cli().preset("long", "Long.", {{"--steps 1500 --warmup 100"}});
+    study.cli().preset("quick", "Quick.", {{"--steps 200"}});
     if (axis == "steps") study.axis<int>("--steps", {20, 60}, "Steps").named("steps");
     if (axis == "warmup") study.axis<std::int64_t>("--warmups", {0, 60}, "Warm-ups");
-    return study.run(argc, argv, [&](Trial& trial) { trained.insert(trial.warmup()); });
+    return study.run(argc, argv, [&](lab::Trial& trial) { trained.insert(trial.warmup()); });
   };
   const auto warmups = [&](const Words& words) {
     trained.clear();
@@ -478,7 +479,7 @@ TEST_CASE("a report has reference levels") {
                      .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"),
                                 dots_of(r, "other", "Other")}};
     });
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       trial.measure({{"val_accuracy", accuracy + 0.01 * trial[depth]},
                      {"train_loss", 1.6},
                      {"score", 3.0 - trial[depth]},
@@ -581,7 +582,7 @@ TEST_CASE("a study may leave combinations out and add sections and published res
     });
     study.published({{"rate", 0.3}}, "score", "9 of 10", "A. Author 1999");
     study.published({{"rate", 0.7}}, "score", "nobody has this", "A. Author 1999");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       trial.measure({{"score", 10 * trial[rate] + static_cast<double>(trial.seed() % 3)}});
     });
   };
@@ -614,7 +615,7 @@ TEST_CASE("a study that leaves all combinations out is an error") {
     vision::Study study("nothing", "Nothing.");
     study.axis<int>("--sizes", {1, 2}, "Sizes");
     study.only([](const Point&) { return false; });
-    return study.run(argc, argv, [](Trial&) {});
+    return study.run(argc, argv, [](lab::Trial&) {});
   };
   const Ended e = call(folder.path(), main, {"--no-progress"});
   CHECK(e.status == 2);

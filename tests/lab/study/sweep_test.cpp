@@ -92,7 +92,7 @@ TEST_CASE("a claim that was added later is post hoc, and trials without a rule o
     study.axis<std::string>("--methods", {"a", "b"}, "Methods");
     study.claim("planned", "a test", lower("size", {{"method", "a"}}, {{"method", "b"}}));
     if (adds_claim) study.claim("added", "a test", higher("size", {{"method", "a"}}, {{"method", "b"}}));
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       trial.measure({{"size", trial.point().get<std::string>("method") == "a" ? 1 : 2 + 0.1 * trial.seed()}});
     });
   };
@@ -166,12 +166,11 @@ TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same 
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("side", "Side by side.");
     study.axis<int>("--depths", {1, 2, 3, 4}, "Depths");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial));
-      trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
-        if (++steps == stop_at) interrupted_by(SIGINT);
-        return nullptr;
-      });
+      trial.train(model, {.before = [&](std::int64_t) {
+                    if (++steps == stop_at) interrupted_by(SIGINT);
+                  }});
     });
   };
   const Words words{"--dim", "8", "--batch", "4", "--steps", "20", "--jobs", "2", "--no-progress", "--out"};
@@ -196,17 +195,14 @@ TEST_CASE("weights that could not be written end the call with status 1, and --r
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("saving", "Saving.");
     study.axis<int>("--depths", {1}, "Depths");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
       nn::ViT model(vision::vit(trial));
       // A folder at the place of the file.
       if (blocked && trial.seed() == 0) fs::create_directories(trial.weights_file());
       std::optional<FileSizeLimit> limit;
       if (full) limit.emplace(20'000);  // weights and checkpoints are larger
-      trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
-        ++steps;
-        return nullptr;
-      });
+      trial.train(model, {.before = [&](std::int64_t) { ++steps; }});
     });
   };
   const auto run = [&](const std::string& out, const Words& more) {
@@ -312,7 +308,7 @@ TEST_CASE("a search names its next trials from earlier results and takes the sam
       if (bad - good <= 1) return {};
       return {{{"depth", (good + bad) / 2}}};
     });
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
       const int limit = trial[kind] == "low" ? 5 : 11;
       trial.measure({{"loss", trial[depth]}});
@@ -358,7 +354,7 @@ TEST_CASE("a failed trial stops only its own search until it is tried again") {
     study.search([](const Search& s) {
       return s.round < 3 ? std::vector<Point>{{{"depth", s.round + 1}}} : std::vector<Point>();
     });
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       if (fails && trial[kind] == "a" && trial[depth] == 2) throw Error("no");
       trial.measure({{"x", 1}});
     });
@@ -384,7 +380,7 @@ TEST_CASE("a search that repeats a point or names a wrong one is an error") {
                   vision::Study study("wrong", "Wrong.", {.network = false, .optimization = false});
                   study.searched<int>("depth");
                   study.search(next);
-                  return study.run(argc, argv, [](Trial&) {});
+                  return study.run(argc, argv, [](lab::Trial&) {});
                 },
                 {"--steps", "1", "--no-progress"})
         .err;

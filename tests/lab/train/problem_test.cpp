@@ -94,7 +94,7 @@ Ended trained(const TemporaryFolder& folder, const P& problem, const Words& word
         lab::Study study("lines", "Lines.");
         study.problem([&](const StudyOptions&) { return std::make_unique<P>(problem); });
         study.axis<int>("--depths", {1}, "Depths");
-        return study.run(argc, argv, [&](Trial& trial) {
+        return study.run(argc, argv, [&](lab::Trial& trial) {
           nn::Stack model({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::mlp({.hidden = 8})}});
           nn::initialize(model, trial.seed());
           trial.train(model);
@@ -158,7 +158,7 @@ TEST_CASE("measures that verdicts cannot use are refused before the first trial"
                          [&](int argc, const char* const* argv) {
                            lab::Study study("lines", "Lines.");
                            study.problem([&](const StudyOptions&) { return std::make_unique<Changed>(change); });
-                           return study.run(argc, argv, [&](Trial&) { throw Error("a trial ran"); });
+                           return study.run(argc, argv, [&](lab::Trial&) { throw Error("a trial ran"); });
                          },
                          {"--no-progress", "--out", "a"});
     CHECK(e.status != 0);
@@ -175,13 +175,14 @@ TEST_CASE("measures that verdicts cannot use are refused before the first trial"
 
 TEST_CASE("the progress shows an accuracy that is no measure of the problem") {
   const TemporaryFolder folder;
-  const Ended e = call(folder.path(),
-                       [](int argc, const char* const* argv) {
-                         lab::Study study("lines", "Lines.");
-                         study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
-                         return study.run(argc, argv, [](Trial& trial) { trial.measure({{"test_accuracy", 0.5}}); });
-                       },
-                       {"--no-progress", "--out", "a"});
+  const Ended e =
+      call(folder.path(),
+           [](int argc, const char* const* argv) {
+             lab::Study study("lines", "Lines.");
+             study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
+             return study.run(argc, argv, [](lab::Trial& trial) { trial.measure({{"test_accuracy", 0.5}}); });
+           },
+           {"--no-progress", "--out", "a"});
   CHECK(e.status == 0);
   CHECK_THAT(e.err, contains("test_accuracy 50.0 %"));
 }
@@ -193,7 +194,7 @@ TEST_CASE("a study with its own problem has no options of images and keeps its w
     study.options().least_steps = 2;
     study.options().warmup = 3;
     study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
-    return study.run(argc, argv, [](Trial& trial) { trial.measure({{"warmup", trial.warmup()}}); });
+    return study.run(argc, argv, [](lab::Trial& trial) { trial.measure({{"warmup", trial.warmup()}}); });
   };
   CHECK(call(folder.path(), main, {"--data", "glyphs", "--out", "a"}).status == 2);
   const Ended e = call(folder.path(), main, {"--no-progress", "--out", "a"});
@@ -227,7 +228,7 @@ TEST_CASE("a study checks its options against the facts about its own problem") 
              lab::Study study("lines", "Lines.");
              study.problem([](const StudyOptions&) { return std::make_unique<Line>(); });
              study.check([](const DataFacts& data) { throw UsageError("--batch does not suit " + data.text); });
-             return study.run(argc, argv, [](Trial&) { throw Error("a trial ran"); });
+             return study.run(argc, argv, [](lab::Trial&) { throw Error("a trial ran"); });
            },
            {"--no-progress", "--out", "a"});
   CHECK(e.status == 2);

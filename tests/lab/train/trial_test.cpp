@@ -15,7 +15,7 @@
 #include "autograd/autograd.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
-#include "experiments/lab/train/train.h"
+#include "experiments/lab/train/trial.h"
 #include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/split.h"
 #include "experiments/vision/problem/evaluate.h"
@@ -41,14 +41,13 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
     vision::Study study("kept", "Kept.");
     // The method admin_profile sets initial values from the first batch.
     study.axis<std::string>("--gates", {"admin_profile"}, "Gates");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial, {.depth = 2}));
       first_step = -1;
-      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-        if (first_step < 0) first_step = static_cast<int>(step);
-        if (step == stop_at) interrupted_by(SIGINT);
-        return nullptr;
-      });
+      trial.train(model, {.before = [&](std::int64_t step) {
+                    if (first_step < 0) first_step = static_cast<int>(step);
+                    if (step == stop_at) interrupted_by(SIGINT);
+                  }});
     });
   };
   const Words words{"--dim",       "8",           "--batch",  "4",           "--steps",     "12",   "--no-progress",
@@ -76,12 +75,11 @@ TEST_CASE("smoothed and mixed labels record the entropy of their targets, also a
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("soft", "Soft.");
     study.axis<int>("--depths", {1}, "Depths");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial));
-      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-        if (step == stop_at) interrupted_by(SIGINT);
-        return nullptr;
-      });
+      trial.train(model, {.before = [&](std::int64_t step) {
+                    if (step == stop_at) interrupted_by(SIGINT);
+                  }});
     });
   };
   const auto entropy_of = [&](const std::string& out) {
@@ -115,14 +113,13 @@ TEST_CASE("a checkpoint that does not fit is named and the trial starts from the
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study s("one", "One.");
     s.axis<int>("--depths", {1}, "Depths");
-    return s.run(argc, argv, [&](Trial& trial) {
+    return s.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViT model(vision::vit(trial));
       began = -1;
-      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-        if (began < 0) began = step;
-        if (step == stop_at) interrupted_by(SIGINT);
-        return nullptr;
-      });
+      trial.train(model, {.before = [&](std::int64_t step) {
+                    if (began < 0) began = step;
+                    if (step == stop_at) interrupted_by(SIGINT);
+                  }});
     });
   };
   REQUIRE(call(folder.path(), main, tiny).status == 130);
@@ -210,20 +207,22 @@ TEST_CASE("a custom loop supports checkpoints and evaluation only after track()"
   int stop_at = -1;
   std::vector<double> losses;
   const auto main = [&](int argc, const char* const* argv) {
-    return vision::Study("own", "Own.", {.network = false, .optimization = false}).run(argc, argv, [&](Trial& trial) {
-      nn::ViT model({.dim = 8, .depth = 1, .seed = trial.seed()});
-      nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
-      if (tracks) trial.track(model, optimizer);
-      for (const Batch& batch : vision::batches(trial)) {
-        const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
-        const Gradients g = backward(loss());
-        if (trial.check_divergence(g, loss)) return;
-        optimizer.step(g);
-        trial.log({{"loss", g.loss()}});
-        losses.push_back(g.loss());
-        if (optimizer.steps_taken() == stop_at) interrupted_by(SIGINT);
-      }
-    });
+    return vision::Study("own", "Own.", {.network = false, .optimization = false})
+        .run(argc, argv, [&](vision::Trial& trial) {
+          nn::ViT model({.dim = 8, .depth = 1, .seed = trial.seed()});
+          nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+          if (tracks) trial.track(model, optimizer);
+          for (vision::Step& step : trial.loop()) {
+            const vision::Batch& batch = step.batch();
+            const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+            const Gradients g = backward(loss());
+            if (trial.check_divergence(g, loss)) return;
+            optimizer.step(g);
+            trial.log({{"loss", g.loss()}});
+            losses.push_back(g.loss());
+            if (optimizer.steps_taken() == stop_at) interrupted_by(SIGINT);
+          }
+        });
   };
   const Words words{"--batch", "4", "--steps", "6", "--no-progress", "--out"};
   for (const Words& flag :
@@ -256,14 +255,14 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
   const TemporaryFolder folder;
   std::vector<std::map<std::string, std::vector<double>>> parameters;
   std::vector<std::vector<double>> logits;
-  const auto keep = [&](const Trial& trial, const nn::ViT& model) {
+  const auto keep = [&](const lab::Trial& trial, const nn::ViT& model) {
     auto& values = parameters.emplace_back();
     for (const nn::Parameter& p : model.parameters()) values[p.name] = p.value.values();
     const HostBatch first =
         evaluation_batch(vision::images(trial).data().validation, vision::images(trial).normalization(), 0, 4, 1);
     logits.push_back(model(to_tensors(first, vision::images(trial).data().validation).images).values());
   };
-  const auto body = [&](Trial& trial) {
+  const auto body = [&](lab::Trial& trial) {
     keep(trial, nn::ViT({.channels = vision::images(trial).data().train.channels,
                          .classes = vision::images(trial).data().train.classes,
                          .depth = 2,
@@ -293,7 +292,7 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
   // A study with a custom loop can also offer the options of the network.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
-    return vision::Study("own", "Own.", {.optimization = false}).run(argc, argv, [&](Trial& trial) {
+    return vision::Study("own", "Own.", {.optimization = false}).run(argc, argv, [&](lab::Trial& trial) {
       dim = vision::vit(trial).dim;
     });
   };
@@ -309,7 +308,7 @@ TEST_CASE("training refuses a model without its declared initial weights unless 
     vision::Study study("fresh", "Fresh.");
     // The method admin_profile sets initial values from the first batch.
     study.axis<std::string>("--gates", {"admin_profile"}, "Gates");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::ViTOptions o = vision::vit(trial, {.depth = 1});
       if (what == Body::other_seed) o.seed = trial.seed() + 1;
       nn::ViT model(o);
@@ -350,7 +349,7 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("hopeless", "Hopeless.");
     study.axis<int>("--depths", {1}, "Depths");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
       nn::ViT model(vision::vit(trial));
       trial.train(model);
@@ -386,7 +385,7 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("by_hand", "By hand.");
     study.axis<std::string>("--names", {"one"}, "Names");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::Method method = nn::methods::layerscale(0.1);
       if (by_hand) method.norm = nn::Norm::post;
       nn::ViT model(vision::vit(trial, {.depth = 2, .gate = method}));
@@ -422,7 +421,7 @@ TEST_CASE("weights of a custom model are saved and both the program and the file
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("custom", "Custom.");
     study.axis<std::string>("--names", {"one"}, "Names");
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       Custom model;
       nn::initialize(model, trial.seed());
       trial.train(model);
@@ -465,22 +464,24 @@ struct LevelStudy {
     CHECK(study.steps_to(1e-9) == "steps_to_1e-09");
     CHECK(study.steps_to(50) == "steps_to_50");
     CHECK(study.steps_to(50) == "steps_to_50");  // the second call adds no second column
-    return study.run(argc, argv, [&](Trial& trial) {
+    return study.run(argc, argv, [&](vision::Trial& trial) {
       nn::ViT model(vision::vit(trial, {.depth = 1}));
-      const AroundStep interrupt = [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+      const auto interrupt = [&](std::int64_t step) {
         if (step == stop_at) interrupted_by(SIGINT);
-        return nullptr;
       };
-      if (loop == Loop::trial_train) return trial.train(model, interrupt);
+      if (loop == Loop::trial_train) return trial.train(model, {.before = interrupt});
       nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
-      trial.track(model, optimizer);
       if (loop == Loop::train) {
         ImageTask task(vision::images(trial).data().train, trial.task_settings(), model,
                        vision::images(trial).normalization());
-        lab::train(trial, task, optimizer, nullptr, interrupt, 1);
+        for (vision::Step& step :
+             trial.loop(model, optimizer, {}, {.observer = {.before = interrupt}, .trace_every = 1}))
+          step.minimise(task.loss_of(step.number()));
         return;
       }
-      for (const Batch& batch : vision::batches(trial)) {
+      trial.track(model, optimizer);
+      for (vision::Step& step : trial.loop()) {
+        const vision::Batch& batch = step.batch();
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
         if (trial.check_divergence(g, loss)) return;
@@ -558,8 +559,9 @@ TEST_CASE("a trial that diverges or fails measures no steps to a level") {
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("levels", "Levels.", {.network = false, .optimization = false});
     study.steps_to(2);
-    return study.run(argc, argv, [&](Trial& trial) {
-      for (const std::int64_t step : trial.each_step()) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
+      for (lab::Step& at : trial.loop()) {
+        const std::int64_t step = at.number();
         if (step == 25 && fails) throw Error("for a test");
         trial.log({{"loss", step == 25 ? unknown : 1}});
       }
@@ -587,8 +589,8 @@ TEST_CASE("a claim on the steps to a level needs a body that reports losses") {
   const auto main = [&](int argc, const char* const* argv) {
     vision::Study study("silent", "Silent.", {.network = false, .optimization = false});
     study.claim("fast", "a test", below(study.steps_to(2), 10, {{"seed", 0}}));
-    return study.run(argc, argv, [&](Trial& trial) {
-      for ([[maybe_unused]] const std::int64_t step : trial.each_step()) trial.log({{"other", 1}});
+    return study.run(argc, argv, [&](lab::Trial& trial) {
+      for ([[maybe_unused]] lab::Step& step : trial.loop()) trial.log({{"other", 1}});
     });
   };
   const Ended e = call(folder.path(), main, {"--steps", "30", "--no-progress", "--out", "a"});

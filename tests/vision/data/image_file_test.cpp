@@ -96,7 +96,7 @@ TEST_CASE("Images in files can keep their size and one line reports that they ar
 
   const auto main = [](int argc, const char* const* argv) {
     vision::Study study("sizes", "Sizes.");
-    return study.run(argc, argv, [](Trial& trial) {
+    return study.run(argc, argv, [](lab::Trial& trial) {
       trial.measure({{"side", static_cast<double>(vision::vit(trial, {.depth = 1, .gate = "pre"}).image)}});
     });
   };
@@ -323,7 +323,7 @@ TEST_CASE("Few validation images of an image folder are drawn by class") {
         put_picture(folder / fmt::format("d/{}/{}/{}.png", part, name, i), "bits.png");
   const auto main = [](int argc, const char* const* argv) {
     vision::Study study("few", "Few.");
-    return study.run(argc, argv, [](Trial& trial) {
+    return study.run(argc, argv, [](lab::Trial& trial) {
       CHECK(vision::images(trial).data().validation.labels == std::vector<std::int32_t>{0, 1, 2, 3});
       nn::ViT model(vision::vit(trial, {.depth = 1}));
       trial.train(model);

@@ -1,5 +1,4 @@
 // Tests of evaluate() with models and functions that map images to logits.
-#include "experiments/lab/train/train.h"
 
 #include <cmath>
 

@@ -1,0 +1,69 @@
+#include "experiments/lab/train/loop.h"
+
+#include <algorithm>
+
+#include "autograd/autograd.h"
+#include "experiments/lab/train/trial_state.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int64_t traced_steps = 200;
+
+}  // namespace
+
+void Step::check_may_step() const {
+  check(loop_.optimizer_, "[step] expected trial.loop(model, optimizer) for minimise(), got trial.loop()");
+  check(!gradients_, "[step] expected one call of minimise() in a step, got a second in step {}", number_);
+}
+
+const Gradients& Step::minimise(const std::function<Tensor()>& loss, double target_entropy) {
+  check_may_step();
+  return update(backward(loss()), loss, target_entropy);
+}
+
+const Gradients& Step::minimise(const Tensor& loss, double target_entropy) {
+  check_may_step();
+  return update(backward(loss), {}, target_entropy);
+}
+
+const Gradients& Step::update(Gradients gradients, const std::function<Tensor()>& loss, double target_entropy) {
+  LoopOptions& options = loop_.options_;
+  const std::int64_t steps = loop_.run_.options.steps;
+  const std::int64_t interval =
+      options.trace_every > 0 ? options.trace_every : std::max<std::int64_t>(1, steps / traced_steps);
+  gradients_ = std::move(gradients);
+  const double rate = loop_.optimizer_->learning_rate();
+  const nn::StepReading reading = loop_.optimizer_->step_while_finite(*gradients_);
+  if (options.ema) options.ema->update();
+  for (const Observer* observer : {&options.observer, &loop_.layers_})
+    if (observer->after) observer->after(*gradients_);
+  loop_.run_.took({.step = number_,
+                   .rate = rate,
+                   .reading = reading,
+                   .loss = loss,
+                   .traced = number_ % interval == 0 || number_ + 1 == steps,
+                   .target_entropy = target_entropy});
+  return *gradients_;
+}
+
+Loop::Loop(Trial& trial, TrialState& run, nn::Optimizer* optimizer, LoopOptions options)
+    : run_(run), optimizer_(optimizer), options_(std::move(options)), steps_(run), step_(*this) {
+  if (optimizer && run.env.observe) layers_ = run.env.observe(trial, *run.tracked.model);
+}
+
+Loop::Iterator Loop::begin() {
+  Iterator first(this, steps_.begin());
+  begin_step(first.at_);
+  return first;
+}
+
+void Loop::begin_step(const Steps::Iterator& at) {
+  step_.gradients_.reset();
+  if (!(at != nullptr)) return;
+  step_.number_ = *at;
+  for (const Observer* observer : {&options_.observer, &layers_})
+    if (observer->before) observer->before(step_.number_);
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,102 @@
+// The training loop of a trial: its steps, each with the update of a model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "autograd/backward.h"
+#include "experiments/lab/train/steps.h"
+#include "nn/module.h"
+#include "nn/optim/ema.h"
+#include "nn/optim/optimizer.h"
+
+namespace plumb::lab {
+
+class Loop;
+class Trial;
+
+// Functions that are called around the update of a step, either of which may be missing. before() gets the number of
+// the step. after() gets the gradients of the step, after the update; it must remove the hooks that before() set,
+// because the step may be repeated.
+struct Observer {
+  std::function<void(std::int64_t step)> before = {};
+  std::function<void(const Gradients& gradients)> after = {};
+};
+
+// A step of a loop.
+class Step {
+ public:
+  std::int64_t number() const { return number_; }  // counted from 0
+  // Minimises the loss that `loss` computes: the backward pass, the decision whether the training has diverged, the
+  // update, and the trace of loss, lr_now and grad_norm. After a divergence the weights are those before the step, the
+  // loop ends when the body of the loop ends, and values that the body reports are ignored. `loss` must compute the
+  // same value each time: a diverged step is repeated to find its first op whose result is not finite. With smoothed or
+  // mixed labels, `target_entropy` is the entropy of the targets, below which the loss cannot fall. Returns the
+  // gradients. Throws Error for a second call in a step, and in a loop without a model.
+  const Gradients& minimise(const std::function<Tensor()>& loss, double target_entropy = 0);
+  // The same with a loss that is already computed. The reason of a divergence then names no op.
+  const Gradients& minimise(const Tensor& loss, double target_entropy = 0);
+
+ private:
+  friend Loop;
+  explicit Step(Loop& loop) : loop_(loop) {}
+  void check_may_step() const;
+  const Gradients& update(Gradients gradients, const std::function<Tensor()>& loss, double target_entropy);
+
+  Loop& loop_;
+  std::int64_t number_ = -1;
+  std::optional<Gradients> gradients_;
+};
+
+// The settings of a loop.
+struct LoopOptions {
+  nn::Ema* ema = nullptr;  // updated after each step; its weights are evaluated and saved
+  Observer observer = {};
+  std::int64_t trace_every = 0;  // steps between two traces; 0: about 200 steps are traced
+};
+
+// The steps of a trial, for a range-based for loop (Trial::loop).
+class Loop {
+ public:
+  // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
+  class Iterator {
+   public:
+    Step& operator*() const { return owner_->step_; }
+    Iterator& operator++() {
+      ++at_;
+      owner_->begin_step(at_);
+      return *this;
+    }
+    bool operator!=(std::nullptr_t end) const { return at_ != end; }
+
+   private:
+    friend Loop;
+    Iterator(Loop* owner, Steps::Iterator at) : owner_(owner), at_(at) {}
+    Loop* owner_;
+    Steps::Iterator at_;
+  };
+
+  // Called by Trial::loop(). Without an optimizer, the steps have no minimise().
+  Loop(Trial& trial, TrialState& run, nn::Optimizer* optimizer, LoopOptions options);
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  // For range-based for. begin() starts the first step.
+  Iterator begin();
+  std::nullptr_t end() const { return nullptr; }
+  std::int64_t first() const { return steps_.first(); }  // the number of the first step
+
+ private:
+  friend Step;
+  void begin_step(const Steps::Iterator& at);
+
+  TrialState& run_;
+  nn::Optimizer* optimizer_;
+  LoopOptions options_;
+  Observer layers_;  // of Study::measure_layers()
+  Steps steps_;
+  Step step_;
+};
+
+}  // namespace plumb::lab
