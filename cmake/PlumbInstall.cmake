@@ -1,5 +1,5 @@
 # Installs the package. find_package(plumb) provides the target plumb::plumb, which adds include/ to the include path.
-# All headers are in include/plumb.
+# Users include plumb/plumb.h, plumb/lab.h or plumb/vision.h. All other headers are in include/plumb/internal.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -7,7 +7,6 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/plumb)
 install(TARGETS plumb EXPORT plumb-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT plumb-targets NAMESPACE plumb:: DESTINATION ${package_dir})
 install(CODE "set(PLUMB_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")
-set(PLUMB_UMBRELLA_HEADER \"${PROJECT_BINARY_DIR}/include/plumb/plumb.h\")
 set(PLUMB_HEADERS_DESTINATION \"\${CMAKE_INSTALL_PREFIX}/include/plumb\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/plumb)

@@ -153,7 +153,7 @@ function(plumb_embed target)
   endforeach()
 endfunction()
 
-# Compiles plumb/plumb.h once for all programs that call this function. Reading the header takes most of the time of
+# Compiles plumb/vision.h once for all programs that call this function. Reading the header takes most of the time of
 # compiling a short program.
 function(plumb_share_headers program)
   if(NOT TARGET plumb_program_headers)
@@ -162,7 +162,7 @@ function(plumb_share_headers program)
     add_library(plumb_program_headers OBJECT EXCLUDE_FROM_ALL ${source})
     target_link_libraries(plumb_program_headers PRIVATE plumb::plumb)
     plumb_configure_target(plumb_program_headers)
-    target_precompile_headers(plumb_program_headers PRIVATE <plumb/plumb.h>)
+    target_precompile_headers(plumb_program_headers PRIVATE <plumb/vision.h>)
   endif()
   target_precompile_headers(${program} REUSE_FROM plumb_program_headers)
 endfunction()

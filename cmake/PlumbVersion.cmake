@@ -1,4 +1,4 @@
-# Generates plumb/plumb.h (the umbrella header) and plumb/build_info.h (version, commit, build type, compiler).
+# Generates plumb/build_info.h (version, commit, build type, compiler).
 find_package(Git QUIET)
 set(PLUMB_COMMIT unknown)
 if(GIT_FOUND)
@@ -14,5 +14,4 @@ if(GIT_FOUND)
     endif()
   endif()
 endif()
-configure_file(${PROJECT_SOURCE_DIR}/cmake/plumb.h.in ${PROJECT_BINARY_DIR}/include/plumb/plumb.h @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/build_info.h.in ${PROJECT_BINARY_DIR}/include/plumb/build_info.h @ONLY)

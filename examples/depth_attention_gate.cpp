@@ -1,5 +1,5 @@
 // A gate whose branches read a softmax-weighted mean of the outputs of all earlier branches, in running form.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 // Branch k reads u_k = sum_i softmax_i(a) f_i over the earlier branches i < k (the first branch reads x_0). The logit

@@ -2,7 +2,7 @@
 // fresh ReZero network and measures (mean gradient)^2 / mean of (gradient^2) over the gates. This share is 1 if all
 // batches agree, and about 1 / batches if the gradients are only noise. The program also measures the norms of the
 // gradients of the gates and of the branches. The gradients of the branches are 0 at initialisation.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include <map>
 using namespace plumb;

@@ -1,5 +1,5 @@
 // A residual gate that computes its factors from the stream: highway networks (Srivastava et al. 2015).
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 struct Highway : nn::Gate {  // (1 - t) x + t f(LN(x)), t = sigmoid(W x + b)

@@ -1,6 +1,6 @@
 // A gate that carries tensors along the stack: each junction computes new weights for the outputs of all earlier
 // branches.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 // y = x_0 + sum_i w_i f_i over the n branches so far, with w_i = 2 sigmoid(q . rms(f_i) / t) at each token. The query

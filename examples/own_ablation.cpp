@@ -1,5 +1,5 @@
 // An ablation in one file: does the initial value of LayerScale matter?
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 int main(int argc, char** argv) {

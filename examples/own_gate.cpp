@@ -1,5 +1,5 @@
 // A custom residual gate: one struct and one call that registers it for every study.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 struct TanhGate : nn::Gate {  // x + tanh(a) f(LN(x)); a = 0 makes each block the identity

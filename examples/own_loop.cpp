@@ -1,6 +1,6 @@
 // A custom training loop: layer-wise learning rates, a hook, early stopping on the validation loss, and the best
 // weights restored at the end.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include <cmath>
 using namespace plumb;

@@ -1,5 +1,5 @@
 // A problem of your own: which gates let deep stacks of MLPs learn waves? Own data, own loss, own measure.
-#include <plumb/plumb.h>
+#include <plumb/lab.h>
 using namespace plumb;
 
 struct Waves : lab::Problem {  // y = sin(x W) for normal x [B, 1, 16] and a fixed W; the loss is the mean squared error

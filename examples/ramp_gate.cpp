@@ -1,5 +1,5 @@
 // A residual gate that follows the training step: the branches of deep blocks join the network later.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include <algorithm>
 using namespace plumb;

@@ -1,6 +1,6 @@
 // Tutorial, page 2: a small convolutional network, its training loop and optimizer, its validation, and its weights in
 // a file.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include <filesystem>
 using namespace plumb;

@@ -1,5 +1,5 @@
 // Tutorial, page 4: an ablation with three claims. How small may the initial value of LayerScale be?
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 int main(int argc, char** argv) {

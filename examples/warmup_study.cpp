@@ -1,5 +1,5 @@
 // A study with a custom training loop: does a warm-up help pre-norm at depth 24?
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 int main(int argc, char** argv) {

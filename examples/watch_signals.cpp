@@ -1,5 +1,5 @@
 // Measures signals inside a network while it trains: a probe every 50 steps of a custom training loop.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 using namespace plumb;
 
 int main(int argc, char** argv) {

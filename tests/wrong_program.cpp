@@ -1,6 +1,6 @@
 // Programs whose mistakes are outside of Study::run. The first argument selects the mistake. tests/programs runs these
 // programs.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include <cstdlib>
 #include <thread>

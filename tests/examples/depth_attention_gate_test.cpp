@@ -1,5 +1,5 @@
 // The gate of examples/depth_attention_gate.cpp against the softmax that the gate computes in running form.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #define main depth_attention_main  // the test uses the gate of the program, and not its main()
 #include "examples/depth_attention_gate.cpp"

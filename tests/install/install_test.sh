@@ -22,7 +22,7 @@ cmake -S "$examples" -B "$work/examples" -G "$generator" -DCMAKE_CXX_COMPILER="$
 cmake --build "$work/examples" --target autograd
 "$work/examples/autograd" >/dev/null
 # Each program in programs.h must have a row in the docs, with its function and its name.
-functions=$(sed -n 's|^int \([a-z_]*\)(int argc, .*|\1|p' "$work/prefix/include/plumb/experiments/programs.h")
+functions=$(sed -n 's|^int \([a-z_]*\)(int argc, .*|\1|p' "$work/prefix/include/plumb/internal/experiments/programs.h")
 [ "$(wc -w <<<"$functions")" -ge 18 ] || { echo "programs.h names too few functions: $functions" >&2; exit 1; }
 for function in $functions; do
   grep -q "^| \`lab::$function\` | \`$function\` |" "$work/prefix/share/doc/plumb/docs/ablations/README.md" || { echo "docs/ablations/README.md does not name lab::$function" >&2; exit 1; }

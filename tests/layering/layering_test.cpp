@@ -224,7 +224,63 @@ std::vector<std::string> lines_by_locale(const fs::path& root) {
   return found;
 }
 
+// The content of a file.
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The smallest of the three headers of users that declares the names of a program.
+std::string smallest_header(const std::string& program) {
+  static const std::regex declared(R"(\nint (\w+)\(int argc)");
+  static const std::string programs = text_of(fs::path(plumb::test::source_dir()) / "experiments/programs.h");
+  if (program.find("vision::") != program.npos) return "<plumb/vision.h>";
+  for (std::sregex_iterator i(programs.begin(), programs.end(), declared); i != std::sregex_iterator(); ++i)
+    if (program.find("lab::" + (*i)[1].str() + "(") != program.npos) return "<plumb/vision.h>";
+  return program.find("lab::") == program.npos ? "<plumb/plumb.h>" : "<plumb/lab.h>";
+}
+
+// The headers that a program of a user includes and should not include: headers of Plumb other than the smallest
+// header, and headers in quotes.
+std::vector<std::string> wrong_headers(const std::string& program) {
+  static const std::regex include(R"(#include (<plumb/[^>]*>|"[^"]*"))");
+  std::vector<std::string> wrong;
+  for (std::sregex_iterator i(program.begin(), program.end(), include); i != std::sregex_iterator(); ++i)
+    if ((*i)[1] != smallest_header(program)) wrong.push_back((*i)[1]);
+  return wrong;
+}
+
 }  // namespace
+
+TEST_CASE("programs of users include the smallest of three headers") {
+  const fs::path root = plumb::test::source_dir();
+  std::size_t programs = 0;
+  for (const char* folder : {"examples", "tests/install"})
+    for (const std::string& file : sources_of(root, folder)) {
+      if (file.ends_with(".h")) continue;
+      ++programs;
+      for (const std::string& header : wrong_headers(text_of(root / file)))
+        FAIL_CHECK(file << " includes " << header << ", expected " << smallest_header(text_of(root / file)));
+    }
+  // The programs in pages: code blocks with main().
+  static const std::regex block("```cpp\n([^`]*int main\\([^`]*)```");
+  std::vector<fs::path> pages{root / "README.md"};
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "docs"))
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  for (const fs::path& page : pages) {
+    const std::string text = text_of(page);
+    for (std::sregex_iterator i(text.begin(), text.end(), block); i != std::sregex_iterator(); ++i) {
+      ++programs;
+      for (const std::string& header : wrong_headers((*i)[1]))
+        FAIL_CHECK(page << " includes " << header << ", expected " << smallest_header((*i)[1]));
+    }
+  }
+  CHECK(programs >= 30);
+  CHECK(wrong_headers("#include <plumb/lab.h>\nvision::Study study;") == std::vector<std::string>{"<plumb/lab.h>"});
+  CHECK(wrong_headers("#include <plumb/lab.h>\nlab::depth_stability(argc, argv);").size() == 1);
+  CHECK(wrong_headers("#include <plumb/lab.h>\n#include \"core/shape.h\"\nlab::Study study;").size() == 1);
+  CHECK(wrong_headers("#include <plumb/plumb.h>\nTensor x;").empty());
+}
 
 TEST_CASE("no source file reads or prints numbers by the rules of the locale") {
   for (const std::string& line : lines_by_locale(plumb::test::source_dir()))
@@ -363,9 +419,9 @@ TEST_CASE("heavy or replaceable dependencies have one user each") {
   CHECK(users_of(root, "<omp.h>").size() <= 1);
   CHECK(users_of(root, "zlib.h") == std::set<std::string>{"experiments/lab/data/input_file.cpp"});
   CHECK(users_of(root, "<boost/") == std::set<std::string>{"experiments/lab/stats/summary.cpp"});
-  // The package installs no JSON library: no header that <plumb/plumb.h> reaches may need one.
+  // The package installs no JSON library: no header that <plumb/vision.h> reaches may need one.
   std::set<std::string> reached;
-  add_reached(root, root / "cmake" / "plumb.h.in", reached);
+  add_reached(root, root / "plumb" / "vision.h", reached);
   CHECK(reached.contains("experiments/lab/study/study.h"));
   for (const std::string& file : users_of(root, "nlohmann/")) CHECK_FALSE(reached.contains(file));
 }

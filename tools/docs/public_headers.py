@@ -1,17 +1,7 @@
 #!/usr/bin/python3
-"""Lists the public headers: the headers that <plumb/plumb.h> includes, directly or through other headers."""
+"""Lists the public headers: the headers that <plumb/plumb.h>, <plumb/lab.h> or <plumb/vision.h> lists."""
 import pathlib
 import re
 
-found = []
-
-
-def visit(text):
-    for path in re.findall(r'#include "([^"]+\.h)"', text):
-        if path not in found and pathlib.Path(path).exists():
-            found.append(path)
-            visit(pathlib.Path(path).read_text(encoding='utf-8'))
-
-
-visit(pathlib.Path('cmake/plumb.h.in').read_text(encoding='utf-8'))
-print('\n'.join(sorted(found)))
+print('\n'.join(sorted(header for users in sorted(pathlib.Path('plumb').glob('*.h'))
+                       for header in re.findall(r'#include "(?!plumb/)([^"]+)"', users.read_text(encoding='utf-8')))))

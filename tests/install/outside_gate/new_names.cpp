@@ -1,21 +1,5 @@
 // Compiles each new name in the table "Renamed" of CHANGELOG.md, from the installed headers.
-#include <plumb/experiments/lab/cli/cli.h>
-#include <plumb/experiments/lab/report/curves.h>
-#include <plumb/experiments/lab/report/layers.h>
-#include <plumb/experiments/lab/report/report.h>
-#include <plumb/experiments/lab/run/folder.h>
-#include <plumb/experiments/lab/signals/layer_probe.h>
-#include <plumb/experiments/lab/signals/probe.h>
-#include <plumb/experiments/lab/study/study.h>
-#include <plumb/experiments/lab/train/trial.h>
-#include <plumb/experiments/programs.h>
-#include <plumb/experiments/vision/data/open_data.h>
-#include <plumb/experiments/vision/problem/evaluate.h>
-#include <plumb/nn/conformance/gate_check.h>
-#include <plumb/nn/io/named_tensors.h>
-#include <plumb/nn/layers/attention_maps.h>
-#include <plumb/nn/layers/drop_schedule.h>
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 using namespace plumb;
 
@@ -37,11 +21,11 @@ using RenamedMembers =
             &lab::StudyOptions::least_steps, &lab::StudyResults::conditions, &lab::Task::loss_of,
             &lab::Trial::check_divergence, &lab::Trial::mark_diverged, &lab::Trial::mark_pretrained,
             &lab::TrialGroup::summary, &lab::TrialGroup::trials, &lab::attached_to, &lab::conditions,
-            &lab::record_layers, &lab::results_report, &lab::vit, &nn::AttentionOptions::resolved,
-            &nn::CaiTOptions::head_mix, &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe,
-            &nn::ViTOptions::recipe, &nn::description, &nn::facebook_names, &nn::gates_from<Sum>, &nn::method_names,
-            &vision::image_sizes, &vision::images, &vision::Study::images, &vision::Parts::network,
-            &vision::Study::augmentation, &vision::vit>;
+            &lab::record_layers, &lab::vit, &nn::AttentionOptions::resolved, &nn::CaiTOptions::head_mix,
+            &nn::Method::paper, &nn::MlpOptions::activation, &nn::StackOptions::recipe, &nn::ViTOptions::recipe,
+            &nn::description, &nn::facebook_names, &nn::gates_from<Sum>, &nn::method_names, &vision::image_sizes,
+            &vision::images, &vision::Study::images, &vision::Parts::network, &vision::Study::augmentation,
+            &vision::vit>;
 
 void new_names(vision::Study& study, nn::Block& block, Array& array, const nn::GateContext& context) {
   study.check([](const lab::DataFacts&) {});

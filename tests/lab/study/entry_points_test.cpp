@@ -1,6 +1,6 @@
 // Tests that call the programs of experiments/ as functions. The tests use a custom gate, and constants of methods on
 // the command line.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include "core/atomic_file.h"
 #include "experiments/studies.h"

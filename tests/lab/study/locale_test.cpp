@@ -1,5 +1,5 @@
 // Programs give the same numbers in a locale with a decimal comma.
-#include <plumb/plumb.h>
+#include <plumb/vision.h>
 
 #include <clocale>
 #include <cstdlib>
