@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
           std::ranges::any_of(rows, [&](const Row& r) { return r.name.find(o.filter) != std::string::npos; }),
           "--filter '{}' matches no kernel; --list prints their names", o.filter);
     });
-    cli.example("--filter linear --models dim192");
+    cli.examples({"--filter linear --models dim192"});
     return cli.parse(argc, argv) == lab::Action::done ? 0 : measure_all(o);
   });
 }

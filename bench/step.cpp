@@ -79,7 +79,7 @@ void declare(lab::Cli& cli, Options& o) {
     lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
     lab::usage_check(o.image % o.patch == 0, "--patch {} does not divide the image side {}", o.patch, o.image);
   });
-  cli.example("--gate layerscale --dropkey 0.1");
+  cli.examples({"--gate layerscale --dropkey 0.1"});
 }
 
 // Returns the FLOPs of the matrix products of a step: the forward products, and twice the same FLOPs for the backward

@@ -1,16 +1,11 @@
 // Where should the class token enter (Touvron et al. 2021, CaiT, section 3)? Four designs are compared. The class token
 // is present from the first block, or is inserted before a later block, or enters in a separate stage of class
 // attention that reads the patches (N:K). The fourth design has no class token and uses the mean of the patches.
-#include "experiments/programs.h"
-
 #include <charconv>
 
-#include "experiments/lab/report/curves.h"
 #include "experiments/vision/pictures/attention_images.h"
-#include "experiments/vision/pictures/pictures.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
-#include "nn/models/cait.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,14 +1,9 @@
 // Which of four kinds of deep fully connected networks train? The study repeats the experiment that introduced ReZero.
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "autograd/autograd.h"
-#include "experiments/vision/study.h"
-#include "nn/audit.h"
-#include "nn/models/deep_mlp.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

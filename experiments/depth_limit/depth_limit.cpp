@@ -1,17 +1,14 @@
 // How deep does each method train? The search doubles the depth until most seeds fail to train, then bisects the
 // interval until the interval is a quarter of an octave wide. Hopeless trials are stopped half way.
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
-#include "experiments/lab/report/curves.h"
 #include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/train/trained_at.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,16 +1,12 @@
 // Which residual methods train at which depth? The study trains methods at several depths, learning rates and seeds on
 // one data set.
-#include "experiments/programs.h"
-
 #include <algorithm>
 
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/stats/verdict.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
-#include "nn/conformance/gate_check.h"
-#include "nn/gates/method.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,16 +1,11 @@
 // Is it better to drop keys before the softmax (Li et al., CVPR 2023, DropKey) or probabilities after the softmax, in a
 // detector? The program trains small DETRs without drops in attention, with dropout of the attention probabilities, and
 // with DropKey, of three schedules over depth and in several places. All other dropout is the same in all arms.
-#include "experiments/programs.h"
-
 #include "experiments/detr/find_objects.h"
 #include "experiments/detr/network.h"
-#include "experiments/lab/report/curves.h"
-#include "experiments/lab/study/study.h"
 #include "experiments/vision/data/shapes.h"
 #include "experiments/vision/pictures/object_images.h"
-#include "experiments/vision/pictures/pictures.h"
-#include "experiments/vision/problem/detection_problem.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -2,22 +2,14 @@
 // program compares forms, rates, schedules over depth, and a last part of training without dropping. The program also
 // measures how peaked attention becomes. The paper predicts the peakedness of attention from the gradient (its Lagrange
 // argument).
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/autograd.h"
-#include "experiments/lab/report/curves.h"
-#include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/split.h"
 #include "experiments/vision/pictures/attention_images.h"
 #include "experiments/vision/pictures/mask_images.h"
-#include "experiments/vision/pictures/pictures.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
-#include "nn/evaluation_scope.h"
-#include "nn/layers/attention_maps.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,10 +1,6 @@
 // Which of Fixup's rules (Zhang, Dauphin, Ma 2019) does a training need? Each trial removes or changes one rule.
-#include "experiments/programs.h"
-
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
-#include "nn/gates/methods.h"
-#include "nn/gates/recipe.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,16 +1,11 @@
 // Does the initial value of LayerScale matter (Touvron et al. 2021, CaiT)? Each channel or each branch has a gate with
 // initial value eps. Trials run with and without warm-up. With Adam, the first step moves every gate by about the
 // learning rate, for any eps.
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/lab/report/curves.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
-#include "nn/gates/layerscale.h"
-#include "nn/gates/methods.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

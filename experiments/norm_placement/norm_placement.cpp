@@ -1,13 +1,9 @@
 // Where should the norm be, and is a norm needed? The program compares post-norm, pre-norm, no norm and later
 // proposals, with and without a warm-up.
-#include "experiments/programs.h"
-
 #include <algorithm>
 
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
-#include "nn/gates/gate.h"
-#include "nn/gates/methods.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

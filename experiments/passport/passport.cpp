@@ -1,18 +1,11 @@
 // How do signals and gradients pass through residual networks, at init and during training? The study measures methods
 // at several depths and seeds on one data set.
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "autograd/autograd.h"
-#include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/parts.h"
-#include "experiments/lab/signals/layer_probe.h"
-#include "experiments/vision/data/batch.h"
-#include "experiments/vision/study.h"
-#include "nn/audit.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,16 +1,13 @@
 // How much does each branch add to the stream, layer by layer, at init and after training? Touvron et al. 2021 (CaiT)
 // report that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/summary.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -2,8 +2,6 @@
 // edge. The program does not train a full grid, but bisects the edges. The search starts at a learning rate that
 // trains. Above the upper edge, networks diverge or stay at chance. Below the lower edge, the steps do not suffice.
 // Each method gets one number: the width of its region in octaves, as a mean over the depths.
-#include "experiments/programs.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,7 +12,7 @@
 #include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/train/trained_at.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

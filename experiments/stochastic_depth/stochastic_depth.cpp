@@ -1,10 +1,7 @@
 // Which rate of stochastic depth is best (Huang et al. 2016)? Should the rate be the same for all layers or grow with
 // depth? CaiT found no benefit of a growing rate. DeiT uses a growing rate.
-#include "experiments/programs.h"
-
-#include "experiments/lab/report/curves.h"
 #include "experiments/vision/programs/published_settings.h"
-#include "experiments/vision/study.h"
+#include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {

@@ -1,15 +1,10 @@
 // Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) or a CaiT (Touvron et al. 2021) with any residual
 // method. Also evaluates trained weights or continues their training.
-#include "experiments/programs.h"
-
 #include "experiments/vision/options/gate_init.h"
 #include "experiments/vision/pictures/attention_images.h"
-#include "experiments/vision/pictures/pictures.h"
 #include "experiments/vision/programs/evaluate_images.h"
-#include "experiments/vision/study.h"
 #include "experiments/vit/cait.h"
-#include "nn/gates/methods.h"
-#include "nn/io/weights.h"
+#include "plumb/vision.h"
 
 using namespace plumb;
 

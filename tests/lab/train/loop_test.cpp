@@ -11,17 +11,17 @@ using namespace plumb::test;
 
 namespace {
 
-const Words loop_words{"--batch", "4", "--steps", "6", "--no-progress", "--out", "a", "--overwrite"};
+const Words loop_words{"--batch", "4", "--no-progress", "--out", "a", "--steps"};
 
 // Runs a study of images with this body, in a new folder.
-Ended ran(const std::function<void(vision::Trial&)>& body, const Words& more = {}) {
+Ended ran(const std::function<void(vision::Trial&)>& body, int steps = 6) {
   const TemporaryFolder folder;
   return call(
       folder.path(),
       [&](int argc, const char* const* argv) {
         return vision::Study("loop", "A loop.", {.network = false, .optimization = false}).run(argc, argv, body);
       },
-      with(loop_words, more));
+      with(loop_words, {std::to_string(steps)}));
 }
 
 nn::ViTOptions small(const lab::Trial& trial) { return {.dim = 8, .depth = 1, .seed = trial.seed()}; }
@@ -109,7 +109,7 @@ TEST_CASE("observers are called before each step and after its update") {
         for (vision::Step& step : trial.loop(model, optimizer, {}, {.observer = observer}))
           step.minimise([&] { return cross_entropy(model(step.batch().images), step.batch().labels); });
       },
-      {"--steps", "2"});
+      2);
   INFO(e.err);
   CHECK(e.status == 0);
   CHECK(seen == std::vector<std::string>{"before 0", "after true", "before 1", "after true"});
