@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "autograd/backward.h"
+#include "experiments/lab/train/observer.h"
 #include "experiments/lab/train/steps.h"
 #include "nn/module.h"
 #include "nn/optim/ema.h"
@@ -17,24 +18,18 @@ namespace plumb::lab {
 class Loop;
 class Trial;
 
-// Functions that are called around the update of a step, either of which may be missing. before() gets the number of
-// the step. after() gets the gradients of the step, after the update; it must remove the hooks that before() set,
-// because the step may be repeated.
-struct Observer {
-  std::function<void(std::int64_t step)> before = {};
-  std::function<void(const Gradients& gradients)> after = {};
-};
-
 // A step of a loop.
 class Step {
  public:
   std::int64_t number() const { return number_; }  // counted from 0
   // Minimises the loss that `loss` computes: the backward pass, the decision whether the training has diverged, the
-  // update, and the trace of loss, lr_now and grad_norm. After a divergence the weights are those before the step, the
-  // loop ends when the body of the loop ends, and values that the body reports are ignored. `loss` must compute the
-  // same value each time: a diverged step is repeated to find its first op whose result is not finite. With smoothed or
-  // mixed labels, `target_entropy` is the entropy of the targets, below which the loss cannot fall. Returns the
-  // gradients. Throws Error for a second call in a step, and in a loop without a model.
+  // update, and the trace of loss, lr_now and grad_norm. `loss` must compute the same value each time, because a step
+  // that diverged is repeated to find its first op whose result is not finite. With smoothed or mixed labels,
+  // `target_entropy` is the entropy of the targets, below which the loss cannot fall. Returns the gradients.
+  //
+  // If the loss or a gradient is not finite, the weights stay those before the step. If the loss is above the limit, up
+  // to three more updates are made. After a divergence, the loop ends when the body of the loop ends, and values that
+  // the body reports are ignored. Throws Error for a second call in a step, and in a loop without a model.
   const Gradients& minimise(const std::function<Tensor()>& loss, double target_entropy = 0);
   // The same with a loss that is already computed. The reason of a divergence then names no op.
   const Gradients& minimise(const Tensor& loss, double target_entropy = 0);

@@ -13,8 +13,8 @@
 #include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
-#include "experiments/lab/train/loop.h"
 #include "experiments/lab/train/loss_levels.h"
+#include "experiments/lab/train/observer.h"
 #include "experiments/lab/train/step_scope.h"
 #include "nn/io/weights.h"
 #include "nn/optim/ema.h"
@@ -22,6 +22,7 @@
 namespace plumb::lab {
 
 class Progress;
+class Trial;
 
 inline constexpr const char* diverged_at = "diverged_at";  // name of the value that stores the step of a divergence
 
