@@ -9,17 +9,14 @@ struct CrossAttention : nn::Branch {  // from the stream x [B, T, D] to a memory
   static constexpr std::int64_t heads = 2;
   nn::Linear q, k, v, proj;
 
-  explicit CrossAttention(const nn::BranchSite& s)
-      : CrossAttention(nn::LinearOptions{.in = s.dim, .out = s.dim, .init = s.init()}) {}
-  explicit CrossAttention(const nn::LinearOptions& o) : Branch("CrossAttention"), q(o), k(o), v(o), proj(o) {
+  explicit CrossAttention(const nn::JunctionPlace& place)
+      : CrossAttention(nn::LinearOptions{.in = place.dim, .out = place.dim, .init = place.init()}) {}
+  explicit CrossAttention(const nn::LinearOptions& o)
+      : Branch("CrossAttention", {.heads = heads}), q(o), k(o), v(o), proj(o) {
     child("q", q), child("k", k), child("v", v), child("proj", proj);
   }
-  nn::BranchShape shape() const override {
-    return {.kind = "cross", .hidden = proj.weight().dim(1), .heads = heads, .weight_layers = 4};
-  }
-  std::vector<nn::WeightLayer*> weight_layers() override { return {&q, &k, &v, &proj}; }
   void scale_value_path(double factor) override { v.scale_init(factor), proj.scale_init(factor); }
-  nn::BranchResult forward(const nn::BranchCall& call) const override {
+  Tensor forward(nn::BranchCall& call) const override {
     const nn::MemoryTokens& m = call.memory();
     const auto split = [](const Tensor& t) { return nn::split_heads(t, heads); };
     const Tensor h = attention(split(call.enter(q)), split(k(m.x + m.position)), split(v(m.x)),
@@ -30,9 +27,11 @@ struct CrossAttention : nn::Branch {  // from the stream x [B, T, D] to a memory
 
 int main(int argc, char** argv) {
   const nn::GateChoice gate = argc > 1 ? argv[1] : "layerscale";
-  const nn::BranchChoice cross{"cross", [](const nn::BranchSite& s) { return std::make_unique<CrossAttention>(s); }};
-  const std::vector<nn::BranchChoice> junctions{nn::self_attention({.heads = 2}), cross, nn::mlp({.hidden = 64})};
-  nn::Stack decoder({.dim = 32, .depth = 2, .gate = gate, .junctions = junctions});
+  nn::Stack decoder(
+      {.dim = 32,
+       .depth = 2,
+       .gate = gate,
+       .junctions = {nn::self_attention({.heads = 2}), nn::branch<CrossAttention>("cross"), nn::mlp({.hidden = 64})}});
   nn::initialize(decoder, 0);
 
   // Each query must add the mean of its memory. The last two of the six entries of a memory are padding.
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
   const auto gradients = [&](std::int64_t first) {  // of four samples, half of the batch
     const auto part = [&](const Tensor& t) { return slice(t, 0, first, first + 4); };
     const nn::MemoryTokens memory{.x = part(encoded), .position = positions, .keep = keep};
-    return backward(mse_loss(decoder.close(decoder.run(part(queries), {.memory = memory})), part(target))) / 2;
+    return backward(mse_loss(decoder(part(queries), {.memory = memory}), part(target))) / 2;
   };
   nn::AdamW optimizer(decoder.parameters(), {.lr = 1e-2});
   for (int step = 0; step < 100; ++step) {

@@ -11,13 +11,18 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.gate) {
   const Recipe recipe = recipe_of(*o.gate, o.recipe);
   const auto count = std::ssize(o.junctions);
   std::vector<std::unique_ptr<Branch>> branches;
-  const JunctionPlace place{.dim = o.dim, .layout = o.layout, .block = o.block, .blocks = o.blocks, .junctions = count};
+  const JunctionPlace place{.dim = o.dim,
+                            .layout = o.layout,
+                            .block = o.block,
+                            .blocks = o.blocks,
+                            .junctions = count,
+                            .weights = recipe.base};
   GateContext context{place};
   context.norm_eps = o.norm_eps;
   context.constants = o.gate->values();
   if (o.steps) context.steps = o.steps;
   for (const BranchChoice& choice : o.junctions) {
-    branches.push_back(choice.make({.dim = o.dim, .block = o.block, .blocks = o.blocks, .weights = recipe.base}));
+    branches.push_back(choice.make(context.at(std::ssize(branches))));
     check(branches.back() != nullptr, "[block] expected a branch for the junction \"{}\", got null", choice.name);
     context.branches.push_back(branches.back()->shape());
     context.branches.back().name = choice.name;

@@ -1,5 +1,7 @@
 #include "nn/blocks/junction.h"
 
+#include "nn/layers/branch_context.h"
+
 namespace plumb::nn {
 namespace {
 
@@ -51,11 +53,11 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
     context.sum = {x, *scale, drop_path_.row_scale(x)};
     context.gate = gate.path();
     context.value = watched ? &f : nullptr;
-    const Tensor y = (*parts_.branch)(u, context);
+    const Tensor y = call_branch(*parts_.branch, u, context);
     const PathScope scope(gate.path());
     s.x = norm ? (*norm)(y) : y;
   } else {
-    f = (*parts_.branch)(u, context);
+    f = call_branch(*parts_.branch, u, context);
     const PathScope scope(gate.path());
     if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
     gate.join(s, f, drop_path_.row_scale(f), norm);

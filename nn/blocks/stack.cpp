@@ -26,8 +26,7 @@ Stream unpack(const Tensor& packed, const std::vector<Shape>& shapes) {
 
 // The tensors of `inputs` to which gradients flow.
 std::vector<Tensor*> differentiable(StackInputs& inputs) {
-  std::vector<Tensor*> all{&inputs.position};
-  if (inputs.memory) all.insert(all.end(), {&inputs.memory->x, &inputs.memory->position});
+  std::vector<Tensor*> all{&inputs.position, &inputs.memory.x, &inputs.memory.position};
   std::erase_if(all, [](const Tensor* t) { return !t->defined(); });
   return all;
 }
@@ -95,6 +94,10 @@ void Stack::advance(Stream& s, std::int64_t first, std::int64_t last, const Stac
     else
       block.advance(s, inputs);
   }
+}
+
+Tensor Stack::operator()(const Tensor& x, const StackInputs& inputs) const {
+  return compute_with_hooks(x, [&](const Tensor& in) { return close(run(in, inputs)); });
 }
 
 Stream Stack::run(const Tensor& x, const StackInputs& inputs) const {

@@ -44,10 +44,12 @@ class Stack : public Layer {
  public:
   explicit Stack(const StackOptions& options);
 
-  // operator() is close(run(x)). run() returns the stream after the last block; close() returns the output [B, T, D]
-  // after the final norm. A model that reads only one token can call close() for this token only. Only operator() calls
-  // the hooks on the stack itself. `inputs` are the further inputs of the branches:
-  //   decoder.close(decoder.run(queries, {.position = places, .memory = nn::MemoryTokens{.x = encoded}}))
+  using Layer::operator();
+  // Computes the stack with further inputs of the branches: decoder(x, {.position = places, .memory = {.x = encoded}}).
+  Tensor operator()(const Tensor& x, const StackInputs& inputs) const;
+  // The parts of operator(), which is close(run(x, inputs)): run() returns the stream after the last block, and close()
+  // returns the output [B, T, D] after the final norm. A model that reads only one token can call close() for this
+  // token only. Only operator() calls the hooks on the stack itself.
   Stream run(const Tensor& x, const StackInputs& inputs = {}) const;
   // open() and advance() are the parts of run(), for a model that changes the tokens between two blocks. open() returns
   // the input stream of the first block; advance() runs the blocks first .. last - 1.

@@ -78,19 +78,6 @@ std::unique_ptr<Layer> make_norm(Layout layout, std::int64_t dim, double eps);
 // Makes a LayerNorm of width dim.
 std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps);
 
-// The place of a junction in a stack.
-struct JunctionPlace {
-  std::int64_t dim = 0;  // width of the stream: the number of channels
-  Layout layout = Layout::tokens;
-  std::int64_t block = 0, blocks = 1;        // `block`: index of the block, from 0. `blocks`: number of blocks.
-  std::int64_t junction = 0, junctions = 1;  // the same for the junction within its block
-
-  // Returns the index of the junction in the stack, from 0, and the number of junctions of the stack. A junction has
-  // one branch, so the number is what papers call the number of branches (2N in a transformer encoder of N blocks).
-  std::int64_t index() const { return block * junctions + junction; }
-  std::int64_t count() const { return blocks * junctions; }
-};
-
 // A method has no form for a block. check_gate() then skips this block. GateContext::require() throws this error.
 struct NotApplicable : Error {
   using Error::Error;

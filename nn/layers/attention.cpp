@@ -43,8 +43,7 @@ Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
 }
 
 AttentionBranch::AttentionBranch(std::string type, const char* op, std::string kind, const AttentionOptions& o)
-    : Branch(std::move(type)),
-      kind_(std::move(kind)),
+    : Branch(std::move(type), {.kind = std::move(kind), .heads = o.heads, .weight_layers = 4}),
       options_(o.resolved(op)),
       qkv_({.in = o.dim, .out = extent_product(op, {3, o.dim}), .bias = o.qkv_bias, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
@@ -58,7 +57,7 @@ void AttentionBranch::scale_value_path(double factor) {
   proj_.scale_init(factor);
 }
 
-BranchResult AttentionBranch::leave(const BranchCall& call, const Tensor& heads) const {
+Tensor AttentionBranch::leave(BranchCall& call, const Tensor& heads) const {
   return call.leave(proj_, options_.drop_heads(heads, drops()), proj_drop_.get());
 }
 
@@ -127,7 +126,7 @@ Tensor with_position(const Tensor& x, const Tensor& position, const Tensor& weig
 
 }  // namespace
 
-BranchResult SelfAttention::forward(const BranchCall& call) const {
+Tensor SelfAttention::forward(BranchCall& call) const {
   const auto& [position, keep, memory] = call.inputs();
   const bool narrow = takes_bf16() && !position.defined();
   const std::int64_t D = options().dim;
@@ -142,28 +141,28 @@ namespace {
 
 // Sets the options that a junction decides. q, k and v count as three matrices.
 template <class A>
-std::unique_ptr<A> at_site(AttentionOptions o, const BranchSite& site,
-                           const std::function<std::unique_ptr<A>(const AttentionOptions&)>& make) {
-  o.dim = site.dim;
-  o.init = site.init();
-  o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, site.block, site.blocks);
+std::unique_ptr<A> at_place(AttentionOptions o, const JunctionPlace& place,
+                            const std::function<std::unique_ptr<A>(const AttentionOptions&)>& make) {
+  o.dim = place.dim;
+  o.init = place.init();
+  o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, place.block, place.blocks);
   std::unique_ptr<A> attention = make(o);
-  if (attention) attention->first().weight_init() = site.init(3);
+  if (attention) attention->first().weight_init() = place.init(3);
   return attention;
 }
 
 }  // namespace
 
 BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make) {
-  return {"attn", [options, make = std::move(make)](const BranchSite& site) -> std::unique_ptr<Branch> {
-            return at_site(options, site, make);
+  return {"attn", [options, make = std::move(make)](const JunctionPlace& place) -> std::unique_ptr<Branch> {
+            return at_place(options, place, make);
           }};
 }
 
 BranchChoice cross_attention(const AttentionOptions& options) {
-  return {"cross", [options](const BranchSite& site) -> std::unique_ptr<Branch> {
-            return at_site<CrossAttention>(
-                options, site, [](const AttentionOptions& o) { return std::make_unique<CrossAttention>(o); });
+  return {"cross", [options](const JunctionPlace& place) -> std::unique_ptr<Branch> {
+            return at_place<CrossAttention>(
+                options, place, [](const AttentionOptions& o) { return std::make_unique<CrossAttention>(o); });
           }};
 }
 
@@ -178,7 +177,7 @@ CrossAttention::CrossAttention(const AttentionOptions& o)
   check(!o.causal, "[cross_attention] expected attention to all of the memory, got the option causal");
 }
 
-BranchResult CrossAttention::forward(const BranchCall& call) const {
+Tensor CrossAttention::forward(BranchCall& call) const {
   const MemoryTokens& memory = call.memory();
   const std::int64_t D = options().dim;
   const Tensor& position = call.inputs().position;

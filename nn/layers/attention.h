@@ -54,10 +54,6 @@ struct AttentionPass {
 // evaluation mode.
 class AttentionBranch : public Branch {
  public:
-  BranchShape shape() const override {
-    return {.kind = kind_, .hidden = options_.dim, .heads = options_.heads, .weight_layers = 4};
-  }
-  std::vector<WeightLayer*> weight_layers() override { return {&qkv_, &proj_}; }
   void scale_value_path(double factor) override;
 
   // The options, with DropKey's rate converted by by_rate().
@@ -86,7 +82,7 @@ class AttentionBranch : public Branch {
   // The layers q, k and v in one, and the layer after the heads.
   const Linear& qkv() const { return qkv_; }
   // Returns the result of a branch from the outputs of the heads [B, N, D], which are next to each other.
-  BranchResult leave(const BranchCall& call, const Tensor& heads) const;
+  Tensor leave(BranchCall& call, const Tensor& heads) const;
   // Returns the options of the attention op in this pass. `keep` is the padding mask of the keys, u8 [B, M], or
   // undefined.
   AttentionMasking call_options(const Tensor& keep) const;
@@ -101,7 +97,6 @@ class AttentionBranch : public Branch {
   void show(const Tensor& q, const Tensor& k, std::int64_t k_at, const Tensor& keep) const;
 
  private:
-  std::string kind_;
   AttentionOptions options_;
   Linear qkv_, proj_;
   std::unique_ptr<Dropout> proj_drop_;  // null without dropout
@@ -118,7 +113,7 @@ class SelfAttention : public AttentionBranch {
   SelfAttention(std::string type, const char* op, const AttentionOptions& options)
       : AttentionBranch(std::move(type), op, "attn", options) {}
 
-  BranchResult forward(const BranchCall& call) const override;
+  Tensor forward(BranchCall& call) const override;
   // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
   virtual Tensor attend(const Tensor& qkv, const AttentionMasking& options) const = 0;
   // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
@@ -144,7 +139,7 @@ class CrossAttention : public AttentionBranch {
   explicit CrossAttention(const AttentionOptions& options);
 
  protected:
-  BranchResult forward(const BranchCall& call) const override;
+  Tensor forward(BranchCall& call) const override;
 };
 
 // Makes a self-attention layer.

@@ -1,5 +1,7 @@
 #include "nn/layers/branch.h"
 
+#include "nn/layers/branch_context.h"
+
 namespace plumb::nn {
 namespace {
 
@@ -14,16 +16,60 @@ Tensor sum_of(const BranchContext& context, const Tensor& f) {
 
 }  // namespace
 
-Tensor Branch::operator()(const Tensor& x, const BranchContext& context) const {
-  if (!hooked())
-    return compute_with_hooks(x, [&](const Tensor& input) { return forward(BranchCall(input, context)).value(); });
-  const BranchContext inside{.hooks = context.hooks, .inputs = context.inputs};
-  const Tensor f = compute_with_hooks(after_norm(context.norm, x),
-                                      [&](const Tensor& input) { return forward(BranchCall(input, inside)).value(); });
-  return context.sum ? sum_of(context, f) : f;
+BranchShape Branch::shape() {
+  BranchShape shape = shape_;
+  if (shape.hidden == 0) shape.hidden = last().own("weight").value.dim(1);
+  if (shape.weight_layers == 0) shape.weight_layers = static_cast<int>(weight_layers().size());
+  return shape;
 }
 
-Tensor Branch::forward(const Tensor& x) const { return forward(BranchCall(x, BranchContext())).value(); }
+std::vector<WeightLayer*> Branch::weight_layers() {
+  std::vector<WeightLayer*> layers;
+  each_module([&](Module& module) {
+    if (auto* const layer = dynamic_cast<WeightLayer*>(&module)) layers.push_back(layer);
+  });
+  check(!layers.empty(),
+        "[branch] expected a layer with a weight (Linear, Conv2d) among the children of {}, got none: register the "
+        "layers of the branch",
+        *path());
+  return layers;
+}
+
+void Branch::scale_value_path(double factor) {
+  check(shape_.heads == 0,
+        "[branch] expected scale_value_path() of {}, a branch with heads, to be overridden, got the default, which "
+        "would also scale the weights of queries and keys",
+        *path());
+  for (WeightLayer* layer : weight_layers()) layer->scale_init(factor);
+}
+
+Tensor Branch::run(const Tensor& x, const BranchContext& context) const {
+  BranchCall call(x, context);
+  Tensor y = forward(call);
+  check(y.defined() && call.left_.defined() && y.node() == call.left_.node() &&
+            y.array().shares_buffer_with(call.left_.array()),
+        "[branch] expected forward() to return the tensor of call.leave(), which adds the residual sum, got {}: end "
+        "forward() with return call.leave(..)",
+        !y.defined()           ? "an undefined tensor"
+        : call.left_.defined() ? "another tensor"
+                               : "a tensor without a call of leave()");
+  return y;
+}
+
+Tensor Branch::forward(const Tensor& x) const { return run(x, BranchContext()); }
+
+Tensor Branch::operator()(const Tensor& x, const StackInputs& inputs) const {
+  return call_branch(*this, x, {.inputs = &inputs});
+}
+
+Tensor call_branch(const Branch& branch, const Tensor& x, const BranchContext& context) {
+  if (!branch.hooked())
+    return branch.compute_with_hooks(x, [&](const Tensor& input) { return branch.run(input, context); });
+  const BranchContext inside{.hooks = context.hooks, .inputs = context.inputs};
+  const Tensor f = branch.compute_with_hooks(after_norm(context.norm, x),
+                                             [&](const Tensor& input) { return branch.run(input, inside); });
+  return context.sum ? sum_of(context, f) : f;
+}
 
 Tensor BranchCall::normed() const {
   const Tensor u = after_norm(context_.norm, x_);
@@ -32,16 +78,19 @@ Tensor BranchCall::normed() const {
 
 Tensor BranchCall::hidden(const Tensor& h) const { return context_.hooks ? context_.hooks->hidden(h) : h; }
 
-BranchResult BranchCall::leave(const Tensor& f) const { return BranchResult(context_.sum ? sum_of(context_, f) : f); }
-
-Tensor BranchCall::enter(const Linear& first, const First& with) const {
-  if (!context_.hooks) return first(x_, {.norm = context_.norm, .gelu = with.gelu, .result = with.result});
-  const Tensor u = context_.hooks->projected(first(normed()));
-  return with.gelu ? gelu(u, *with.gelu) : u;
-}
-
-Tensor BranchCall::enter(const Layer& first) const {
-  return enter([&](const Tensor& u) { return first(u); });
+Tensor BranchCall::enter(const Layer& first, const LinearFusion& with) const {
+  check(!with.norm.weight.defined() && !with.sum,
+        "[branch] expected enter() with gelu and result only, got a norm or a residual sum, which the junction adds");
+  const auto* const linear = context_.hooks ? nullptr : dynamic_cast<const Linear*>(&first);
+  if (!linear) {
+    const Tensor u = enter([&](const Tensor& x) { return first(x); });
+    return with.gelu ? gelu(u, *with.gelu) : u;
+  }
+  const Layer* const norm = context_.norm;
+  const std::optional<NormParameters> inside =
+      norm && !norm->hooked() && !linear->hooked() ? norm->fusible_norm() : std::nullopt;
+  if (!inside) return (*linear)(after_norm(norm, x_), with);
+  return (*linear)(x_, {.norm = *inside, .gelu = with.gelu, .result = with.result});
 }
 
 Tensor BranchCall::enter(const std::function<Tensor(const Tensor&)>& first) const {
@@ -49,20 +98,21 @@ Tensor BranchCall::enter(const std::function<Tensor(const Tensor&)>& first) cons
   return context_.hooks ? context_.hooks->projected(u) : u;
 }
 
-BranchResult BranchCall::leave(const Linear& last, const Tensor& h, const Layer* after) const {
-  if (after || !context_.sum || last.hooked()) return leave(static_cast<const Layer&>(last), h, after);
+Tensor BranchCall::leave(const Layer& last, const Tensor& h, const Layer* after) {
+  const auto* const linear = after || !context_.sum || last.hooked() ? nullptr : dynamic_cast<const Linear*>(&last);
   const Tensor input = hidden(h);
+  if (!linear) {
+    const Tensor f = last(input);
+    return leave(after ? (*after)(f) : f);
+  }
   if (context_.value) {
     const NoGrad no_grad;
     *context_.value = last(input.detach());
   }
-  return BranchResult(last(input, {.sum = context_.sum}));
+  return left_ = (*linear)(input, {.sum = context_.sum});
 }
 
-BranchResult BranchCall::leave(const Layer& last, const Tensor& h, const Layer* after) const {
-  const Tensor f = last(hidden(h));
-  return leave(after ? (*after)(f) : f);
-}
+Tensor BranchCall::leave(const Tensor& f) { return left_ = context_.sum ? sum_of(context_, f) : f; }
 
 const StackInputs& BranchCall::inputs() const {
   static const StackInputs none;
@@ -70,9 +120,9 @@ const StackInputs& BranchCall::inputs() const {
 }
 
 const MemoryTokens& BranchCall::memory() const {
-  check(inputs().memory.has_value(),
+  check(inputs().memory.x.defined(),
         "[branch] expected a second input (StackInputs::memory) for this branch, got a call without one");
-  return *inputs().memory;
+  return inputs().memory;
 }
 
 }  // namespace plumb::nn

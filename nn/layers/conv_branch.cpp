@@ -14,21 +14,17 @@ Conv2dOptions convolution(const ConvBranchOptions& o) {
 }  // namespace
 
 ConvBranch::ConvBranch(const ConvBranchOptions& o)
-    : Branch("ConvBranch"), conv1_(convolution(o)), conv2_(convolution(o)) {
+    : Branch("ConvBranch", {.kind = "conv", .activation = true}), conv1_(convolution(o)), conv2_(convolution(o)) {
   child("conv1", conv1_);
   child("conv2", conv2_);
 }
 
-void ConvBranch::scale_value_path(double factor) {
-  for (Conv2d* layer : {&conv1_, &conv2_}) layer->scale_init(factor);
-}
-
-BranchResult ConvBranch::forward(const BranchCall& call) const { return call.leave(conv2_, relu(call.enter(conv1_))); }
+Tensor ConvBranch::forward(BranchCall& call) const { return call.leave(conv2_, relu(call.enter(conv1_))); }
 
 BranchChoice conv_branch(const ConvBranchOptions& options) {
-  return {"conv", [options](const BranchSite& site) {
+  return {"conv", [options](const JunctionPlace& place) {
             ConvBranchOptions o = options;
-            o.channels = site.dim;
+            o.channels = place.dim;
             return std::make_unique<ConvBranch>(o);
           }};
 }

@@ -20,14 +20,8 @@ class ConvBranch : public Branch {
  public:
   explicit ConvBranch(const ConvBranchOptions& options);
 
-  BranchShape shape() const override {
-    return {.kind = "conv", .hidden = conv1_.weight().dim(0), .weight_layers = 2, .activation = true};
-  }
-  std::vector<WeightLayer*> weight_layers() override { return {&conv1_, &conv2_}; }
-  void scale_value_path(double factor) override;
-
  protected:
-  BranchResult forward(const BranchCall& call) const override;
+  Tensor forward(BranchCall& call) const override;
 
  private:
   Conv2d conv1_, conv2_;

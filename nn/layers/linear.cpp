@@ -8,16 +8,13 @@ Linear::Linear(const LinearOptions& o) : WeightLayer("Linear") {
   if (o.bias) bias_ = parameter("bias", {o.out}, o.bias_init, Role::bias);
 }
 
-Tensor Linear::operator()(const Tensor& x, const LinearNeighbours& with) const {
-  const std::optional<NormParameters> norm =
-      with.norm && !with.norm->hooked() && !hooked() ? with.norm->fusible_norm() : std::nullopt;
-  const Tensor u = with.norm && !norm ? (*with.norm)(x) : x;
+Tensor Linear::operator()(const Tensor& x, const LinearFusion& with) const {
   if (!hooked()) {
     const PathScope scope(path());
-    return linear(u, weight_, bias_,
-                  {.norm = norm.value_or(NormParameters()), .gelu = with.gelu, .sum = with.sum, .result = with.result});
+    return linear(x, weight_, bias_, with);
   }
-  const Tensor f = (*this)(u);
+  const NormParameters& norm = with.norm;
+  const Tensor f = (*this)(norm.weight.defined() ? layer_norm(x, norm.weight, norm.bias, norm.eps) : x);
   const Tensor y = with.gelu  ? gelu(f, *with.gelu)
                    : with.sum ? gated_residual(with.sum->skip, f, with.sum->gate, with.sum->row_scale)
                               : f;

@@ -16,14 +16,6 @@ struct LinearOptions {
   Role role = Role::weight;
 };
 
-// The neighbours of a Linear that the same op may compute. Each field is optional; `gelu` and `sum` exclude each other.
-struct LinearNeighbours {
-  const Layer* norm = nullptr;          // before the layer
-  std::optional<Gelu> gelu = {};        // after the layer
-  std::optional<ResidualSum> sum = {};  // after the layer
-  ResultDType result = ResultDType::weight;
-};
-
 // Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws
 // Error for extents below 1.
 class Linear final : public WeightLayer {
@@ -35,10 +27,9 @@ class Linear final : public WeightLayer {
   const Tensor& bias() const { return bias_; }
 
   using Layer::operator();
-  // Computes sum(gelu((*this)(norm(x)))) in one op if neither this layer nor the norm has hooks and the norm can be
-  // fused (Layer::fusible_norm()), and in separate ops otherwise. Both give the same values; gradients differ by
-  // rounding.
-  Tensor operator()(const Tensor& x, const LinearNeighbours& with) const;
+  // Computes the layer with its neighbours, as linear() does: in one op, or in separate ops if this layer has hooks.
+  // Both give the same values; gradients differ by rounding.
+  Tensor operator()(const Tensor& x, const LinearFusion& with) const;
   // Computes the outputs first .. last - 1 only: x [.., in] -> [.., last - first]. Hooks on this layer see this call as
   // a pass of its own.
   Tensor rows(const Tensor& x, std::int64_t first, std::int64_t last) const;

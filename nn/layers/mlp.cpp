@@ -14,7 +14,7 @@ std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim) {
 }
 
 Mlp::Mlp(const MlpOptions& o)
-    : Branch("Mlp"),
+    : Branch("Mlp", {.kind = "mlp", .activation = true}),
       activation_(o.activation),
       fc1_({.in = o.dim, .out = o.hidden, .init = o.init}),
       fc2_({.in = o.hidden, .out = o.dim, .init = o.init}) {
@@ -26,19 +26,15 @@ Mlp::Mlp(const MlpOptions& o)
 }
 
 BranchChoice mlp(const MlpOptions& options) {
-  return {"mlp", [options](const BranchSite& site) {
+  return {"mlp", [options](const JunctionPlace& place) {
             MlpOptions o = options;
-            o.dim = site.dim;
-            o.init = site.init();
+            o.dim = place.dim;
+            o.init = place.init();
             return std::make_unique<Mlp>(o);
           }};
 }
 
-void Mlp::scale_value_path(double factor) {
-  for (Linear* layer : {&fc1_, &fc2_}) layer->scale_init(factor);
-}
-
-BranchResult Mlp::forward(const BranchCall& call) const {
+Tensor Mlp::forward(BranchCall& call) const {
   const Gelu form = activation_ == Activation::gelu_tanh ? Gelu::tanh : Gelu::erf;
   const Tensor h = activation_ == Activation::relu ? relu(call.enter(fc1_))
                                                    : call.enter(fc1_, {.gelu = form, .result = ResultDType::product});

@@ -27,14 +27,8 @@ class Mlp : public Branch {
  public:
   explicit Mlp(const MlpOptions& options);
 
-  BranchShape shape() const override {
-    return {.kind = "mlp", .hidden = fc1_.weight().dim(0), .weight_layers = 2, .activation = true};
-  }
-  std::vector<WeightLayer*> weight_layers() override { return {&fc1_, &fc2_}; }
-  void scale_value_path(double factor) override;
-
  protected:
-  BranchResult forward(const BranchCall& call) const override;
+  Tensor forward(BranchCall& call) const override;
 
  private:
   Activation activation_;

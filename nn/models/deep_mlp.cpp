@@ -29,19 +29,15 @@ Init he_normal(std::int64_t in, std::int64_t out) {
 // f(x) = relu(W x + b).
 class Dense : public Branch {
  public:
-  Dense(std::int64_t width, const Init& init)
-      : Branch("Dense"),
-        linear_({.in = width, .out = width, .init = init, .bias_init = Init::uniform(default_bound(width))}) {
+  Dense(const JunctionPlace& place, const Init& init)
+      : Branch("Dense", {.kind = "dense"}),
+        linear_(
+            {.in = place.dim, .out = place.dim, .init = init, .bias_init = Init::uniform(default_bound(place.dim))}) {
     child("", linear_);
   }
-  BranchShape shape() const override {
-    return {.kind = "dense", .hidden = linear_.weight().dim(0), .weight_layers = 1};
-  }
-  std::vector<WeightLayer*> weight_layers() override { return {&linear_}; }
-  void scale_value_path(double factor) override { linear_.scale_init(factor); }
 
  protected:
-  BranchResult forward(const BranchCall& call) const override { return call.leave(relu(call.enter(linear_))); }
+  Tensor forward(BranchCall& call) const override { return call.leave(relu(call.enter(linear_))); }
 
  private:
   Linear linear_;
@@ -70,7 +66,7 @@ StackOptions stack_of(const DeepMlpOptions& o, const Layer* norm) {
   return {.dim = o.width,
           .depth = o.depth,
           .gate = gate_of(o.method, norm),
-          .junctions = {{"linear", [init](const BranchSite& site) { return std::make_unique<Dense>(site.dim, init); }}},
+          .junctions = {branch<Dense>("linear", init)},
           .blocks = "hidden"};
 }
 

@@ -138,7 +138,7 @@ MemoryTokens Detr::encode(const Tensor& images, const Tensor& keep) const {
     }
   }
   const Tensor tokens = permute(reshape(map, {B, D, h * w}), {0, 2, 1});
-  memory.x = encoder_.close(encoder_.run(tokens, {.position = memory.position, .keep = memory.keep}));
+  memory.x = encoder_(tokens, {.position = memory.position, .keep = memory.keep});
   return memory;
 }
 

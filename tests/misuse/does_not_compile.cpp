@@ -12,11 +12,8 @@ struct Gate : nn::Gate {
 };
 
 struct Branch : nn::Branch {
-  Branch() : nn::Branch("branch") {}
-  nn::BranchShape shape() const override { return {.kind = "branch"}; }
-  std::vector<nn::WeightLayer*> weight_layers() override { return {&layer}; }
-  void scale_value_path(double) override {}
-  nn::BranchResult forward(const nn::BranchCall& call) const override { return call.leave(layer, call.enter(layer)); }
+  explicit Branch(const nn::JunctionPlace&) { child("layer", layer); }
+  Tensor forward(nn::BranchCall& call) const override { return call.leave(layer, call.enter(layer)); }
   nn::Linear layer{{.in = 8, .out = 8}};
 };
 
@@ -37,6 +34,7 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   const nn::EmaScope averaged(ema);
   const nn::EvaluationScope evaluation(model);
   nn::register_gate<Gate>("gate");
+  nn::branch<Branch>("branch");
 }
 
 // clang-format off
@@ -49,18 +47,9 @@ struct NoGate {};
 struct OfTwo : Gate {
   OfTwo(int, int) {}
 };
-struct WithoutLeave : Branch {
-  nn::BranchResult forward(const nn::BranchCall& call) const override {
-    return call.enter(layer);          // refused: could not convert
-  }
-};
-struct OwnResult : Branch {
-  nn::BranchResult forward(const nn::BranchCall& call) const override {
-    return nn::BranchResult(call.enter(layer));  // refused: private within this context
-  }
-};
 struct WithoutEnter : Branch {
-  nn::BranchResult forward(const nn::BranchCall& call) const override {
+  using Branch::Branch;
+  Tensor forward(nn::BranchCall& call) const override {
     return call.leave(layer, call.x_);  // refused: private within this context
   }
 };
@@ -85,6 +74,8 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model, const 
   optimizer.check_finite();              // refused: discards qualifiers
   nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::branch<NoGate>("no_branch");       // refused: must derive from nn::Branch
+  nn::branch<Branch>("of_two", 2);       // refused: a public constructor that takes a const nn::JunctionPlace& and these arguments
   nn::register_gate<NoGate>("no_gate");  // refused: must derive from nn::Gate
   nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or no arguments
 }

@@ -145,9 +145,7 @@ struct Reader : nn::Layer {
                    .drop_path = {.rate = 0.4, .form = nn::DropPathForm::original}}};
   nn::Linear head{{.in = 12, .out = 5}};
   Reader() : Layer("Reader") { child("stack", stack), child("head", head); }
-  Tensor forward(const Tensor& x) const override {
-    return head(mean(stack.close(stack.run(x, {.memory = nn::MemoryTokens{.x = flip(x, 1)}})), 1));
-  }
+  Tensor forward(const Tensor& x) const override { return head(mean(stack(x, {.memory = {.x = flip(x, 1)}}), 1)); }
 };
 
 // Replaces each run of white space, and the start of a comment line, by one blank.

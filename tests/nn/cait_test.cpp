@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "nn/layers/branch_context.h"
 #include "nn/nn.h"
 #include "tests/nn/shake.h"
 #include "tests/support/catch.h"
@@ -312,7 +313,7 @@ TEST_CASE("dropout acts inside an MLP, after it and after attention, also within
     // the dropout.
     Tensor gate = tensor({0.5}, {1});
     const nn::BranchContext summed{.sum = ResidualSum{.skip = x, .gate = gate}};
-    CHECK(relative_error(static_cast<const nn::Branch&>(dropping)(x, summed), x + gate * dropping(x)) < 1e-14);
+    CHECK(relative_error(call_branch(dropping, x, summed), x + gate * dropping(x)) < 1e-14);
   }
   dropping.eval();
   CHECK(dropping(x).values() == plain(x).values());

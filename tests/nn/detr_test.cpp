@@ -115,8 +115,7 @@ TEST_CASE("cross-attention reads the memory with its positions and ignores paddi
     return linear(nn::merge_heads(heads), named.at("proj.weight"), named.at("proj.bias"));
   };
   const auto run = [&](const Tensor& keep) {
-    const nn::StackInputs inputs{.position = position, .memory = nn::MemoryTokens{memory, places, keep}};
-    return cross(x, nn::BranchContext{.inputs = &inputs});
+    return cross(x, {.position = position, .memory = {memory, places, keep}});
   };
   CHECK(relative_error(run({}), composed(memory)) < 1e-13);
   const Tensor keep = less(broadcast_to(arange(5.0), {2, 5}), 4);

@@ -66,6 +66,47 @@ TEST_CASE("a block names its branches and refuses other names, empty lists and a
       {.dim = stack_dim, .depth = 1, .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("mlp2")}}));
 }
 
+TEST_CASE("a branch finds its layers with weights and its shape by itself") {
+  struct Own : nn::Branch {
+    struct Middle : nn::Module {
+      Middle() : Module("Middle") { child("layer", layer); }
+      nn::Linear layer{{.in = 5, .out = 6}};
+    };
+    explicit Own(const nn::JunctionPlace& place)
+        : Branch("Own", {.activation = true}), first({.in = place.dim, .out = 5}) {
+      child("first", first), child("norm", norm), child("middle", middle), child("last", last);
+    }
+    Tensor forward(nn::BranchCall& call) const override {
+      return call.leave(last, middle.layer(norm(relu(call.enter(first)))));
+    }
+    nn::Linear last{{.in = 6, .out = stack_dim}}, first;  // the order of registration counts
+    nn::LayerNorm norm{5};
+    Middle middle;
+  };
+  Own own({.dim = stack_dim});
+  CHECK(own.weight_layers() == std::vector<nn::WeightLayer*>{&own.first, &own.middle.layer, &own.last});
+  CHECK((&own.first == &static_cast<nn::Branch&>(own).first() && &own.last == &static_cast<nn::Branch&>(own).last()));
+  const nn::BranchShape shape = own.shape();
+  CHECK((shape.hidden == 6 && shape.weight_layers == 3 && shape.heads == 0 && shape.activation && shape.kind.empty()));
+  own.scale_value_path(0.5);
+  for (nn::WeightLayer* layer : own.weight_layers())
+    CHECK(layer->weight_init().description() == "truncated_normal(0.02) * 0.5");
+  nn::Attention attention({.dim = 6, .heads = 2});
+  CHECK((attention.shape().hidden == 6 && attention.shape().weight_layers == 4 && attention.shape().heads == 2));
+  CHECK(attention.weight_layers().size() == 2);
+}
+
+TEST_CASE("a stack with inputs is one call, which the hooks of the stack see") {
+  nn::Stack stack(decoder("pre"));
+  nn::initialize(stack, 1);
+  const nn::StackInputs inputs{.memory = {.x = random_normal({2, 5, stack_dim}, 0, "memory")}};
+  const std::vector<double> y = stack.close(stack.run(queries(), inputs)).values();
+  CHECK(stack(queries(), inputs).values() == y);
+  const Handle hook = stack.on_forward([](const nn::Layer&, const Tensor&, const Tensor& output) { return -output; });
+  CHECK(stack(queries(), inputs).values() == (-tensor(y, {2, 3, stack_dim})).values());
+  CHECK(stack.close(stack.run(queries(), inputs)).values() == y);
+}
+
 TEST_CASE("stochastic depth draws separately for each junction of a block") {
   nn::Stack stack({.dim = stack_dim,
                    .depth = 1,

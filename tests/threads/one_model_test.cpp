@@ -154,7 +154,7 @@ TEST_CASE("a stack with three junctions a block and a memory trains on two threa
   const Tensor x = variable(random_normal({4, 3, 16}, 0, "queries")),
                memory = variable(random_normal({4, 5, 16}, 0, "memory")),
                position = random_normal({5, 16}, 0, "position"), cotangent = random_normal({4, 3, 16}, 0, "cotangent");
-  const nn::StackInputs inputs{.memory = nn::MemoryTokens{.x = memory, .position = position}};
+  const nn::StackInputs inputs{.memory = {.x = memory, .position = position}};
   for (const char* gate : {"post", "value_residual"})
     for (const bool checkpoints : {false, true}) {
       INFO(gate << (checkpoints ? ", checkpointed" : ""));
@@ -167,7 +167,7 @@ TEST_CASE("a stack with three junctions a block and a memory trains on two threa
                        .final_norm = true});
       nn::initialize(stack, 1);
       stack.checkpoint_blocks(checkpoints);
-      compare_gradients(stack, [&] { return sum(stack.close(stack.run(x, inputs)) * cotangent); });
+      compare_gradients(stack, [&] { return sum(stack(x, inputs) * cotangent); });
     }
 }
 

@@ -12,10 +12,11 @@ struct Types;
 template <auto...>
 struct Members;
 
-using RenamedTypes = Types<AttentionMasking, Conv2dGeometry, KeyMask, ResidualSum, lab::BranchStats, lab::Condition,
-                           lab::LayerStats, lab::SignalProbe, lab::StepScope, lab::StudyFolder, lab::StudyOptions,
-                           lab::Trial, nn::BranchCall, nn::BranchHooks, nn::HeadMix, nn::InitProperty, nn::MemoryTokens,
-                           vision::Batch, vision::ImageOptions, vision::ImageSet, vision::PixelBox, vision::ViTChoice>;
+using RenamedTypes =
+    Types<AttentionMasking, Conv2dGeometry, KeyMask, LinearFusion, ResidualSum, lab::BranchStats, lab::Condition,
+          lab::LayerStats, lab::SignalProbe, lab::StepScope, lab::StudyFolder, lab::StudyOptions, lab::Trial,
+          nn::BranchCall, nn::BranchHooks, nn::HeadMix, nn::InitProperty, nn::JunctionPlace, nn::MemoryTokens,
+          vision::Batch, vision::ImageOptions, vision::ImageSet, vision::PixelBox, vision::ViTChoice>;
 using RenamedMembers =
     Members<&key_mask, &lab::CliOption::set, &lab::Problem::weights_metadata, &lab::StudyOptions::declare,
             &lab::StudyOptions::least_steps, &lab::StudyResults::conditions, &lab::Task::loss_of,

@@ -452,11 +452,8 @@ TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
 
   // The branch x * (the sum of the memory over its tokens), between two layers that are the identity.
   struct Reader : nn::Branch {
-    Reader() : Branch("Reader") { child("first", first), child("last", last); }
-    nn::BranchShape shape() const override { return {.kind = "reader", .hidden = 4}; }
-    std::vector<nn::WeightLayer*> weight_layers() override { return {&first, &last}; }
-    void scale_value_path(double factor) override { last.scale_init(factor); }
-    nn::BranchResult forward(const nn::BranchCall& call) const override {
+    explicit Reader(const nn::JunctionPlace&) { child("first", first), child("last", last); }
+    Tensor forward(nn::BranchCall& call) const override {
       return call.leave(last, call.enter(first) * sum(call.memory().x, {1}, true));
     }
     nn::Linear first{{.in = 4, .out = 4}}, last{{.in = 4, .out = 4}};
@@ -467,14 +464,14 @@ TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
   nn::Stack readers({.dim = 4,
                      .depth = 1,
                      .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<Plain>},
-                     .junctions = {{"reader", [](const nn::BranchSite&) { return std::make_unique<Reader>(); }}}});
+                     .junctions = {nn::branch<Reader>("reader")}});
   for (const char* layer : {"first", "last"}) {
     const std::string name = fmt::format("blocks.0.reader.{}.", layer);
     set(readers, name + "weight", {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
     set(readers, name + "bias", {0, 0, 0, 0});
   }
   const lab::LayerStats three{.sample = {3, 4}, .input_mean_square = 1};
-  const nn::StackInputs inputs{.memory = nn::MemoryTokens{.x = full({1, 2, 4}, 0.5)}};  // x + (0.5 + 0.5) x = 2 x
+  const nn::StackInputs inputs{.memory = {.x = full({1, 2, 4}, 0.5)}};  // x + (0.5 + 0.5) x = 2 x
   CHECK(lab::jacobian(readers, three, {}, inputs).value == Approx(4));
   CHECK_THAT(error_of([&] { (void)lab::jacobian(readers, three); }),
              contains("expected a second input (StackInputs::memory)"));
@@ -516,6 +513,6 @@ TEST_CASE("layers: the decoder of a DETR has three branches a block, and padding
   CHECK(*seen.branches[0].entropy == Approx(std::log(3)).epsilon(0.1));
   CHECK(*seen.branches[1].entropy == Approx((std::log(8) + std::log(16)) / 2).epsilon(0.1));
   CHECK(*seen.branches[1].relative_entropy <= 1 + 1e-6);
-  const nn::StackInputs inputs{.memory = nn::MemoryTokens{.x = random_normal({1, 4, 8}, 0, "memory")}};
+  const nn::StackInputs inputs{.memory = {.x = random_normal({1, 4, 8}, 0, "memory")}};
   CHECK(lab::jacobian(model.decoder(), seen, {}, inputs).value > 0);
 }
