@@ -75,7 +75,7 @@ Json measure(const Options& o) {
                   .decoder = o.decoder,
                   .hidden = o.hidden,
                   .queries = o.queries,
-                  .gate = "pre",
+                  .method = "pre",
                   .seed = seed});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-4, .weight_decay = 1e-4});
   const Tensor images = random_normal({o.batch, 3, o.image, o.image}, seed, "images");

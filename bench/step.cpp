@@ -39,7 +39,7 @@ struct Options {
 
 // Returns the method for --gate. "none" is the peers' name for a plain pre-norm residual. The LayerScale of the peers
 // has the initial value 1e-4 at every depth.
-nn::GateChoice gate_of(const std::string& name) {
+nn::MethodChoice method_of(const std::string& name) {
   if (name == "none") return "pre";
   if (name == "layerscale") return nn::methods::layerscale(1e-4);
   return name;
@@ -107,7 +107,7 @@ nn::ViT model_of(const Options& o) {
                   .dim = o.dim,
                   .depth = o.depth,
                   .heads = o.heads,
-                  .gate = gate_of(o.gate),
+                  .method = method_of(o.gate),
                   .norm_eps = 1e-5,  // the default of PyTorch
                   .drop_key = {.rate = o.dropkey},
                   .pool = nn::Pool::token,

@@ -12,7 +12,7 @@ using namespace plumb;
 struct DepthAttention : nn::Gate {
   explicit DepthAttention(const nn::GateContext& c) : first(c.index() == 0) {
     const bool last = c.index() + 1 == c.count();  // no branch reads the last output, so it has no logit
-    if (!first && !last) a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
+    if (!first && !last) a = parameter("a", zeros({1}), Role::gate);
   }
   static nn::Stream open(const Tensor& x) { return {x, {zeros_like(x), zeros_like(slice(x, 2, 0, 1))}}; }
 
@@ -38,9 +38,9 @@ struct DepthAttention : nn::Gate {
 };
 
 int main(int argc, char** argv) {
-  nn::register_gate<DepthAttention>("depth_attention", {.growth = nn::Growth::unstated,
-                                                        .formula = "x + f(LN(sum_i softmax_i(a) f_i)), a = 0",
-                                                        .source = "this example",
-                                                        .open = DepthAttention::open});
+  nn::register_method<DepthAttention>("depth_attention", {.growth = nn::Growth::unstated,
+                                                          .formula = "x + f(LN(sum_i softmax_i(a) f_i)), a = 0",
+                                                          .source = "this example",
+                                                          .open = DepthAttention::open});
   return lab::depth_stability(argc, argv);  // try --gates depth_attention,pre --depths 12,24 --seeds 0..4
 }

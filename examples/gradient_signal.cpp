@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   vision::Study study("gradient_signal", "Signal in the gradients of zero gates.",
                       {.network = false, .optimization = false});
   return study.run(argc, argv, [](vision::Trial& trial) {
-    nn::ViTOptions options = vision::vit(trial, {.depth = 6, .gate = "rezero"});
+    nn::ViTOptions options = vision::vit(trial, {.depth = 6, .method = "rezero"});
     options.pool = nn::Pool::token;
     nn::ViT model(options);
     std::map<std::string, double> means;  // mean gradients by gate

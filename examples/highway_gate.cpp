@@ -14,8 +14,8 @@ struct Highway : nn::Gate {  // (1 - t) x + t f(LN(x)), t = sigmoid(W x + b)
 };
 
 int main(int argc, char** argv) {
-  nn::register_gate<Highway>("highway", {.growth = nn::Growth::unstated,
-                                         .formula = "(1 - t) x + t f(LN(x)), t = sigmoid(W x + b), b = -1",
-                                         .source = "Srivastava et al. 2015, Highway networks"});
+  nn::register_method<Highway>("highway", {.growth = nn::Growth::unstated,
+                                           .formula = "(1 - t) x + t f(LN(x)), t = sigmoid(W x + b), b = -1",
+                                           .source = "Srivastava et al. 2015, Highway networks"});
   return lab::depth_stability(argc, argv);  // try --gates highway,layerscale --depths 12,48 --seeds 0..4
 }

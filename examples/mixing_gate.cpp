@@ -30,7 +30,7 @@ struct Mixing : nn::Gate {
 };
 
 int main(int argc, char** argv) {
-  nn::register_gate<Mixing>(
+  nn::register_method<Mixing>(
       "mixing",
       {.formula = "x_0 + sum_i w_i f_i, w_i = 2 sigmoid(q . rms(f_i) / t), q = 0",
        .source = "this example",

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     study.claim(fmt::format("at depth {}, 1e-6 trains better than 0", d), "CaiT, table 1",
                 lower(lab::train_loss, epsilon == 1e-6, epsilon == 0).at(depth == d));
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .method = nn::methods::layerscale(trial[epsilon])}));
     trial.train(model);
   });
 }

@@ -26,11 +26,11 @@ struct CrossAttention : nn::Branch {  // from the stream x [B, T, D] to a memory
 };
 
 int main(int argc, char** argv) {
-  const nn::GateChoice gate = argc > 1 ? argv[1] : "layerscale";
+  const nn::MethodChoice method = argc > 1 ? argv[1] : "layerscale";
   nn::Stack decoder(
       {.dim = 32,
        .depth = 2,
-       .gate = gate,
+       .method = method,
        .junctions = {nn::self_attention({.heads = 2}), nn::branch<CrossAttention>("cross"), nn::mlp({.hidden = 64})}});
   nn::initialize(decoder, 0);
 
@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
     optimizer.step(g);
     if (step % 33 == 0) fmt::print("step {:>2}: loss {:.1e}\n", step, g.loss());
   }
-  nn::Stack cnn({.dim = 8, .depth = 2, .gate = gate, .junctions = {nn::conv_branch()}, .layout = nn::Layout::images});
+  nn::Stack cnn(
+      {.dim = 8, .depth = 2, .method = method, .junctions = {nn::conv_branch()}, .layout = nn::Layout::images});
   nn::initialize(cnn, 0);
   fmt::print("images {}\n", cnn(random_normal({2, 8, 16, 16}, 0, "images")).shape());
   for (const nn::Parameter& p : cnn.parameters())

@@ -8,10 +8,10 @@ struct TanhGate : nn::Gate {  // x + tanh(a) f(LN(x)); a = 0 makes each block th
 };
 
 int main(int argc, char** argv) {
-  nn::register_gate<TanhGate>("tanh_gate",
-                              {.norm = nn::Norm::pre,
-                               .claims = {nn::InitProperty::identity_at_init, nn::InitProperty::zero_branch_gradient},
-                               .formula = "x + tanh(a) f(LN(x)), a = 0",
-                               .source = "this example"});
+  nn::register_method<TanhGate>("tanh_gate",
+                                {.norm = nn::Norm::pre,
+                                 .claims = {nn::InitProperty::identity_at_init, nn::InitProperty::zero_branch_gradient},
+                                 .formula = "x + tanh(a) f(LN(x)), a = 0",
+                                 .source = "this example"});
   return lab::depth_stability(argc, argv);  // try --gates tanh_gate,layerscale --depths 12,48 --seeds 0..4
 }

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::Stack model({.dim = 16,
                      .depth = trial[depth],
-                     .gate = trial[gate],
+                     .method = trial[gate],
                      .junctions = {nn::mlp({.hidden = 64})},
                      .recipe = nn::Recipe{.base = nn::Base::scaled_normal}});
     nn::initialize(model, trial.seed());

@@ -23,7 +23,7 @@ struct Ramp : nn::Gate {
 };
 
 int main(int argc, char** argv) {
-  nn::register_gate<Ramp>(
+  nn::register_method<Ramp>(
       "ramp", {.formula = "x + r f(LN(x)), r = min(step / (T l), 1)",
                .source = "this example",
                .constants = {{.name = "T", .standard = 10, .least = 1, .meaning = "steps of the ramp of block 1"}}});

@@ -14,7 +14,7 @@ int main() {
                     .dim = 32,
                     .depth = 2,
                     .heads = 2,
-                    .gate = "pre",
+                    .method = "pre",
                     .pool = nn::Pool::token,
                     .seed = seed});
   };

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
               not_higher(lab::train_loss, init == 0, init == 1e-6, 0.05));
 
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = nn::methods::layerscale(trial[init])}));
+    nn::ViT model(vision::vit(trial, {.depth = trial[depth], .method = nn::methods::layerscale(trial[init])}));
     trial.train(model);
   });
 }

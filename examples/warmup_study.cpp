@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   study.defaults({.warmup = 0});
   study.cli().option("--gate", &gate, "Residual gate").one_of_methods();
   return study.run(argc, argv, [&](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.depth = 24, .gate = gate}));  // other options: --dim, --pool, ...
+    nn::ViT model(vision::vit(trial, {.depth = 24, .method = gate}));  // other options: --dim, --pool, ...
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, trial.warmup(), trial.steps())});
     for (vision::Step& step : trial.loop(model, optimizer)) {
       const vision::Batch& batch = step.batch();

@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
   vision::Study study("watch_signals", "Signals in a pre-norm network of 24 blocks.",
                       {.network = false, .optimization = false});
   return study.run(argc, argv, [](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.depth = 24, .gate = "pre"}));
+    nn::ViT model(vision::vit(trial, {.depth = 24, .method = "pre"}));
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, trial.steps())});
     for (vision::Step& step : trial.loop(model, optimizer)) {
       const vision::Batch& batch = step.batch();

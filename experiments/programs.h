@@ -3,7 +3,7 @@
 // accept these methods:
 //
 //   int main(int argc, char** argv) {
-//     plumb::nn::register_gate<MyGate>("my_gate");
+//     plumb::nn::register_method<MyGate>("my_gate");
 //     return plumb::lab::depth_stability(argc, argv);
 //   }
 //

@@ -6,7 +6,7 @@
 #include "nn/blocks/class_attention_block.h"
 #include "nn/blocks/junction.h"
 #include "nn/blocks/stack.h"
-#include "nn/conformance/gate_check.h"
+#include "nn/conformance/method_check.h"
 #include "nn/detection/assignment.h"
 #include "nn/detection/boxes.h"
 #include "nn/detection/set_loss.h"

@@ -30,7 +30,7 @@ Model small_detr(const char* gate) {
                                                      .decoder = 3,
                                                      .hidden = 48,
                                                      .queries = 7,
-                                                     .gate = gate}),
+                                                     .method = gate}),
           nn::facebook_names()};
 }
 
@@ -39,19 +39,19 @@ const std::map<std::string, std::function<Model()>> models{
     {"vit",
      [] {
        return Model{std::make_unique<nn::ViT>(
-                        nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::token}),
+                        nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .method = "pre", .pool = nn::Pool::token}),
                     nn::timm_vit()};
      }},
     {"vit_layerscale",
      [] {
        return Model{std::make_unique<nn::ViT>(nn::ViTOptions{
-                        .dim = 48, .depth = 4, .heads = 4, .gate = "layerscale", .pool = nn::Pool::token}),
+                        .dim = 48, .depth = 4, .heads = 4, .method = "layerscale", .pool = nn::Pool::token}),
                     nn::timm_vit()};
      }},
     {"vit_mean",
      [] {
        return Model{std::make_unique<nn::ViT>(
-                        nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::mean}),
+                        nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .method = "pre", .pool = nn::Pool::mean}),
                     nn::timm_vit()};
      }},
     {"cait",

@@ -14,7 +14,7 @@ struct Plain : nn::Gate {
 
 const bool at_namespace_scope = [] {
   // "pre" is already the name of a method.
-  if (std::getenv("WRONG_AT_NAMESPACE_SCOPE")) nn::register_gate<Plain>("pre");
+  if (std::getenv("WRONG_AT_NAMESPACE_SCOPE")) nn::register_method<Plain>("pre");
   return true;
 }();
 
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   vision::Study study("wrong", "Wrong.", {.network = false, .optimization = false});
   study.axis<int>("--depths", {1, 2}, "Depths");
   if (wrong == "axis") study.axis<int>("--depths", {1, 2}, "Depths");
-  if (wrong == "gate") nn::register_gate<Plain>("pre");
+  if (wrong == "gate") nn::register_method<Plain>("pre");
   if (wrong == "option") study.cli().option("--help", &study.options().out, "Help");
   if (wrong == "usage") lab::usage_check(false, "not so");
   if (wrong == "tensor") ones({2, 3}) + ones({4, 5});

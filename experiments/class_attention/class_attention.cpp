@@ -109,7 +109,7 @@ struct ClassAttention : Study {
 
   void train(Trial& trial) const {
     const Design d = parse(trial[design], depth);
-    nn::ViTOptions o = vit(trial, {.depth = depth, .gate = "layerscale"});
+    nn::ViTOptions o = vit(trial, {.depth = depth, .method = "layerscale"});
     if (d.kind != Design::Kind::stages) {
       o.pool = d.kind == Design::Kind::mean ? nn::Pool::mean : nn::Pool::token;
       o.token_block = d.first;

@@ -32,7 +32,7 @@ std::string list_gates() {
 int check_gates(const std::vector<std::string>& gates) {
   int failed = 0;
   for (const std::string& gate : gates) {
-    const nn::GateReport report = nn::check_gate(gate);
+    const nn::MethodReport report = nn::check_method(gate);
     write_result(report.text());
     failed += !report.passed();
   }

@@ -28,7 +28,7 @@ void DetrNetwork::declare(Cli& cli) {
   });
 }
 
-nn::DetrOptions DetrNetwork::options(std::int64_t classes, const nn::GateChoice& gate, std::uint64_t seed) const {
+nn::DetrOptions DetrNetwork::options(std::int64_t classes, const nn::MethodChoice& gate, std::uint64_t seed) const {
   return {.classes = classes,
           .backbone = backbone,
           .dim = dim,
@@ -37,7 +37,7 @@ nn::DetrOptions DetrNetwork::options(std::int64_t classes, const nn::GateChoice&
           .decoder = decoder,
           .hidden = hidden,
           .queries = queries,
-          .gate = gate,
+          .method = gate,
           .dropout = dropout,
           .backbone_rate = backbone_rate,
           .seed = seed};

@@ -25,7 +25,7 @@ struct DetrNetwork {
   // Declares the options in the section Model.
   void declare(Cli& cli);
   // Returns the options of a network for images with three channels.
-  nn::DetrOptions options(std::int64_t classes, const nn::GateChoice& gate, std::uint64_t seed) const;
+  nn::DetrOptions options(std::int64_t classes, const nn::MethodChoice& gate, std::uint64_t seed) const;
 };
 
 }  // namespace plumb::vision

@@ -216,7 +216,7 @@ struct DropKeyStudy : Study {
   }
 
   void train(Trial& trial) const {
-    nn::ViTOptions o = vit(trial, {.depth = depth, .gate = "pre"});
+    nn::ViTOptions o = vit(trial, {.depth = depth, .method = "pre"});
     if (trial[form] == DropForm::dropout) {
       o.attention_dropout = trial[rate];
     } else {

@@ -93,7 +93,7 @@ struct FixupScalars : Study {
                                                                                  : 1.0,
                                         .shifts = p != no_shifts && p != no_scalars && p != nothing,
                                         .scales = p != no_scales && p != no_scalars && p != nothing};
-    nn::ViTOptions o = vit(trial, {.gate = nn::methods::fixup(parts)});
+    nn::ViTOptions o = vit(trial, {.method = nn::methods::fixup(parts)});
     // Fixup's settings: Glorot weights, a head with initial value 0, and a tenth of the learning rate for scalars.
     o.recipe = nn::methods::fixup().paper;
     if (p == scalars_full_rate) o.recipe->scalar_rate = 1;

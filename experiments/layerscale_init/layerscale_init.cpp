@@ -112,7 +112,7 @@ struct LayerScaleInit : Study {
   void train(Trial& trial) const {
     const double eps = trial[epsilon];
     nn::ViT model(vit(
-        trial, {.gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
+        trial, {.method = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
     bool is_first = false;
     trial.train(model, {.before = [&](std::int64_t step) { is_first = step == 0; },
                         .after =

@@ -10,10 +10,10 @@ namespace {
 
 // Registers x + f(x) without a norm: the baseline for all methods that need no norm.
 void register_no_norm() {
-  nn::register_gate<nn::ScaleGate>("no_norm", {.norm = nn::Norm::none,
-                                               .growth = nn::Growth::geometric,
-                                               .formula = "x + f(x)",
-                                               .source = "He et al. 2016, without any norm"});
+  nn::register_method<nn::ScaleGate>("no_norm", {.norm = nn::Norm::none,
+                                                 .growth = nn::Growth::geometric,
+                                                 .formula = "x + f(x)",
+                                                 .source = "He et al. 2016, without any norm"});
 }
 
 struct NormPlacement : Study {

@@ -101,7 +101,7 @@ struct StochasticDepth : Study {
 int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   vision::StochasticDepth study;
   return study.run(argc, argv, [&](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.gate = study.gate}));
+    nn::ViT model(vision::vit(trial, {.method = study.gate}));
     trial.train(model);
   });
 }

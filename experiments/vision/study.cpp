@@ -37,11 +37,11 @@ nn::ViTOptions vit(lab::Trial& trial, const ViTChoice& choice) {
   const auto network = trial.group<NetworkOptions>();
   nn::ViTOptions o = network.vit(images(trial).data().train, trial.steps());
   if (const auto depth = choice.depth ? choice.depth : trial.find<std::int64_t>("depth")) o.depth = *depth;
-  if (choice.gate)
-    o.gate = *choice.gate;
+  if (choice.method)
+    o.method = *choice.method;
   else if (const auto gate = trial.find<std::string>("gate"))
-    o.gate = nn::GateChoice(*gate);
-  const nn::Recipe recipe = network.recipe_of(*o.gate);
+    o.method = nn::MethodChoice(*gate);
+  const nn::Recipe recipe = network.recipe_of(*o.method);
   trial.default_warmup(recipe.warmup);
   o.recipe = recipe;
   o.seed = trial.seed();

@@ -4,7 +4,7 @@
 //   vision::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
 //   const auto depth = study.depths({12, 24, 48});
 //   return study.run(argc, argv, [&](vision::Trial& trial) {
-//     nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = "layerscale"}));
+//     nn::ViT model(vision::vit(trial, {.depth = trial[depth], .method = "layerscale"}));
 //     trial.train(model);
 //   });
 #pragma once
@@ -141,8 +141,8 @@ const ImageProblem& images(const lab::Trial& trial);
 // name ("--dims" sets --dim); without such an axis, the value comes from the command line. A field of nn::ViTOptions
 // that has no option (mlp_ratio) keeps its default; the body can set the field in the result of vit().
 struct ViTChoice {
-  std::optional<std::int64_t> depth = {};   // default: the value of the axis "depth"
-  std::optional<nn::GateChoice> gate = {};  // default: the value of the axis "gate"
+  std::optional<std::int64_t> depth = {};       // default: the value of the axis "depth"
+  std::optional<nn::MethodChoice> method = {};  // default: the value of the axis "gate"
 };
 // The options of a ViT for the images of the data set. The seed is the seed of the trial, and the other options come
 // from the command line; an option that the program does not declare has its default. Unless Trial::track() is called,

@@ -159,7 +159,7 @@ void note_drop_key(const VitSettings& o, const NetworkOptions& network, const Im
 nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit) {
   nn::CaiTOptions cait = nn::cait_of(vit);
   cait.depth_token_only = o.depth_token_only;
-  cait.gate = o.gate;
+  cait.method = o.gate;
   cait.init = o.init;
   cait.head_mix = o.talking_heads;
   return cait;

@@ -93,8 +93,8 @@ void take_sizes(VitSettings& o, vision::Study& study) {
         decide("--mlp-ratio", o.mlp_ratio, there.mlp_ratio);
         decide("--patch", network.patch, there.patch);
         decide("--norm-eps", o.norm_eps, there.norm_eps);
-        if (o.weights.evaluates() || there.gate->name != "pre" || !o.has_layerscale())
-          o.weights.decide_gate(cli, o.gate, *there.gate);
+        if (o.weights.evaluates() || there.method->name != "pre" || !o.has_layerscale())
+          o.weights.decide_gate(cli, o.gate, *there.method);
         else if (!o.init_is_of_gate)
           o.weights.take_init(cli, o.init);
       },
@@ -163,7 +163,7 @@ int plumb::lab::vit(int argc, const char* const* argv) {
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViTOptions options = vision::vit(
         trial,
-        {.depth = o.depth, .gate = o.has_layerscale() ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate)});
+        {.depth = o.depth, .method = o.has_layerscale() ? nn::methods::layerscale(o.init) : nn::MethodChoice(o.gate)});
     options.mlp_ratio = o.mlp_ratio, options.norm_eps = o.norm_eps;
     if (is_cait(study)) {
       nn::CaiT model(vision::cait_options(o, options));

@@ -6,9 +6,9 @@
 
 namespace plumb::nn {
 
-Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.gate) {
+Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.method) {
   check(!o.junctions.empty(), "[block] expected at least one junction, got none");
-  const Recipe recipe = recipe_of(*o.gate, o.recipe);
+  const Recipe recipe = recipe_of(*o.method, o.recipe);
   const auto count = std::ssize(o.junctions);
   std::vector<std::unique_ptr<Branch>> branches;
   const JunctionPlace place{.dim = o.dim,
@@ -19,7 +19,7 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.gate) {
                             .weights = recipe.base};
   GateContext context{place};
   context.norm_eps = o.norm_eps;
-  context.constants = o.gate->values();
+  context.constants = o.method->values();
   if (o.steps) context.steps = o.steps;
   for (const BranchChoice& choice : o.junctions) {
     branches.push_back(choice.make(context.at(std::ssize(branches))));
@@ -27,7 +27,7 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.gate) {
     context.branches.push_back(branches.back()->shape());
     context.branches.back().name = choice.name;
   }
-  gates_ = o.gate->build(context);
+  gates_ = o.method->build(context);
   check(std::ssize(gates_.gates) == count && std::ranges::find(gates_.gates, nullptr) == gates_.gates.end(),
         "[block] expected method \"{}\" to build a gate for each of {} branches, got {}", method_->name, count,
         std::ranges::count_if(gates_.gates, [](const Gate* gate) { return gate != nullptr; }));

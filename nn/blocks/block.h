@@ -13,7 +13,7 @@ namespace plumb::nn {
 struct BlockOptions {
   std::int64_t dim;
   std::vector<BranchChoice> junctions;  // the branches of the junctions, in order: self_attention(..), mlp(..)
-  GateChoice gate;                      // the residual method
+  MethodChoice method;                  // the residual method
   std::int64_t block, blocks;           // `block`: index of the block, from 0. `blocks`: number of blocks.
   Layout layout = Layout::tokens;
   double norm_eps = 1e-6;
@@ -52,7 +52,7 @@ class Block : public Layer {
   Tensor forward(const Tensor& x) const override;
 
  private:
-  GateChoice method_;
+  MethodChoice method_;
   BlockGates gates_;
   std::vector<std::unique_ptr<Junction>> junctions_;
 };

@@ -66,7 +66,7 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
     blocks_.push_back(
         std::make_unique<Block>(BlockOptions{.dim = o.dim,
                                              .junctions = o.junctions,
-                                             .gate = o.gate,
+                                             .method = o.method,
                                              .block = i,
                                              .blocks = o.depth,
                                              .layout = o.layout,
@@ -78,7 +78,7 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
     child(fmt::format("{}.{}", o.blocks, i), *blocks_.back());
   }
   if (o.final_norm) {
-    norm_ = o.gate->make_norm(o.layout, o.dim, o.norm_eps);
+    norm_ = o.method->make_norm(o.layout, o.dim, o.norm_eps);
     child("norm", *norm_);
   }
   if (steps->needed()) steps->attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));

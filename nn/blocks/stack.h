@@ -21,7 +21,7 @@ std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, c
 // Options of a Stack.
 struct StackOptions {
   std::int64_t dim, depth;  // width of the stream, and number of blocks
-  GateChoice gate = "layerscale";
+  MethodChoice method = "layerscale";
   // The branches of the junctions of a block, in order: transformer_block({.heads = 2}, {.hidden = 256}), which is
   // {self_attention({.heads = 2}), mlp({.hidden = 256})}, or other lists.
   std::vector<BranchChoice> junctions;
@@ -58,7 +58,7 @@ class Stack : public Layer {
   Tensor close(const Stream& stream) const;
 
   // Return the residual method and the blocks.
-  const Method& method() const { return *options_.gate; }
+  const Method& method() const { return *options_.method; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   // Returns the junctions of all blocks, in the order of the forward pass.
   std::vector<Junction*> junctions() const;

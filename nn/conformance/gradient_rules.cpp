@@ -12,8 +12,8 @@ namespace plumb::nn::rules {
 
 // Checks that every variable that gets a gradient is a parameter of the model. Optimizers, weight files and
 // --list-gates use parameters only.
-Outcome registered(const GateChoice& gate) {
-  const auto model = make_vit(gate);
+Outcome registered(const MethodChoice& method) {
+  const auto model = make_vit(method);
   std::set<const Node*> known;
   for (const Parameter& p : model->parameters()) known.insert(p.value.node().get());
   const Gradients g = backward(cross_entropy((*model)(images()), labels()));
@@ -34,26 +34,26 @@ Outcome registered(const GateChoice& gate) {
 
 namespace {
 
-Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options) {
+Outcome gradients_of_order(const MethodChoice& method, CheckGradientsOptions options) {
   const DefaultsScope scope(f64_reference);
-  const Shaken s(gate, 2);
+  const Shaken s(method, 2);
   return limited(check_gradients([&] { return s.output(); }, s.variables, options), options.tolerance);
 }
 
 }  // namespace
 
-Outcome gradients(const GateChoice& gate, const std::vector<std::uint32_t>& steps) {
+Outcome gradients(const MethodChoice& method, const std::vector<std::uint32_t>& steps) {
   Outcome outcome{};
   for (const std::uint32_t step : steps) {
     const RandomScope random({.seed = 1, .step = step});
-    outcome = gradients_of_order(gate, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2});
+    outcome = gradients_of_order(method, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2});
     if (step > 0) outcome.detail += fmt::format(" at step {}", step);
     if (!outcome.passed) break;
   }
   return outcome;
 }
-Outcome second_order(const GateChoice& gate) {
-  return gradients_of_order(gate, {.order = 2, .tolerance = 1e-5, .elements = 1, .directions = 1});
+Outcome second_order(const MethodChoice& method) {
+  return gradients_of_order(method, {.order = 2, .tolerance = 1e-5, .elements = 1, .directions = 1});
 }
 
 }  // namespace plumb::nn::rules

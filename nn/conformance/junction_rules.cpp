@@ -11,11 +11,11 @@ namespace plumb::nn::rules {
 
 // Checks that the term that the gate adds is proportional to the factor of the sample. If all samples are dropped, the
 // branches have no effect.
-Outcome stochastic_depth(const GateChoice& gate) {
+Outcome stochastic_depth(const MethodChoice& method) {
   const DefaultsScope scope(f64_reference);
   double proportion = 0, kept = 0;  // `kept`: difference between a dropped sample and its skip
   {
-    const Shaken s(gate);
+    const Shaken s(method);
     std::vector<Handle> watch;
     for (const auto& block : s.stack->blocks())
       watch.push_back(block->observe([&](const JunctionPass& j) {
@@ -33,7 +33,7 @@ Outcome stochastic_depth(const GateChoice& gate) {
   const auto all_dropped = [&](double weights) {
     Stack stack({.dim = dim,
                  .depth = depth,
-                 .gate = gate,
+                 .method = method,
                  .junctions = junctions(),
                  .drop_path = {.rate = 0.9999},
                  .final_norm = true});
@@ -61,9 +61,9 @@ Outcome stochastic_depth(const GateChoice& gate) {
 }
 
 // A block with plain_scale() does not call combine(), but measures do. So both must be the same sum.
-Outcome fused_sum(const GateChoice& gate) {
+Outcome fused_sum(const MethodChoice& method) {
   const DefaultsScope scope(f64_reference);
-  const Shaken s(gate);
+  const Shaken s(method);
   double error = 0;
   int fused = 0;
   std::vector<Handle> watch;
@@ -117,13 +117,13 @@ std::string first_line(const std::string& message) { return message.substr(0, me
 
 // Returns the method with a `build` that adds the contexts of its calls to `told`, which must live until the stack is
 // built.
-GateChoice watched(const GateChoice& gate, std::vector<GateContext>& told) {
-  Method method = *gate;
-  method.build = [build = gate->build, &told](const GateContext& c) {
+MethodChoice watched(const MethodChoice& method, std::vector<GateContext>& told) {
+  Method copy = *method;
+  copy.build = [build = method->build, &told](const GateContext& c) {
     told.push_back(c);
     return build(c);
   };
-  return method;
+  return copy;
 }
 
 // Checks that the method was told the places that the junctions have. A difference is a bug in Plumb.
@@ -158,7 +158,8 @@ Outcome works(std::unique_ptr<Stack> stack, const StackInputs& inputs) {
   }
   const auto loss = [&] {
     const Tensor y = model(x);
-    check(all_finite(y.array()), "[check_gate] expected finite values, got inf or NaN at step {}", random_state().step);
+    check(all_finite(y.array()), "[check_method] expected finite values, got inf or NaN at step {}",
+          random_state().step);
     return sum(y * random_normal(y.shape(), 2, "cotangent"));
   };
   const Gradients g = backward(loss());
@@ -175,7 +176,7 @@ Outcome works(std::unique_ptr<Stack> stack, const StackInputs& inputs) {
 
 // Checks blocks of one and of three junctions, and blocks of a decoder. A method that has no form for such blocks may
 // refuse them.
-Outcome other_junctions(const GateChoice& gate) {
+Outcome other_junctions(const MethodChoice& method) {
   const DefaultsScope scope(f64_reference);
   std::vector<std::string> details;
   for (const OtherBlocks& other : other_blocks()) {
@@ -183,7 +184,7 @@ Outcome other_junctions(const GateChoice& gate) {
     std::vector<GateContext> contexts;
     std::unique_ptr<Stack> stack;
     try {
-      stack = make_stack(watched(gate, contexts), other.blocks, other.junctions);
+      stack = make_stack(watched(method, contexts), other.blocks, other.junctions);
     } catch (const DeviceLost&) {
       throw;
     } catch (const NotApplicable& e) {
@@ -191,7 +192,7 @@ Outcome other_junctions(const GateChoice& gate) {
       continue;
     } catch (const std::exception& e) {
       return {false,
-              fmt::format("{} cannot be built: {}: build one gate for each junction (gate_per_branch, "
+              fmt::format("{} cannot be built: {}: build one gate for each junction (gates_from, "
                           "gate_per_junction), or let Method::build refuse the block with GateContext::require()",
                           blocks, first_line(e.what()))};
     }
@@ -206,7 +207,7 @@ Outcome other_junctions(const GateChoice& gate) {
     }
     if (!outcome.passed) {
       // If transformer blocks have the problem too, the rules "learning" and "checkpoint" report it.
-      if (!learning(gate).passed || !checkpointed(gate).passed)
+      if (!learning(method).passed || !checkpointed(method).passed)
         return {true, "not checked, because the rule \"learning\" or \"checkpoint\" fails"};
       return {false, fmt::format("{}: {}. Blocks of 2 junctions (attn, mlp) do not have this problem: {}", blocks,
                                  outcome.detail,

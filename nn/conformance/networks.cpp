@@ -10,14 +10,15 @@ namespace plumb::nn::rules {
 
 std::vector<BranchChoice> junctions() { return transformer_block({.heads = heads}, {.hidden = 4 * dim}); }
 
-std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks, const std::vector<BranchChoice>& list) {
+std::unique_ptr<Stack> make_stack(const MethodChoice& method, std::int64_t blocks,
+                                  const std::vector<BranchChoice>& list) {
   auto stack = std::make_unique<Stack>(
-      StackOptions{.dim = dim, .depth = blocks, .gate = gate, .junctions = list, .final_norm = true});
+      StackOptions{.dim = dim, .depth = blocks, .method = method, .junctions = list, .final_norm = true});
   initialize(*stack, 0);
   return stack;
 }
 
-std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed) {
+std::unique_ptr<ViT> make_vit(const MethodChoice& method, std::uint64_t seed) {
   return std::make_unique<ViT>(ViTOptions{.image = 8,
                                           .patch = 4,
                                           .channels = 1,
@@ -25,7 +26,7 @@ std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed) {
                                           .dim = dim,
                                           .depth = 2,
                                           .heads = heads,
-                                          .gate = gate,
+                                          .method = method,
                                           .pool = Pool::token,
                                           .seed = seed});
 }

@@ -1,4 +1,4 @@
-// The small networks on which check_gate() checks a method, and comparisons of their results.
+// The small networks on which check_method() checks a method, and comparisons of their results.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::
 // The branches of a transformer block: attention and MLP.
 std::vector<BranchChoice> junctions();
 // A stack of blocks with initial parameters, and a ViT of two blocks for images().
-std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth,
+std::unique_ptr<Stack> make_stack(const MethodChoice& method, std::int64_t blocks = depth,
                                   const std::vector<BranchChoice>& list = junctions());
-std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed = 0);
+std::unique_ptr<ViT> make_vit(const MethodChoice& method, std::uint64_t seed = 0);
 
 // Inputs: [2, 5, dim] for a stack; [3, 1, 8, 8] and its labels [3] for a ViT.
 Tensor stream();
@@ -33,7 +33,7 @@ void shake(const Module& module);
 // A stack with parameters that are moved away from their initial values, an input x of the stack, and the variables for
 // gradients: the parameters, then x.
 struct Shaken {
-  explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : Shaken(make_stack(gate, blocks)) {}
+  explicit Shaken(const MethodChoice& method, std::int64_t blocks = depth) : Shaken(make_stack(method, blocks)) {}
   explicit Shaken(std::unique_ptr<Stack> of, StackInputs more = {});
   // Computes the stack on x. Statistics and counters start with the same values in each call, because a gate may count
   // its passes.

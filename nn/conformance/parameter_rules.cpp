@@ -35,8 +35,8 @@ std::vector<Parameter> gate_parameters(const Stack& stack) {
 
 }  // namespace
 
-Outcome roles(const GateChoice& gate) {
-  const auto stack = make_stack(gate);
+Outcome roles(const MethodChoice& method) {
+  const auto stack = make_stack(method);
   std::vector<std::string> decaying;
   std::size_t count = 0;
   for (const Parameter& p : gate_parameters(*stack)) {
@@ -69,17 +69,17 @@ std::vector<std::string> unmoved(const Module& model, const std::function<Tensor
   return still;
 }
 
-Outcome learning(const GateChoice& gate) {
+Outcome learning(const MethodChoice& method) {
   const DefaultsScope scope(f64_reference);
-  const auto model = make_vit(gate);
+  const auto model = make_vit(method);
   calibrate(*model, images());
   const std::vector<std::string> still = unmoved(*model, [&] { return cross_entropy((*model)(images()), labels()); });
   return {still.empty(),
           still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
 
-Outcome save_and_load(const GateChoice& gate) {
-  const auto model = make_vit(gate, 1), other = make_vit(gate, 2);
+Outcome save_and_load(const MethodChoice& method) {
+  const auto model = make_vit(method, 1), other = make_vit(method, 2);
   shake(*model);
   calibrate(*model, images());
   const auto file = std::filesystem::temp_directory_path() /

@@ -24,17 +24,17 @@ Outcome recomputed(const Shaken& s) {
   return limited(largest_difference(again, kept), 1e-12);
 }
 
-Outcome checkpointed(const GateChoice& gate) {
+Outcome checkpointed(const MethodChoice& method) {
   const DefaultsScope scope(f64_reference);
-  return recomputed(Shaken(gate));
+  return recomputed(Shaken(method));
 }
 
 namespace {
 
 // Returns the gradients of all variables, followed by the output.
-Tensors pass_of(const GateChoice& gate, Defaults where) {
+Tensors pass_of(const MethodChoice& method, Defaults where) {
   const DefaultsScope scope(where);
-  const Shaken s(gate);
+  const Shaken s(method);
   const Tensor y = s.output();
   Tensors results = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), s.variables);
   results.push_back(y);
@@ -43,18 +43,18 @@ Tensors pass_of(const GateChoice& gate, Defaults where) {
 
 }  // namespace
 
-Outcome devices(const GateChoice& gate) {
-  const Tensors expected = pass_of(gate, f64_reference);
-  const double f64_error = largest_difference(pass_of(gate, f64_cpu), expected),
-               f32_error = largest_difference(pass_of(gate, f32_cpu), expected);
+Outcome devices(const MethodChoice& method) {
+  const Tensors expected = pass_of(method, f64_reference);
+  const double f64_error = largest_difference(pass_of(method, f64_cpu), expected),
+               f32_error = largest_difference(pass_of(method, f32_cpu), expected);
   return {f64_error <= 1e-9 && f32_error <= 2e-4,
           fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
 }
 
 // In evaluation, the result for a sample must not depend on the other samples of its batch.
-Outcome samples(const GateChoice& gate) {
+Outcome samples(const MethodChoice& method) {
   const DefaultsScope scope(f64_cpu);
-  const auto model = make_vit(gate);
+  const auto model = make_vit(method);
   shake(*model);
   calibrate(*model, images());
   model->eval();
@@ -80,12 +80,12 @@ Tensor trained(const Shaken& s, std::uint64_t seed, std::uint32_t step) {
 }  // namespace
 
 // Compares training and evaluation of the same weights at several training steps, and evaluation in two RandomScopes.
-Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps) {
+Outcome at_steps(const MethodChoice& method, const std::vector<std::uint32_t>& steps) {
   const DefaultsScope scope(f32_cpu);
   double worst = 0;
   std::vector<std::uint32_t> random;  // the steps at which training draws random numbers
   for (const std::uint32_t step : steps) {
-    const Shaken s(gate);
+    const Shaken s(method);
     const Tensor y = trained(s, 1, step), dx = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), s.x);
     if (!all_finite(y.array()) || !all_finite(dx.array()))
       return {false, fmt::format("values or gradients are not finite at step {}", step)};
@@ -97,7 +97,7 @@ Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps
     const Tensor outside = evaluated(0);  // outside training, the step of random_state() is 0
     const double gap = largest_difference({outside}, {y});
     // Two fresh models that train with two seeds differ only by their random numbers.
-    const bool draws = !(gap <= 1e-6) && largest_difference({trained(Shaken(gate), 2, step)}, {y}) != 0;
+    const bool draws = !(gap <= 1e-6) && largest_difference({trained(Shaken(method), 2, step)}, {y}) != 0;
     if (!(gap <= 1e-6) && !draws)
       return {false, fmt::format("after step {}, evaluation differs from training by {:.1e}: a gate that changes "
                                  "with the step must read GateContext::training_step(), which evaluation keeps",
@@ -122,16 +122,16 @@ Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps
   return {true, fmt::format("steps {}: evaluation and training differ by {:.1e}", fmt::join(steps, ", "), worst)};
 }
 
-Outcome deep(const GateChoice& gate) {
+Outcome deep(const MethodChoice& method) {
   const DefaultsScope scope(f32_cpu);
-  const auto stack = make_stack(gate, 48);
+  const auto stack = make_stack(method, 48);
   const Tensor x = variable(stream()), y = (*stack)(x), dx = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), x);
   return {all_finite(y.array()) && all_finite(dx.array()),
           fmt::format("48 blocks: largest value {:.2g}, largest gradient {:.2g}", largest(y), largest(dx))};
 }
 
-Outcome bf16(const GateChoice& gate) {
-  const auto stack = make_stack(gate, 24);
+Outcome bf16(const MethodChoice& method) {
+  const auto stack = make_stack(method, 24);
   std::vector<double> shares;
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())

@@ -3,14 +3,14 @@
 namespace plumb::nn::rules {
 namespace {
 
-Outcome builds(const GateChoice& gate) {
-  const auto stack = make_stack(gate);
+Outcome builds(const MethodChoice& method) {
+  const auto stack = make_stack(method);
   return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
 }
 
-Outcome documented(const GateChoice& gate) {
-  const bool both = !gate->formula.empty() && !gate->source.empty();
-  return {both, both ? gate->formula : "set Method::formula and Method::source"};
+Outcome documented(const MethodChoice& method) {
+  const bool both = !method->formula.empty() && !method->source.empty();
+  return {both, both ? method->formula : "set Method::formula and Method::source"};
 }
 
 }  // namespace
@@ -21,12 +21,12 @@ Outcome limited(double error, double limit) {
 
 std::vector<Rule> all_rules(const std::vector<std::uint32_t>& steps) {
   const auto claims = [](InitProperty property) {
-    return Rule{enum_name(property), [=](const GateChoice& gate) { return claim(property, gate); }};
+    return Rule{enum_name(property), [=](const MethodChoice& method) { return claim(property, method); }};
   };
   return {
       {"builds", builds},
       {"registered", registered},
-      {"gradients", [=](const GateChoice& gate) { return gradients(gate, steps); }},
+      {"gradients", [=](const MethodChoice& method) { return gradients(method, steps); }},
       {"second order", second_order},
       claims(InitProperty::identity_at_init),
       claims(InitProperty::zero_branch_gradient),
@@ -41,7 +41,7 @@ std::vector<Rule> all_rules(const std::vector<std::uint32_t>& steps) {
       {"devices and dtypes", devices},
       {"samples", samples},
       {"save and load", save_and_load},
-      {"steps", [=](const GateChoice& gate) { return at_steps(gate, steps); }},
+      {"steps", [=](const MethodChoice& method) { return at_steps(method, steps); }},
       {"depth", deep},
       {"bf16", bf16},
       {"documented", documented},

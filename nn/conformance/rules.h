@@ -1,4 +1,4 @@
-// The rules that check_gate() checks. docs/own_gates.md describes them.
+// The rules that check_method() checks. docs/own_gates.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -21,41 +21,41 @@ struct Outcome {
 struct Rule {
   std::string name;
   // Checks the rule. Exceptions from the code of the method leave this function.
-  std::function<Outcome(const GateChoice& gate)> check;
+  std::function<Outcome(const MethodChoice& method)> check;
 };
 
-// Returns all rules, in the order in which check_gate() checks the rules. `steps` are the training steps of the rules
+// Returns all rules, in the order in which check_method() checks the rules. `steps` are the training steps of the rules
 // "steps" and "gradients".
 std::vector<Rule> all_rules(const std::vector<std::uint32_t>& steps);
 
 // gradient_rules.cpp
-Outcome registered(const GateChoice& gate);
-Outcome gradients(const GateChoice& gate, const std::vector<std::uint32_t>& steps);
-Outcome second_order(const GateChoice& gate);
+Outcome registered(const MethodChoice& method);
+Outcome gradients(const MethodChoice& method, const std::vector<std::uint32_t>& steps);
+Outcome second_order(const MethodChoice& method);
 
 // initial_rules.cpp
 // A property that the method claims must hold. If a property holds that the method does not claim, the rule only
 // reports this property.
-Outcome claim(InitProperty property, const GateChoice& gate);
-Outcome initial_values(const GateChoice& gate);
+Outcome claim(InitProperty property, const MethodChoice& method);
+Outcome initial_values(const MethodChoice& method);
 
 // parameter_rules.cpp
-Outcome roles(const GateChoice& gate);
-Outcome learning(const GateChoice& gate);
-Outcome save_and_load(const GateChoice& gate);
+Outcome roles(const MethodChoice& method);
+Outcome learning(const MethodChoice& method);
+Outcome save_and_load(const MethodChoice& method);
 
 // junction_rules.cpp
-Outcome stochastic_depth(const GateChoice& gate);
-Outcome fused_sum(const GateChoice& gate);
-Outcome other_junctions(const GateChoice& gate);
+Outcome stochastic_depth(const MethodChoice& method);
+Outcome fused_sum(const MethodChoice& method);
+Outcome other_junctions(const MethodChoice& method);
 
 // pass_rules.cpp
-Outcome checkpointed(const GateChoice& gate);
-Outcome devices(const GateChoice& gate);
-Outcome samples(const GateChoice& gate);
-Outcome at_steps(const GateChoice& gate, const std::vector<std::uint32_t>& steps);
-Outcome deep(const GateChoice& gate);
-Outcome bf16(const GateChoice& gate);
+Outcome checkpointed(const MethodChoice& method);
+Outcome devices(const MethodChoice& method);
+Outcome samples(const MethodChoice& method);
+Outcome at_steps(const MethodChoice& method, const std::vector<std::uint32_t>& steps);
+Outcome deep(const MethodChoice& method);
+Outcome bf16(const MethodChoice& method);
 
 // What several rules check.
 

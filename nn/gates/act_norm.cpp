@@ -4,7 +4,7 @@
 // counterpart that does not depend on data: the initial value of LayerScale's scale is small.
 #include <cmath>
 
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -50,7 +50,7 @@ Method methods::act_norm() {
           .pitfalls =
               "Before calibrate(), `act_norm` equals pre-norm. The result depends on the first batch. Every branch "
               "adds a variance of 1 from the first step on.",
-          .build = gate_per_branch<ActNormGate>};
+          .build = gates_from<ActNormGate>};
 }
 
 }  // namespace plumb::nn

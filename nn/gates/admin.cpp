@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "nn/gates/factors.h"
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -65,7 +65,7 @@ Method methods::admin() {
                     "BLEU at 6, 18 and 100 layers (WMT14, English to German).",
                     "R counts branches, not blocks. omega is a learned vector that multiplies the skip; weight decay "
                     "does not apply to omega.");
-  m.build = gate_per_branch<AdminGate>;
+  m.build = gates_from<AdminGate>;
   return m;
 }
 
@@ -75,7 +75,7 @@ Method methods::admin_profile() {
                     "parameters per block.",
                     "Before calibrate(), `admin_profile` equals `admin`. The profile depends on the seed and the data: "
                     "use the same seed and data for profile and training.");
-  m.build = gate_per_branch<ProfiledAdminGate>;
+  m.build = gates_from<ProfiledAdminGate>;
   return m;
 }
 

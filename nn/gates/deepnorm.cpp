@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "nn/gates/factors.h"
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

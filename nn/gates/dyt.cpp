@@ -20,7 +20,7 @@ Method methods::dyt() {
           "ViT-B and 83.6 % with ViT-L; LayerNorm has 82.3 and 83.1 %.",
       .pitfalls =
           "tanh saturates if the stream is large. The learned scalar a decides at which size, and nothing bounds a.",
-      .build = gate_per_branch<ScaleGate>,
+      .build = gates_from<ScaleGate>,
       .norm_layer = [](std::int64_t dim, double) { return std::make_unique<DyT>(dim); }};
 }
 

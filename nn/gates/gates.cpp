@@ -53,15 +53,15 @@ void register_method(const std::string& name, Method method) {
                                                return std::islower(static_cast<unsigned char>(c)) ||
                                                       std::isdigit(static_cast<unsigned char>(c)) || c == '_';
                                              }),
-        "[register_gate] expected a name of lower-case letters, digits and underscores, got \"{}\"", name);
+        "[register_method] expected a name of lower-case letters, digits and underscores, got \"{}\"", name);
   check(name != "all",
-        "[register_gate] expected another name than \"all\", which stands for every method on a command line");
+        "[register_method] expected another name than \"all\", which stands for every method on a command line");
   check(std::ranges::find(table(), name, &Method::name) == table().end(),
-        "[register_gate] expected a new name, got \"{}\", which another method has", name);
+        "[register_method] expected a new name, got \"{}\", which another method has", name);
   check(static_cast<bool>(method.build),
-        "[register_gate] expected a Method with a build function for \"{}\", got one without", name);
+        "[register_method] expected a Method with a build function for \"{}\", got one without", name);
   check(method.chosen.empty(),
-        "[register_gate] expected the constants of \"{}\" at their standard values, got other values: set "
+        "[register_method] expected the constants of \"{}\" at their standard values, got other values: set "
         "MethodConstant::standard instead of calling with()",
         name);
   method.name = name;
@@ -69,11 +69,11 @@ void register_method(const std::string& name, Method method) {
     check(!c->name.empty() &&
               std::ranges::all_of(c->name,
                                   [](char l) { return std::isalnum(static_cast<unsigned char>(l)) || l == '_'; }),
-          "[register_gate] expected constants of \"{}\" with names of letters, digits and underscores, got \"{}\"",
+          "[register_method] expected constants of \"{}\" with names of letters, digits and underscores, got \"{}\"",
           name, c->name);
     check(std::find_if(method.constants.begin(), c,
                        [&](const MethodConstant& other) { return other.name == c->name; }) == c,
-          "[register_gate] expected each constant of \"{}\" once, got \"{}\" twice", name, c->name);
+          "[register_method] expected each constant of \"{}\" once, got \"{}\" twice", name, c->name);
   }
   method = method.with(method.values());  // checks the bounds
   table().push_back(std::move(method));
@@ -92,7 +92,7 @@ Method method_named(const std::string& text) {
     fail(
         fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and "
                     "--list-gates list all methods; a custom method is known only in programs that register it with "
-                    "nn::register_gate)",
+                    "nn::register_method)",
                     wanted.name, suggest_name(wanted.name, method_names())));
   return wanted.values.empty() ? *row : row->with(wanted.values);
 }

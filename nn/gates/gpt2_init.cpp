@@ -35,7 +35,7 @@ Method methods::gpt2_init() {
               "ProRes (arXiv 2603.05369) report for language models on C4 a perplexity close to that of pre-norm: "
               "14.63 against 14.67 at 130M parameters, 10.30 against 10.32 at 1.3B.",
           .pitfalls = "Do not combine `gpt2_init` with LayerNorm-Scaling or a depth multiplier.",
-          .build = gate_per_branch<Gpt2Gate>};
+          .build = gates_from<Gpt2Gate>};
 }
 
 }  // namespace plumb::nn

@@ -1,7 +1,7 @@
 // Gates and hooks for methods with a norm inside a branch or after a branch.
 #pragma once
 
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/method.h"
 
 namespace plumb::nn {

@@ -40,7 +40,7 @@ Method methods::layernorm_scaling() {
               "15.71 against 17.02 of pre-norm (quoted from a secondary text). With rates tuned for each method, the "
               "authors of ProRes (arXiv 2603.05369) report 9.93 against 10.32 at 1.3B (C4).",
           .pitfalls = "Do not combine `layernorm_scaling` with scaled last layers (gpt2_init).",
-          .build = gate_per_branch<ScaledNormGate>};
+          .build = gates_from<ScaledNormGate>};
 }
 
 }  // namespace plumb::nn

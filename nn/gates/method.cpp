@@ -150,9 +150,9 @@ MethodText method_text(const std::string& text) {
   return method;
 }
 
-GateChoice::GateChoice(const std::string& text) : method_(std::make_shared<const Method>(method_named(text))) {}
+MethodChoice::MethodChoice(const std::string& text) : method_(std::make_shared<const Method>(method_named(text))) {}
 
-GateChoice::GateChoice(Method method) : method_(std::make_shared<const Method>(std::move(method))) {
+MethodChoice::MethodChoice(Method method) : method_(std::make_shared<const Method>(std::move(method))) {
   check(static_cast<bool>(method_->build), "[gate] expected a Method with a build function, got one without");
 }
 

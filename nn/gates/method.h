@@ -22,7 +22,7 @@ namespace plumb::nn {
 enum class Norm { none, pre, post };
 constexpr auto names_of(Norm) { return std::array{"none", "pre", "post"}; }
 
-// A property that a method claims for a freshly initialised network. check_gate() tests the claims of a method.
+// A property that a method claims for a freshly initialised network. check_method() tests the claims of a method.
 enum class InitProperty {
   identity_at_init,      // every block is the identity
   zero_branch_gradient,  // the weights inside the branches get gradient 0 in the first step
@@ -78,7 +78,7 @@ std::unique_ptr<Layer> make_norm(Layout layout, std::int64_t dim, double eps);
 // Makes a LayerNorm of width dim.
 std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps);
 
-// A method has no form for a block. check_gate() then skips this block. GateContext::require() throws this error.
+// A method has no form for a block. check_method() then skips this block. GateContext::require() throws this error.
 struct NotApplicable : Error {
   using Error::Error;
 };
@@ -205,13 +205,13 @@ struct MethodText {
 MethodText method_text(const std::string& text);
 
 // A choice of method: the text form of a method of the table, or a Method.
-//   {.gate = "layerscale"}   {.gate = "layerscale:init=1e-5"}   {.gate = methods::layerscale(1e-5)}
+//   {.method = "layerscale"}   {.method = "layerscale:init=1e-5"}   {.method = methods::layerscale(1e-5)}
 // The constructors throw the errors of method_named(), and Error for a Method without `build`.
-class GateChoice {
+class MethodChoice {
  public:
-  GateChoice(const std::string& text);
-  GateChoice(const char* text) : GateChoice(std::string(text)) {}
-  GateChoice(Method method);
+  MethodChoice(const std::string& text);
+  MethodChoice(const char* text) : MethodChoice(std::string(text)) {}
+  MethodChoice(Method method);
   const Method& operator*() const { return *method_; }
   const Method* operator->() const { return method_.get(); }
 
@@ -231,45 +231,41 @@ BlockGates gate_per_junction(const GateContext& context, Make make) {
   for (std::int64_t i = 0; i < context.junctions; ++i) gates.add_gate(make(context.at(i)));
   return gates;
 }
-// Builds a gate of type G for each junction. The constructor of G gets the GateContext of the junction, or no
-// arguments. gate_per_branch<G> has the form of Method::build.
-template <class G>
-BlockGates gate_per_branch(const GateContext& context) {
+// Builds a gate of type G for each junction, constructed from `arguments`. Without arguments, the constructor of G gets
+// the GateContext of the junction, or no arguments, and gates_from<G> has the form of Method::build.
+template <class G, class... Arguments>
+BlockGates gates_from(const GateContext& context, const Arguments&... arguments) {
+  constexpr bool from_context = sizeof...(Arguments) == 0 && std::is_constructible_v<G, const GateContext&>;
   static_assert(std::is_base_of_v<Gate, G>, "a gate must derive from nn::Gate or from one of its subclasses");
   static_assert(!std::is_abstract_v<G>,
                 "this gate has no formula: override Tensor combine(const Tensor& skip, const Tensor& branch) const, "
                 "with exactly these parameters");
-  static_assert(
-      std::is_abstract_v<G> || std::is_constructible_v<G, const GateContext&> || std::is_default_constructible_v<G>,
-      "a gate must have a public constructor that takes a const nn::GateContext& or no arguments");
+  static_assert(std::is_abstract_v<G> || from_context || std::is_constructible_v<G, const Arguments&...>,
+                "a gate must have a public constructor that takes a const nn::GateContext& or no arguments, or the "
+                "arguments of gates_from()");
   if constexpr (!std::is_base_of_v<Gate, G>)
     return {};  // the failed static_assert reports the error
-  else if constexpr (std::is_constructible_v<G, const GateContext&>)
+  else if constexpr (from_context)
     return gate_per_junction(context, [](const GateContext& c) { return std::make_unique<G>(c); });
-  else if constexpr (std::is_default_constructible_v<G>)
-    return gate_per_junction(context, [](const GateContext&) { return std::make_unique<G>(); });
+  else if constexpr (std::is_constructible_v<G, const Arguments&...>)
+    return gate_per_junction(context, [&](const GateContext&) { return std::make_unique<G>(arguments...); });
   else
     return {};
-}
-// Builds a gate of type G for each junction, each constructed from `arguments`.
-template <class G, class... Arguments>
-BlockGates gates_from(const GateContext& context, const Arguments&... arguments) {
-  return gate_per_junction(context, [&](const GateContext&) { return std::make_unique<G>(arguments...); });
 }
 
 // Adds a method to the table under a new name. All lists of methods, options such as --gates, studies, reports and
 // model cards then include the method. The constants are declared in `method`, and the constructor of the gate reads
 // their values from the GateContext:
 //   struct Prores : ScaleGate { explicit Prores(const GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {} };
-//   register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T",
-//                                    .constants = {{.name = "T", .standard = 3, .least = 1}}});
+//   register_method<Prores>("prores", {.formula = "x + f(LN(x)) / T",
+//                                      .constants = {{.name = "T", .standard = 3, .least = 1}}});
 // Both functions throw Error if the name is taken, is "all", or has other characters than lower-case letters, digits
 // and underscores. Both also throw Error if `build` is missing, if a constant is declared twice, or if a default is
 // outside its bounds.
 void register_method(const std::string& name, Method method);
 template <class G>
-void register_gate(const std::string& name, Method method = {}) {
-  method.build = gate_per_branch<G>;
+void register_method(const std::string& name, Method method = {}) {
+  method.build = gates_from<G>;
   register_method(name, std::move(method));
 }
 

@@ -28,7 +28,7 @@ Method methods::mix_ln(double post_share) {
                      .meaning = "share of the blocks, counted from the first and rounded up, that are post-norm"}},
       .build =
           [](const GateContext& c) {
-            BlockGates gates = gate_per_branch<ScaleGate>(c);
+            BlockGates gates = gates_from<ScaleGate>(c);
             const double share = c.constant("post_share");
             if (static_cast<double>(c.block) < std::ceil(share * static_cast<double>(c.blocks) - 1e-9))
               gates.norm = Norm::post;

@@ -22,7 +22,7 @@ Method methods::post() {
               "Early layers lose their gradient: the input Jacobian goes to 0 with depth. In the notebook of "
               "ReZero's authors (width 16, at initialisation), the mean squared singular value of this Jacobian is "
               "0.810 at 12 blocks and 0.000 at 128.",
-          .build = gate_per_branch<ScaleGate>};
+          .build = gates_from<ScaleGate>};
 }
 
 }  // namespace plumb::nn

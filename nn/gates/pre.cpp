@@ -19,7 +19,7 @@ Method methods::pre() {
               "table 1 in the CaiT paper has 24 and 36 blocks as failures at a drop-path rate of 0.05 (quoted from a "
               "secondary text). At a rate of 0.2, an author reports 81.0 % top-1 with 24 blocks "
               "(facebookresearch/deit, issue 218).",
-          .build = gate_per_branch<ScaleGate>};
+          .build = gates_from<ScaleGate>};
 }
 
 }  // namespace plumb::nn

@@ -31,7 +31,7 @@ Method methods::residual_dual() {
           "Post-norm and pre-norm at once: the stream x is post-norm, the stream r sums all branches as pre-norm "
           "does. The method adds no parameters, but carries a second stream.",
       .pitfalls = "The final norm applies only to the second stream, r.",
-      .build = gate_per_branch<DualGate>,
+      .build = gates_from<DualGate>,
       .open =
           [](const Tensor& x) {
             return Stream{x, {x}};

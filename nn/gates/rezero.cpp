@@ -6,7 +6,7 @@
 // At initialisation every block is the identity, and the weights inside the branches get gradient 0: the first step
 // changes only a. The paper has no final norm, but Plumb's models end in a norm with every method. The paper's base
 // initialisation is Xavier with a packed qkv matrix.
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 #include "nn/gates/recipe.h"
 

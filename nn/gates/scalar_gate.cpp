@@ -1,7 +1,7 @@
 // Scalar gate (CaiT's strengthened ReZero): x + a f(LN(x)). Each branch has one scalar a, with the initial value eps
 // instead of 0. The method is LayerScale with one number for each branch instead of one number for each channel, for
 // ablations. eps depends on the number of blocks N by LayerScale's rule.
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 #include "nn/gates/recipe.h"

@@ -3,7 +3,7 @@
 // SkipInit is ReZero with separate scalars and a head with initial value 0. The initial value a = 1/sqrt(number of
 // blocks) also works. The authors' code applies the scalar at the very end of the branch, after stochastic depth. The
 // paper has no final norm, but Plumb's models end in a norm with every method.
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

@@ -39,7 +39,7 @@ Method method(const char* name, Norm norm, Recipe paper, Growth growth, const ch
               "The authors did not specify the method for encoder-only models; Plumb uses the factor of the authors' "
               "encoder." +
               pitfalls,
-          .build = gate_per_branch<TFixupGate>};
+          .build = gates_from<TFixupGate>};
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ void card_fields(Visitor& visit, Card& card) {
 
 DetrCard card_from_json(const Json& json) {
   DetrCard card;
-  CardReader<Json> reader(json, "it", [](const std::string& gate) { return GateChoice(gate); });
+  CardReader<Json> reader(json, "it", [](const std::string& method) { return MethodChoice(method); });
   card_fields(reader, card);
   reader.finish();
   const DetrOptions& o = card.options;
@@ -116,7 +116,7 @@ std::map<std::string, std::string> metadata_of(const DetrCard& card) {
   check(gap == 0.0,
         "[metadata_of] expected a Detr that a card can describe, got one with the method \"{}\": {}; register the "
         "method under a new name with its constants declared (nn::register_method, Method::constants)",
-        card.options.gate->label(), why);
+        card.options.method->label(), why);
   return {{metadata_key, text}};
 }
 

@@ -75,8 +75,8 @@ std::string advice_on_method(const Classifier& model, const TensorFile& file, co
     const std::string label = method_of(there).label();
     if (label == ours.label()) return "";
     return fmt::format(
-        "; the file has the method {0}, the model has {1}: make the model with {{.gate = \"{0}\"}} (--gate {0})", label,
-        ours.label());
+        "; the file has the method {0}, the model has {1}: make the model with {{.method = \"{0}\"}} (--gate {0})",
+        label, ours.label());
   } catch (const std::exception&) {
     return "";
   }

@@ -26,7 +26,7 @@ std::int64_t ModelCard::classes() const {
 }
 
 const Method& method_of(const ModelCard& card) {
-  return std::visit([](const auto& o) -> const Method& { return *o.gate; }, card.options);
+  return std::visit([](const auto& o) -> const Method& { return *o.method; }, card.options);
 }
 
 std::int64_t heads_of(const ModelCard& card) {

@@ -39,8 +39,8 @@ template <class Json>
 class CardReader {
  public:
   // `gate_from` makes a gate from its text. `object` is "it" or "PATH: its metadata", for the message of finish().
-  CardReader(Json json, std::string object, std::function<GateChoice(const std::string&)> gate_from)
-      : json_(std::move(json)), object_(std::move(object)), gate_from_(std::move(gate_from)) {}
+  CardReader(Json json, std::string object, std::function<MethodChoice(const std::string&)> method_from)
+      : json_(std::move(json)), object_(std::move(object)), method_from_(std::move(method_from)) {}
 
   void kind(const char* model) {
     const std::string given = take("model");
@@ -70,7 +70,7 @@ class CardReader {
     value = *found;
   }
   void operator()(const char* key, std::int64_t& value) { value = whole_number(take(key), key); }
-  void operator()(const char* key, GateChoice& value) { value = gate_from_(take(key)); }
+  void operator()(const char* key, MethodChoice& value) { value = method_from_(take(key)); }
   void operator()(const char* key, HeadMix& value) {
     value = take(key).template get<bool>() ? HeadMix::cait : HeadMix::none;
   }
@@ -112,7 +112,7 @@ class CardReader {
 
   Json json_;
   std::string object_;
-  std::function<GateChoice(const std::string&)> gate_from_;
+  std::function<MethodChoice(const std::string&)> method_from_;
 };
 
 // The fields of a card about the data, after those of the options.

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 // Returns the method that a card names, with the constants in the card. If the text form `supplied` names the same
 // method, constants that the card lacks come from `supplied`.
-GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
+MethodChoice method_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const MethodText written = method_text(text), given = method_text(supplied);
   const Method method = method_named(written.name);
   ConstantValues values = written.values;
@@ -173,7 +173,7 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
   check(model == "vit" || model == "cait", "expected a model vit or cait, got {}", model);
   if (model == "cait") card.options = CaiTOptions();
   CardReader<Json> reader(std::move(json), path + ": its metadata",
-                          [&](const std::string& gate) { return gate_from(gate, supplied, path); });
+                          [&](const std::string& gate) { return method_from(gate, supplied, path); });
   std::visit([&](auto& o) { fields(reader, o); }, card.options);
   data_fields(reader, card);
   reader.finish();

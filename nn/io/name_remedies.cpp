@@ -39,11 +39,11 @@ bool is_layerscale(const std::string& name) {
 std::string remedy_for_gates(const auto& to, const auto& from) {
   const bool wanted = any_name(to, is_layerscale), given = any_name(from, is_layerscale);
   if (given && !wanted)
-    return "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"} (--gate "
+    return "these weights have LayerScale, but the model does not: make it with {.method = \"layerscale\"} (--gate "
            "layerscale)";
   if (wanted && !given && any_name(from, [](const std::string& name) { return has_part(name, "blocks."); }))
     return "the model has LayerScale, but these weights do not: make the model with the method of the weights, such as "
-           "{.gate = \"pre\"} (--gate pre) if they have no gates, or load them with new gates (nn::load_pretrained, "
+           "{.method = \"pre\"} (--gate pre) if they have no gates, or load them with new gates (nn::load_pretrained, "
            "{.new_gates = true}; --fine-tune)";
   return "";
 }

@@ -149,8 +149,8 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
     if (!described && !gap) return not_known("the file has no card, and has parameters that timm's models lack");
     if (!new_gates.empty()) {  // compares the file's network with itself plus the new gates
       ModelCard gated = there;
-      const GateChoice gate = std::visit([](const auto& o) { return o.gate; }, here.options);
-      std::visit([&](auto& o) { o.gate = gate; }, gated.options);
+      const MethodChoice method = std::visit([](const auto& o) { return o.method; }, here.options);
+      std::visit([&](auto& o) { o.method = method; }, gated.options);
       gap_of_gates = logit_difference(there, gated, added);
     }
   } catch (const DeviceLost&) {

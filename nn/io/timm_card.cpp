@@ -84,7 +84,7 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
                                 .depth = depth,
                                 .heads = heads ? *heads : heads_in_timm(dim, patch, token, path),
                                 .mlp_ratio = mlp_ratio,
-                                .gate = tensors.contains("blocks.0.ls1.gamma") ? "layerscale" : "pre",
+                                .method = tensors.contains("blocks.0.ls1.gamma") ? "layerscale" : "pre",
                                 .pool = token ? Pool::token : Pool::mean}};
 }
 

@@ -32,14 +32,14 @@ CaiT::CaiT(const CaiTOptions& o)
       patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       stack_({.dim = o.dim,
               .depth = o.depth,
-              .gate = o.gate->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.gate,
+              .method = o.method->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.method,
               .junctions = {self_attention(attention_of(o), attention_with(o.head_mix)),
                             mlp({.hidden = mlp_hidden("cait", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
-              .recipe = recipe_of(*o.gate, o.recipe),
+              .recipe = recipe_of(*o.method, o.recipe),
               .drop_path = o.drop_path}),
       norm_(o.dim, o.norm_eps),
-      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
+      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}) {
   check(o.depth_token_only >= 1, "[cait] expected a depth_token_only of at least 1 block, got {}", o.depth_token_only);
   cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens(), o.dim}, Init::truncated_normal(0.02), Role::position);
@@ -52,12 +52,12 @@ CaiT::CaiT(const CaiTOptions& o)
                           .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
                           .init = o.init.value_or(layerscale_init(o.depth)),
                           .norm_eps = o.norm_eps,
-                          .weights = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}));
+                          .weights = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}));
     child(fmt::format("blocks_token_only.{}", i), *blocks_token_only_.back());
   }
   child("norm", norm_);
   child("head", head_);
-  if (recipe_of(*o.gate, o.recipe).zero_head) head_.scale_init(0);
+  if (recipe_of(*o.method, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 

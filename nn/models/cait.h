@@ -19,9 +19,9 @@ struct CaiTOptions {
   std::int64_t dim = 192, depth = 24, heads = 4;  // `depth`: number of blocks of stage 1
   std::int64_t depth_token_only = 2;              // number of blocks of stage 2
   double mlp_ratio = 4;                           // the hidden width of the MLPs is round(mlp_ratio dim)
-  GateChoice gate = "layerscale";                 // residual method of stage 1; stage 2 always has LayerScale
+  MethodChoice method = "layerscale";             // residual method of stage 1; stage 2 always has LayerScale
   // Initial value of LayerScale's gammas in both stages. If not given, layerscale_init() computes the value from the
-  // depth. If `gate` is not "layerscale", `init` affects only stage 2.
+  // depth. If `method` is not "layerscale", `init` affects only stage 2.
   std::optional<double> init = {};
   HeadMix head_mix = HeadMix::cait;  // the talking heads of stage 1
   double norm_eps = 1e-6;

@@ -38,7 +38,7 @@ void classifier_fields(Visitor& visit, Options& o) {
   visit.size("heads", o.heads);
   visit.ratio("mlp_ratio", o.mlp_ratio);
   visit("norm_eps", o.norm_eps);
-  visit("gate", o.gate);
+  visit("gate", o.method);
   visit.fixed("gelu", gelu_form);
   visit.fixed("attention_scale", attention_scale);
 }
@@ -71,7 +71,7 @@ void fields(Visitor& visit, Options& o) {
   visit.size("decoder", o.decoder);
   visit.size("hidden", o.hidden);
   visit.size("queries", o.queries);
-  visit("gate", o.gate);
+  visit("gate", o.method);
 }
 
 // The visitor that writes fields to a JSON object. Json is nlohmann::ordered_json, whose header no header of Plumb
@@ -89,7 +89,7 @@ struct CardWriter {
   void fixed(const char* key, const char* text) { json[key] = text; }
   void operator()(const char* key, const auto& value) { json[key] = value; }
   void operator()(const char* key, const NamedEnum auto& value) { json[key] = enum_name(value); }
-  void operator()(const char* key, const GateChoice& gate) { json[key] = gate->text(); }
+  void operator()(const char* key, const MethodChoice& method) { json[key] = method->text(); }
   void operator()(const char* key, const HeadMix& mix) { json[key] = mix != HeadMix::none; }
   void operator()(const char* key, const std::optional<double>& value) {
     if (value) json[key] = *value;

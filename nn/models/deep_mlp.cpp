@@ -53,7 +53,7 @@ class NoSkip : public Gate {
   const Layer* norm_;
 };
 
-GateChoice gate_of(const std::string& method, const Layer* norm) {
+MethodChoice method_of(const std::string& method, const Layer* norm) {
   if (method == "rezero") return "rezero";
   const bool adds = method == "residual";
   return Method{.name = method, .norm = Norm::none, .growth = Growth::unstated, .build = [=](const GateContext& c) {
@@ -65,7 +65,7 @@ StackOptions stack_of(const DeepMlpOptions& o, const Layer* norm) {
   const Init init = Init::xavier_normal(o.method == "residual" ? 0.5 : std::sqrt(2.0));
   return {.dim = o.width,
           .depth = o.depth,
-          .gate = gate_of(o.method, norm),
+          .method = method_of(o.method, norm),
           .junctions = {branch<Dense>("linear", init)},
           .blocks = "hidden"};
 }

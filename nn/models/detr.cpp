@@ -16,10 +16,10 @@ StackOptions stack_of(const DetrOptions& o, std::int64_t depth, std::vector<Bran
   junctions.push_back(mlp({.hidden = o.hidden, .activation = Activation::relu, .drop = o.dropout}));
   return {.dim = o.dim,
           .depth = depth,
-          .gate = o.gate,
+          .method = o.method,
           .junctions = std::move(junctions),
           .norm_eps = 1e-5,
-          .recipe = recipe_of(*o.gate, o.recipe),
+          .recipe = recipe_of(*o.method, o.recipe),
           .final_norm = final_norm};
 }
 
@@ -81,7 +81,7 @@ Detr::Detr(const DetrOptions& o)
       // As in the authors' code, the encoder ends in a norm if its blocks begin with norms. A method that closes its
       // stream itself, such as ResiDual, needs the norm as well.
       encoder_(stack_of(o, o.encoder, {self_attention(attention_of(o, o.encoder_attention))},
-                        o.gate->norm == Norm::pre || o.gate->close)),
+                        o.method->norm == Norm::pre || o.method->close)),
       decoder_(stack_of(
           o, o.decoder,
           {self_attention(attention_of(o, o.decoder_attention)), cross_attention(attention_of(o, o.cross_attention))},

@@ -29,9 +29,9 @@ struct DetrOptions {
   std::vector<std::int64_t> backbone = {32, 64, 128};
   std::int64_t dim = 256, heads = 8, encoder = 6, decoder = 6;  // `encoder`, `decoder`: numbers of blocks
   std::int64_t hidden = 2048;                                   // the hidden width of the MLPs
-  std::int64_t queries = 100;  // the largest number of objects that can be found in an image
-  GateChoice gate = "post";    // residual method of both stacks; "pre" is the authors' variant normalize_before
-  double dropout = 0;          // probability of dropout in the MLPs, and of each branch
+  std::int64_t queries = 100;    // the largest number of objects that can be found in an image
+  MethodChoice method = "post";  // residual method of both stacks; "pre" is the authors' variant normalize_before
+  double dropout = 0;            // probability of dropout in the MLPs, and of each branch
   DetrDrops encoder_attention = {}, decoder_attention = {}, cross_attention = {};
   double backbone_rate = 1;  // factor of the learning rate of the backbone
   // The training recipe, for the weights of the transformer. facebookresearch/detr has Base::xavier_packed.

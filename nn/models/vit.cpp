@@ -12,13 +12,13 @@ ViT::ViT(const ViTOptions& o)
       patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       stack_({.dim = o.dim,
               .depth = o.depth,
-              .gate = o.gate,
+              .method = o.method,
               .junctions = {self_attention(attention_of(o)), mlp({.hidden = mlp_hidden("vit", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
-              .recipe = recipe_of(*o.gate, o.recipe),
+              .recipe = recipe_of(*o.method, o.recipe),
               .drop_path = o.drop_path,
               .final_norm = true}),
-      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
+      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}) {
   const bool token = o.pool == Pool::token, at_once = token && o.token_block == 0;
   check(0 <= o.token_block && o.token_block < o.depth,
         "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth, o.token_block);
@@ -30,7 +30,7 @@ ViT::ViT(const ViTOptions& o)
   child("patch_embed", patch_embed_);
   child("", stack_);
   child("head", head_);
-  if (recipe_of(*o.gate, o.recipe).zero_head) head_.scale_init(0);
+  if (recipe_of(*o.method, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 
@@ -47,7 +47,7 @@ Tensor ViT::forward(const Tensor& images) const {
   if (joins > 0) {
     check(s.carried.empty() && s.x.shape().rank() == 3,
           "[vit] expected a method whose stream is only the tokens if the class token joins late, got {}",
-          options_.gate->name);
+          options_.method->name);
     s.x = concat({token, s.x}, 1);
   }
   stack_.advance(s, joins, options_.depth);

@@ -1,4 +1,4 @@
-// The vision transformer (Dosovitskiy et al. 2021), with the residual method in ViTOptions::gate.
+// The vision transformer (Dosovitskiy et al. 2021), with the residual method in ViTOptions::method.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct ViTOptions {
   std::int64_t image = 32, patch = 8, channels = 3, classes = 10;  // `image`, `patch`: sides in pixels
   std::int64_t dim = 64, depth = 12, heads = 2;                    // `depth`: number of blocks
   double mlp_ratio = 4;  // the hidden width of the MLPs is round(mlp_ratio dim)
-  GateChoice gate = "layerscale";
+  MethodChoice method = "layerscale";
   double norm_eps = 1e-6;
   DropKey drop_key = {};
   double attention_dropout = 0;

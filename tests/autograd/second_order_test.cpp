@@ -32,8 +32,15 @@ Tensor with_eigenvalues(const Values& values, Defaults where) {
 }
 
 nn::ViTOptions small_vit() {
-  return {
-      .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = "pre", .seed = 1};
+  return {.image = 8,
+          .patch = 4,
+          .channels = 1,
+          .classes = 3,
+          .dim = 8,
+          .depth = 2,
+          .heads = 2,
+          .method = "pre",
+          .seed = 1};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Runs whole programs on the device, as a user starts them.
 #include "tests/programs/program.h"
 
-#include "nn/conformance/gate_check.h"
+#include "nn/conformance/method_check.h"
 #include "nn/nn.h"
 #include "tests/programs/reference_cases.h"
 #include "tests/support/cuda.h"
@@ -120,7 +120,7 @@ TEST_CASE("the gate kit on the device", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});
   for (const char* const gate : {"pre", "layerscale", "rezero", "value_residual"}) {
-    const nn::GateReport report = nn::check_gate(gate);
+    const nn::MethodReport report = nn::check_method(gate);
     INFO(report.text());
     CHECK(report.passed());
   }

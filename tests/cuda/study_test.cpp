@@ -25,7 +25,7 @@ int trains(int argc, const char* const* argv, const Observer& observer = {}, boo
   vision::Study study("device", "Trains on a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
   return study.run(argc, argv, [&](lab::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.depth = 2, .gate = nn::GateChoice(trial[gate])}));
+    nn::ViT model(vision::vit(trial, {.depth = 2, .method = nn::MethodChoice(trial[gate])}));
     if (!logs) return trial.train(model, observer);
     trial.train(model, {.before = [&](std::int64_t step) { trial.trace({{"begun", static_cast<double>(step)}}); }});
   });

@@ -88,7 +88,7 @@ TEST_CASE("every method trains as on the cpu", "[long]") {
   PLUMB_REQUIRE_CUDA();
   for (const std::string& gate : nn::method_names()) {
     nn::ViTOptions options = small();
-    options.gate = gate;
+    options.method = gate;
     check_training(gate, vit(options));
   }
 }
@@ -143,7 +143,7 @@ StepTraffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
   const DefaultsScope defaults({DType::f32, Device::cuda});
   nn::ViTOptions options = small();
   options.depth = depth;
-  options.gate = "layerscale";
+  options.method = "layerscale";
   options.drop_key = {.rate = 0.1};
   options.drop_path = {.rate = 0.1};
   const nn::ViT model(options);
@@ -235,7 +235,7 @@ TEST_CASE("a step in bf16 runs all kernels on the device and trains as on the cp
   CHECK(traffic_of_a_step(3, 32).bytes_of_passes - traffic_of_a_step(2, 32).bytes_of_passes == 6771328);
   for (const char* const gate : {"layerscale", "rezero", "pre", "fixup"}) {
     nn::ViTOptions options = small();
-    options.gate = gate;
+    options.method = gate;
     options.drop_key = {.rate = 0.1};
     options.drop_path = {.rate = 0.1};
     const std::vector<double> cpu = losses({DType::f32, Device::cpu}, vit(options), lab::OptimizerKind::adamw, 1),

@@ -174,7 +174,7 @@ void fuzz_safetensors(std::span<const std::uint8_t> bytes) {
 }
 
 nn::ViTOptions small_vit() {
-  return {.image = 8, .patch = 4, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = "layerscale"};
+  return {.image = 8, .patch = 4, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .method = "layerscale"};
 }
 nn::CaiTOptions small_cait() {
   nn::CaiTOptions o;

@@ -20,7 +20,7 @@ struct Own : nn::Branch {
 
 // Computes a block of one such branch.
 Tensor block_of(Own::Compute compute) {
-  nn::Stack stack({.dim = 4, .depth = 1, .gate = "pre", .junctions = {nn::branch<Own>("own", compute)}});
+  nn::Stack stack({.dim = 4, .depth = 1, .method = "pre", .junctions = {nn::branch<Own>("own", compute)}});
   nn::initialize(stack, 1);
   return stack(ones({1, 2, 4}));
 }
@@ -77,7 +77,6 @@ TEST_CASE("a branch must register its layers, and with heads say which weights c
       nn::Stack({.dim = 4, .depth = 1, .junctions = {nn::branch<Unregistered>("own")}}),
       "[branch] expected a layer with a weight (Linear, Conv2d) among the children of Unregistered, got none");
   CHECK_NOTHROW(nn::Stack({.dim = 4, .depth = 1, .junctions = {nn::branch<Heads>("own")}}));
-  CHECK_REFUSED(
-      nn::Stack({.dim = 4, .depth = 1, .gate = "deepnorm", .junctions = {nn::branch<Heads>("own")}}),
-      "[branch] expected scale_value_path() of Block.own, a branch with heads, to be overridden, got");
+  CHECK_REFUSED(nn::Stack({.dim = 4, .depth = 1, .method = "deepnorm", .junctions = {nn::branch<Heads>("own")}}),
+                "[branch] expected scale_value_path() of Block.own, a branch with heads, to be overridden, got");
 }

@@ -33,7 +33,7 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   const Profile profile;
   const nn::EmaScope averaged(ema);
   const nn::EvaluationScope evaluation(model);
-  nn::register_gate<Gate>("gate");
+  nn::register_method<Gate>("gate");
   nn::branch<Branch>("branch");
 }
 
@@ -72,11 +72,11 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model, const 
   nn::EvaluationScope{model};            // refused: name: EvaluationScope scope(model);
   optimizer.state();                     // refused: discards qualifiers
   optimizer.check_finite();              // refused: discards qualifiers
-  nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
-  nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_method<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_method<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::branch<NoGate>("no_branch");       // refused: must derive from nn::Branch
   nn::branch<Branch>("of_two", 2);       // refused: a public constructor that takes a const nn::JunctionPlace& and these arguments
-  nn::register_gate<NoGate>("no_gate");  // refused: must derive from nn::Gate
-  nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or no arguments
+  nn::register_method<NoGate>("no_gate");  // refused: must derive from nn::Gate
+  nn::register_method<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or no arguments
 }
 #endif

@@ -207,7 +207,7 @@ TEST_CASE("misuse: a failing gate ends its trial but not the sweep") {
   struct OneToken : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(skip + branch, 1, 0, 1); }
   };
-  nn::register_gate<OneToken>("one_token");
+  nn::register_method<OneToken>("one_token");
   const TemporaryFolder folder;
   const Ended e = call(folder.path(), depth_stability,
                        {"--gates", "one_token,pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2",

@@ -1,7 +1,7 @@
 // Mistakes with gates: registration, names, and gates that break the rules of a block.
 #include "autograd/autograd.h"
-#include "nn/conformance/gate_check.h"
-#include "nn/gates/gate.h"
+#include "nn/conformance/method_check.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
@@ -16,14 +16,14 @@ struct Plain : nn::Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
 };
 
-nn::Stack stack_of(const nn::GateChoice& gate) {
+nn::Stack stack_of(const nn::MethodChoice& gate) {
   return nn::Stack(
-      {.dim = 8, .depth = 1, .gate = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
+      {.dim = 8, .depth = 1, .method = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
 }
 
 template <class G>
 nn::Method method() {
-  return {.name = "mine", .build = nn::gate_per_branch<G>};
+  return {.name = "mine", .build = nn::gates_from<G>};
 }
 
 // One forward and backward pass of a stack with this gate.
@@ -31,7 +31,8 @@ template <class G>
 Tensor pass(nn::Norm norm = nn::Norm::pre) {
   nn::Method m = method<G>();
   m.norm = norm;
-  nn::Stack stack({.dim = 8, .depth = 1, .gate = m, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
+  nn::Stack stack(
+      {.dim = 8, .depth = 1, .method = m, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
   nn::initialize(stack, 0);
   return stack(random_normal({2, 5, 8}, 0, "x"));
 }
@@ -39,22 +40,22 @@ Tensor pass(nn::Norm norm = nn::Norm::pre) {
 }  // namespace
 
 TEST_CASE("misuse: a gate without a name, or under a name that exists, stands for all or has other characters") {
-  CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\"");
-  CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\"");
+  CHECK_REFUSED(nn::register_method<Plain>("pre"), "expected a new name, got \"pre\"");
+  CHECK_REFUSED(nn::register_method<Plain>("all"), "another name than \"all\"");
   for (const char* name : {"", "my gate", "MyGate", "my.gate", "my-gate"})
-    CHECK_REFUSED(nn::register_gate<Plain>(name),
+    CHECK_REFUSED(nn::register_method<Plain>(name),
                   fmt::format("lower-case letters, digits and underscores, got \"{}\"", name));
 }
 TEST_CASE("misuse: a method that builds nothing") {
   CHECK_REFUSED(nn::register_method("builds_nothing", {}),
                 "expected a Method with a build function for \"builds_nothing\", got one without");
-  CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a Method with a build function");
+  CHECK_REFUSED(nn::MethodChoice(nn::Method{}), "expected a Method with a build function");
 }
 TEST_CASE("misuse: a mistyped gate in code") {
-  CHECK_REFUSED(nn::GateChoice("layer_scale"), "did you mean 'layerscale'?");
-  CHECK_REFUSED(nn::GateChoice(""), "[gate] expected the name of a residual method, got \"\"");
-  CHECK_REFUSED(nn::ViT({.gate = "transformer"}), "known: post, pre, rezero");
-  CHECK_REFUSED(nn::check_gate("rezro"), "did you mean 'rezero'?");
+  CHECK_REFUSED(nn::MethodChoice("layer_scale"), "did you mean 'layerscale'?");
+  CHECK_REFUSED(nn::MethodChoice(""), "[gate] expected the name of a residual method, got \"\"");
+  CHECK_REFUSED(nn::ViT({.method = "transformer"}), "known: post, pre, rezero");
+  CHECK_REFUSED(nn::check_method("rezro"), "did you mean 'rezero'?");
 }
 
 TEST_CASE("misuse: a gate that returns another shape") {
@@ -118,7 +119,7 @@ TEST_CASE("misuse: a method whose gates are not passed on") {
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
                                         [](const nn::GateContext& c) {
-                                          nn::BlockGates gates = nn::gate_per_branch<Plain>(c);
+                                          nn::BlockGates gates = nn::gates_from<Plain>(c);
                                           gates.modules.emplace_back("none", nullptr);
                                           return gates;
                                         }}),
@@ -138,18 +139,19 @@ TEST_CASE("misuse: constants of methods out of range") {
                 "[layerscale] expected init to be a finite number, got nan");
 }
 TEST_CASE("misuse: constants of methods that are unknown or malformed") {
-  CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"),
+  CHECK_REFUSED(nn::MethodChoice("layerscale:eps=1"),
                 "[layerscale] expected a constant of the method (init), got \"eps\"");
-  CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method has no constants");
+  CHECK_REFUSED(nn::MethodChoice("pre:init=1"),
+                "[pre] expected no constant, got \"init\": the method has no constants");
   for (const char* text : {"layerscale:", "layerscale:init", "layerscale:init=", "layerscale:init=1e", "layerscale:=1",
                            "layerscale:init=0.1 "})
-    CHECK_REFUSED(nn::GateChoice(text),
+    CHECK_REFUSED(nn::MethodChoice(text),
                   "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or by_depth, got ");
-  CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init twice");
-  CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"),
+  CHECK_REFUSED(nn::MethodChoice("layerscale:init=1:init=2"), "expected each constant once, got init twice");
+  CHECK_REFUSED(nn::MethodChoice("mix_ln:post_share=by_depth"),
                 "[mix_ln] expected post_share to be a number in [0, 1], got by_depth");
-  CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer in [1, 1024], got 2.5");
-  CHECK_REFUSED(nn::GateChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
+  CHECK_REFUSED(nn::MethodChoice("hyper_connections:streams=2.5"), "an integer in [1, 1024], got 2.5");
+  CHECK_REFUSED(nn::MethodChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
   nn::Method none = method<Plain>(), twice = none, outside = none, chosen = nn::methods::layerscale(0.5);
   none.constants = {{.name = "a b"}};
   twice.constants = {{.name = "a"}, {.name = "a"}};
@@ -187,9 +189,9 @@ TEST_CASE("misuse: stacks with sizes that do not fit") {
 TEST_CASE("misuse: weights of another method or another width or none") {
   const test::TemporaryFolder folder;
   const nn::ViTOptions tiny{
-      .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};
+      .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .method = "layerscale"};
   nn::ViTOptions other = tiny, wide = tiny;
-  other.gate = "rezero";
+  other.method = "rezero";
   wide.dim = 16;
   const nn::ViT model(tiny);
   nn::save_weights(model, folder / "w.safetensors");

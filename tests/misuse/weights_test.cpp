@@ -11,7 +11,7 @@ using namespace plumb::test;
 namespace {
 
 nn::ViTOptions options(const char* gate = "layerscale", std::int64_t dim = 8) {
-  return {.image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .gate = gate};
+  return {.image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .method = gate};
 }
 
 // The weights of a model, with names that `rename` changes.
@@ -129,21 +129,22 @@ TEST_CASE("misuse: weights with LayerScale in a model without it and the reverse
   nn::save_weights(with, folder / "with", nn::timm_vit());
   nn::save_weights(without, folder / "without", nn::timm_vit());
   nn::save_weights(rezero, folder / "rezero", nn::timm_vit(), nn::metadata_of(*nn::card_of(rezero)));
-  CHECK_REFUSED(nn::load_weights(without, folder / "with", nn::timm_vit()),
-                "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"} (--gate "
-                "layerscale)");
-  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()), "such as {.gate = \"pre\"} (--gate pre)");
+  CHECK_REFUSED(
+      nn::load_weights(without, folder / "with", nn::timm_vit()),
+      "these weights have LayerScale, but the model does not: make it with {.method = \"layerscale\"} (--gate "
+      "layerscale)");
+  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()), "such as {.method = \"pre\"} (--gate pre)");
   CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");
   CHECK_REFUSED(nn::load_pretrained(with, nn::read_safetensors(folder / "without"), "w"), "(--gate pre)");
   CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "rezero"), "w"),
-                "the file has the method rezero_ln, the model has pre: make the model with {.gate = \"rezero_ln\"} "
+                "the file has the method rezero_ln, the model has pre: make the model with {.method = \"rezero_ln\"} "
                 "(--gate rezero_ln)");
 }
 
 TEST_CASE("misuse: LayerScale weights in a CaiT with another method") {
   const TemporaryFolder folder;
   const auto cait = [](const char* gate) {
-    return nn::CaiT({.image = 8, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = gate});
+    return nn::CaiT({.image = 8, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .method = gate});
   };
   nn::CaiT with = cait("layerscale"), without = cait("pre");
   const nn::KeyMap timm = nn::timm_cait(), ours;
@@ -151,7 +152,7 @@ TEST_CASE("misuse: LayerScale weights in a CaiT with another method") {
     nn::save_weights(with, folder / "with", map);
     nn::save_weights(without, folder / "without", map);
     CHECK_REFUSED(nn::load_weights(without, folder / "with", map),
-                  "these weights have LayerScale, but the model does not: make it with {.gate = \"layerscale\"}");
+                  "these weights have LayerScale, but the model does not: make it with {.method = \"layerscale\"}");
     CHECK_REFUSED(nn::load_weights(with, folder / "without", map),
                   "the model has LayerScale, but these weights do not");
     CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");

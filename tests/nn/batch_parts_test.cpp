@@ -122,7 +122,7 @@ struct DropsOfViT {
 
 nn::ViTOptions small_vit(nn::ViTOptions o, const std::string& gate = "pre") {
   o.image = 20, o.patch = 4, o.channels = 1, o.classes = 5, o.dim = 12, o.depth = 2, o.heads = 2, o.seed = 1;
-  o.gate = gate;
+  o.method = gate;
   return o;
 }
 
@@ -138,7 +138,7 @@ struct OddDropout : nn::Layer {
 struct Reader : nn::Layer {
   nn::Stack stack{{.dim = 12,
                    .depth = 2,
-                   .gate = "pre",
+                   .method = "pre",
                    .junctions = {nn::self_attention({.heads = 2, .dropout = 0.2, .proj_drop = 0.2, .causal = true}),
                                  nn::cross_attention({.heads = 2, .drop_key = {.rate = 0.3}, .dropout = 0.1}),
                                  nn::mlp({.hidden = 20, .drop = 0.3})},

@@ -19,7 +19,7 @@ struct Model {
   nn::ViT vit;
   Tensor images, labels;
 
-  explicit Model(const nn::GateChoice& gate, Defaults where = {}, std::int64_t depth = 3)
+  explicit Model(const nn::MethodChoice& gate, Defaults where = {}, std::int64_t depth = 3)
       : scope(where),
         vit([&] {
           return nn::ViTOptions{.image = 16,
@@ -28,7 +28,7 @@ struct Model {
                                 .dim = 48,
                                 .depth = depth,
                                 .heads = 3,
-                                .gate = gate,
+                                .method = gate,
                                 .drop_key = {.rate = 0.1},
                                 .seed = 1};
         }()),

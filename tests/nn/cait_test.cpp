@@ -94,7 +94,7 @@ TEST_CASE("LayerScale starts at the same value in both stages of CaiT, given or 
   CHECK(gammas(o) == std::set<double>{1e-5});
   o.init = 0.3;
   CHECK(gammas(o) == std::set<double>{0.3});
-  o.gate = nn::methods::layerscale(0.2);
+  o.method = nn::methods::layerscale(0.2);
   CHECK(gammas(o) == std::set<double>{0.3});
   o.init.reset();
   CHECK(gammas(o) ==
@@ -135,7 +135,7 @@ TEST_CASE(
     INFO(gate);
     const nn::AttentionOptions attention{.heads = 3, .drop_key = {.rate = 0.3}, .dropout = 0.2};
     nn::StackOptions o{
-        .dim = 12, .depth = 2, .gate = gate, .junctions = nn::transformer_block(attention, {.hidden = 24})};
+        .dim = 12, .depth = 2, .method = gate, .junctions = nn::transformer_block(attention, {.hidden = 24})};
     nn::Stack plain(o);
     o.junctions[0] = nn::self_attention(attention, nn::attention_with(nn::HeadMix::identity));
     nn::Stack talking(o);
@@ -324,7 +324,7 @@ TEST_CASE("CaiT works with every residual method in stage 1 and checkpointed blo
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
     nn::CaiTOptions o = tiny();
-    o.gate = gate;
+    o.method = gate;
     o.drop_path = {.rate = 0.2};
     nn::CaiT model(o);
     const RandomScope random({.seed = 1, .step = 1});

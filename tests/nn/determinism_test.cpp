@@ -31,7 +31,7 @@ std::vector<Array> trained_weights(Precision products) {
                  .dim = 96,
                  .depth = 2,
                  .heads = 3,
-                 .gate = "layerscale",
+                 .method = "layerscale",
                  .drop_key = {.rate = 0.1},
                  .seed = 3});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3, .clip_norm = 1});

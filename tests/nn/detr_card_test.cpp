@@ -21,7 +21,7 @@ const DetrCard small_card{.options = {.classes = 2,
                                       .decoder = 1,
                                       .hidden = 12,
                                       .queries = 3,
-                                      .gate = "layerscale:init=0.3",
+                                      .method = "layerscale:init=0.3",
                                       .seed = 5},
                           .mean = {0.1, 0.2, 0.3},
                           .std = {1, 2, 3},
@@ -42,7 +42,7 @@ TEST_CASE("a file with a card makes the same DETR again") {
   save_weights(model, folder / "w", names, metadata_of(small_card));
   const LoadedDetr loaded = load_detr(folder / "w");
   CHECK(json_of(loaded.card) == json_of(small_card));
-  CHECK(loaded.card.options.gate->label() == small_card.options.gate->label());
+  CHECK(loaded.card.options.method->label() == small_card.options.method->label());
   CHECK(!loaded.model->training());
   CHECK((*loaded.model)(images).values() == model(images).values());
 }
@@ -78,11 +78,11 @@ TEST_CASE("cards that do not fit their weights are refused") {
   // The gate of rezero starts at 0, so that only moved weights show another norm.
   for (const char* gate : {"layerscale", "rezero"}) {
     DetrCard changed = small_card;
-    changed.options.gate = gate;
+    changed.options.method = gate;
     CHECK_NOTHROW(metadata_of(changed));
-    Method other = *changed.options.gate;
+    Method other = *changed.options.method;
     other.norm = Norm::post;
-    changed.options.gate = other;
+    changed.options.method = other;
     CHECK_THAT(error_of([&] { (void)metadata_of(changed); }), contains("register the method under a new name"));
   }
 }

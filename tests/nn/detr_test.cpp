@@ -27,7 +27,7 @@ nn::NamedTensors golden_tensors(const std::string& name) {
 }
 
 // The small network of tests/golden/make_detection.py.
-nn::DetrOptions small(const nn::GateChoice& gate) {
+nn::DetrOptions small(const nn::MethodChoice& gate) {
   return {.channels = 2,
           .classes = 3,
           .backbone = {4, 6},
@@ -37,7 +37,7 @@ nn::DetrOptions small(const nn::GateChoice& gate) {
           .decoder = 2,
           .hidden = 12,
           .queries = 3,
-          .gate = gate};
+          .method = gate};
 }
 
 // The entries of `all` whose names begin with `prefix`, without it.
@@ -69,7 +69,7 @@ TEST_CASE("sine positions of a whole grid are those of a mask without padding") 
 
 TEST_CASE("self-attention adds positions to queries and keys only and ignores padding") {
   const DefaultsScope f64(reference_f64);
-  nn::Stack stack({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::self_attention({.heads = 2})}});
+  nn::Stack stack({.dim = 8, .depth = 1, .method = "pre", .junctions = {nn::self_attention({.heads = 2})}});
   nn::initialize(stack, 1);
   shake_trained(stack);
   const Tensor x = random_normal({2, 5, 8}, 0, "x"), position = random_normal({5, 8}, 1, "position");
@@ -180,7 +180,7 @@ TEST_CASE("weights of a DETR survive a file under the names of facebookresearch/
 }
 
 TEST_CASE("the card of a DETR must not ask for a larger network than its file") {
-  const auto saved = [](const nn::GateChoice& gate) {
+  const auto saved = [](const nn::MethodChoice& gate) {
     const nn::Detr model(small(gate));
     return nn::TensorFile{.tensors = nn::weights(model, nn::facebook_names()),
                           .metadata = nn::metadata_of(nn::DetrCard{.options = model.options()})};

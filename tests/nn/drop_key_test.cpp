@@ -265,7 +265,7 @@ TEST_CASE("all drops in attention can be switched off for the last part of train
     const nn::AttentionFactory make =
         talking ? nn::make_attention<nn::TalkingHeadsAttention> : nn::make_attention<nn::Attention>;
     nn::Stack stack(
-        {.dim = 12, .depth = 2, .gate = "pre", .junctions = {nn::self_attention(o, make), nn::mlp({.hidden = 24})}});
+        {.dim = 12, .depth = 2, .method = "pre", .junctions = {nn::self_attention(o, make), nn::mlp({.hidden = 24})}});
     initialize(stack, 1);
     const RandomScope random({.seed = 2, .step = 9});
     const Tensor x = random_normal({4, 9, 12}, 3, "x");

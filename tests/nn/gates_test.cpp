@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "nn/gates/gate_forms.h"
 #include "nn/nn.h"
 #include "tests/nn/shake.h"
 #include "tests/support/built_in_gates.h"
@@ -13,7 +14,7 @@ using namespace plumb::test;
 
 namespace {
 
-nn::ViTOptions small_vit(const nn::GateChoice& gate, std::int64_t depth = 2, nn::Pool pool = nn::Pool::token) {
+nn::ViTOptions small_vit(const nn::MethodChoice& gate, std::int64_t depth = 2, nn::Pool pool = nn::Pool::token) {
   return {.image = 16,
           .patch = 8,
           .channels = 1,
@@ -21,11 +22,11 @@ nn::ViTOptions small_vit(const nn::GateChoice& gate, std::int64_t depth = 2, nn:
           .dim = 12,
           .depth = depth,
           .heads = 3,
-          .gate = gate,
+          .method = gate,
           .pool = pool};
 }
 
-nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
+nn::ViT make_vit(const nn::MethodChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   nn::ViTOptions o = small_vit(gate, depth);
   if (paper_init) o.recipe = gate->paper;
   return nn::ViT(o);
@@ -96,7 +97,7 @@ TEST_CASE("a tiny added term is not lost in the rounding of the stream") {
 TEST_CASE("a gate that reads the stream reports its added term and its factors and keeps dropped samples unchanged") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
-  nn::ViT model = make_vit(nn::Method{.build = nn::gate_per_branch<Highway>});
+  nn::ViT model = make_vit(nn::Method{.build = nn::gates_from<Highway>});
   shake(model, 0.2);
   each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::JunctionPass& j) {
     const auto& gate = dynamic_cast<const Highway&>(j.gate);
@@ -361,21 +362,21 @@ TEST_CASE("a registered gate is in the table and a wrong registration is rejecte
   struct Shrinking : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor&) const override { return slice(skip, 1, 0, 1); }
   };
-  nn::register_gate<TanhGate>("tanh_gate",
-                              {.norm = nn::Norm::pre,
-                               .claims = {nn::InitProperty::identity_at_init, nn::InitProperty::zero_branch_gradient},
-                               .formula = "x + tanh(a) f(LN(x))",
-                               .source = "test"});
+  nn::register_method<TanhGate>("tanh_gate",
+                                {.norm = nn::Norm::pre,
+                                 .claims = {nn::InitProperty::identity_at_init, nn::InitProperty::zero_branch_gradient},
+                                 .formula = "x + tanh(a) f(LN(x))",
+                                 .source = "test"});
   CHECK(nn::method_names().back() == "tanh_gate");
   const Tensor images = random_normal({8, 1, 16, 16}, 0, "images");
-  CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("pre"); }), contains("expected a new name, got \"pre\""));
-  CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("Bad Name"); }), contains("lower-case"));
+  CHECK_THAT(error_of([] { nn::register_method<TanhGate>("pre"); }), contains("expected a new name, got \"pre\""));
+  CHECK_THAT(error_of([] { nn::register_method<TanhGate>("Bad Name"); }), contains("lower-case"));
   CHECK_THAT(
       error_of([] { make_vit("layer_scale"); }),
       contains("[gate] expected the name of a residual method, got \"layer_scale\"; did you mean 'layerscale'?"));
   CHECK_THAT(error_of([] { make_vit("qqqqqqqqqqqq"); }),
              contains("known: post, pre, rezero, ") && contains(" more (nn::method_names()"));
-  nn::register_gate<Shrinking>("shrinking");
+  nn::register_method<Shrinking>("shrinking");
   CHECK_THAT(error_of([&] { make_vit("shrinking")(images); }),
              contains("[gate] expected combine to return the shape of the stream [8, 5, 12], got [8, 1, 12]"));
 }

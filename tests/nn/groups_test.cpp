@@ -30,7 +30,7 @@ std::string groups_of(const std::string& gate) {
                        .depth = 3,
                        .heads = 2,
                        .mlp_ratio = 2,
-                       .gate = gate,
+                       .method = gate,
                        .pool = nn::Pool::token,
                        .recipe = method.paper});
   std::vector<std::string> decayed;

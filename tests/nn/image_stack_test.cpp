@@ -12,10 +12,10 @@ using namespace plumb::test;
 
 namespace {
 
-nn::StackOptions residual_cnn(const nn::GateChoice& gate, std::int64_t depth = 2) {
+nn::StackOptions residual_cnn(const nn::MethodChoice& gate, std::int64_t depth = 2) {
   return {.dim = 6,
           .depth = depth,
-          .gate = gate,
+          .method = gate,
           .junctions = {nn::conv_branch()},
           .layout = nn::Layout::images,
           .final_norm = true};

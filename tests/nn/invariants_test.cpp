@@ -17,11 +17,11 @@ constexpr std::int64_t stream_dim = 8;
 
 Tensor stream() { return random_normal({2, 5, stream_dim}, 0, "stream"); }
 
-std::unique_ptr<nn::Stack> make_stack(const nn::GateChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
+std::unique_ptr<nn::Stack> make_stack(const nn::MethodChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
   auto stack = std::make_unique<nn::Stack>(
       nn::StackOptions{.dim = stream_dim,
                        .depth = depth,
-                       .gate = gate,
+                       .method = gate,
                        .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4 * stream_dim}),
                        .final_norm = final_norm});
   nn::initialize(*stack, 0);
@@ -51,7 +51,7 @@ std::vector<double> output(const nn::Stack& stack) { return stack(stream()).valu
 
 TEST_CASE("a method with its special constants equals its parent") {
   const DefaultsScope f64(reference_f64);
-  const auto shaken = [](const nn::GateChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
+  const auto shaken = [](const nn::MethodChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
     auto stack = make_stack(gate, depth, final_norm);
     shake_weights(*stack);
     return stack;
@@ -95,8 +95,8 @@ TEST_CASE("a method with its special constants equals its parent") {
 TEST_CASE("depth-muP and CompleteP equal pre-norm bit for bit at their base depth, also in training") {
   for (const bool complete : {false, true}) {
     const nn::Method at_base = complete ? nn::methods::complete_p(4) : nn::methods::depth_mup(4);
-    nn::ViT a({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .gate = at_base}),
-        b({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .gate = "pre"});
+    nn::ViT a({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .method = at_base}),
+        b({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .method = "pre"});
     const Tensor images = random_normal({4, 1, 16, 16}, 0, "images"), labels = integers({0, 1, 2, 3}, {4});
     for (nn::ViT* model : {&a, &b}) {
       nn::AdamW optimizer(model->parameters(), {.lr = 1e-2});
@@ -108,7 +108,7 @@ TEST_CASE("depth-muP and CompleteP equal pre-norm bit for bit at their base dept
 
 TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates and eps beyond their base depth") {
   const DefaultsScope f64(reference_f64);
-  const auto factors = [](const nn::GateChoice& gate) {
+  const auto factors = [](const nn::MethodChoice& gate) {
     const auto stack = make_stack(gate, 8, true);
     std::map<std::string, std::pair<double, double>> all;
     for (const nn::Parameter& p : stack->parameters()) all[p.name] = {p.lr_factor, p.eps_factor};

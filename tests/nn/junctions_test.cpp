@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::int64_t stack_dim = 8;
 
-nn::StackOptions decoder(const nn::GateChoice& gate) {
+nn::StackOptions decoder(const nn::MethodChoice& gate) {
   return {.dim = stack_dim,
           .depth = 2,
-          .gate = gate,
+          .method = gate,
           .junctions = {nn::self_attention({.heads = 2}), nn::cross_attention({.heads = 2}), nn::mlp({.hidden = 12})},
           .final_norm = true};
 }
@@ -110,7 +110,7 @@ TEST_CASE("a stack with inputs is one call, which the hooks of the stack see") {
 TEST_CASE("stochastic depth draws separately for each junction of a block") {
   nn::Stack stack({.dim = stack_dim,
                    .depth = 1,
-                   .gate = "pre",
+                   .method = "pre",
                    .junctions = {nn::mlp({.hidden = 4}), nn::mlp({.hidden = 4}).named("second"),
                                  nn::mlp({.hidden = 4}).named("third")},
                    .drop_path = {.rate = 0.5}});

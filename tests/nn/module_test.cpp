@@ -20,7 +20,7 @@ nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
           .dim = 16,
           .depth = 3,
           .heads = 2,
-          .gate = gate,
+          .method = gate,
           .pool = nn::Pool::token};
 }
 

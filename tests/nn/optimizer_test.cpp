@@ -376,7 +376,8 @@ TEST_CASE("clipping by the global norm scales all gradients by one factor") {
 }
 
 TEST_CASE("groups follow from roles and are described in text") {
-  nn::ViT model({.image = 16, .patch = 8, .dim = 8, .depth = 2, .heads = 2, .gate = "fixup", .pool = nn::Pool::token});
+  nn::ViT model(
+      {.image = 16, .patch = 8, .dim = 8, .depth = 2, .heads = 2, .method = "fixup", .pool = nn::Pool::token});
   const nn::AdamW optimizer(model.parameters(), {.weight_decay = 0.05});
   const auto groups = optimizer.groups();
   REQUIRE(groups.size() == 3);

@@ -35,7 +35,7 @@ Traces traces_of_a_pass() {
                  .dim = 8,
                  .depth = 1,
                  .heads = 2,
-                 .gate = nn::Method{.name = "stepped", .build = nn::gate_per_branch<Stepped>}});
+                 .method = nn::Method{.name = "stepped", .build = nn::gates_from<Stepped>}});
   nn::BatchNorm2d norm(1);
   nn::initialize(model, 0);
   nn::initialize(norm, 0);

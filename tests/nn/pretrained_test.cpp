@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "nn/gates/gate_forms.h"
 #include "nn/nn.h"
 #include "tests/nn/shake.h"
 #include "tests/support/built_in_gates.h"
@@ -25,7 +26,7 @@ const nn::ViTOptions vit{.image = 16,
                          .dim = 64,
                          .depth = 2,
                          .heads = 2,
-                         .gate = "layerscale",
+                         .method = "layerscale",
                          .pool = nn::Pool::token,
                          .seed = 3};
 const nn::CaiTOptions cait{
@@ -117,8 +118,8 @@ TEST_CASE("a card read back from metadata equals the original") {
   const auto& o = std::get<nn::ViTOptions>(back.options);
   CHECK((o.image == 16 && o.channels == 3 && o.patch == 4 && o.classes == 5 && o.dim == 64 && o.depth == 2 &&
          o.heads == 2 && o.mlp_ratio == 4));
-  CHECK(
-      (o.gate->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 && o.norm_eps == vit.norm_eps));
+  CHECK((o.method->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 &&
+         o.norm_eps == vit.norm_eps));
   CHECK((back.mean == card.mean && back.std == card.std && back.class_names == card.class_names));
   CHECK_FALSE(nn::card_of(nn::Linear({.in = 2, .out = 2})).has_value());
 }
@@ -138,17 +139,17 @@ TEST_CASE(
     for (const nn::ConstantValues& values : wanted) {
       const nn::Method method = standard.with(values);
       INFO(method.text());
-      o.gate = method;
+      o.method = method;
       const std::vector<double> here = check_comes_back<nn::ViT>(o);
       const nn::ViT model(o);
       const nn::ModelCard back = nn::card_of(saved(model), "w");
-      CHECK(std::get<nn::ViTOptions>(back.options).gate->text() ==
+      CHECK(std::get<nn::ViTOptions>(back.options).method->text() ==
             method.text());  // the text includes constants that affect only initial values
       for (const nn::MethodConstant& c : standard.constants) {
         if (values.size() != 1 || !values.contains(c.name)) continue;
         ++constants;
         if (c.affects != nn::Affects::function) continue;
-        o.gate = standard;
+        o.method = standard;
         CHECK(check_comes_back<nn::ViT>(o) != here);
         ++changed;
       }
@@ -186,7 +187,7 @@ TEST_CASE(
   CHECK(cait_with([](auto& c) { c.heads = 4; }) != common);
   CHECK(cait_with([](auto& c) { c.depth_token_only = 3; }) != common);
   CHECK(cait_with([](auto& c) { c.head_mix = nn::HeadMix::none; }) != common);
-  CHECK(cait_with([](auto& c) { c.gate = "mix_ln:post_share=0.75"; }) != common);
+  CHECK(cait_with([](auto& c) { c.method = "mix_ln:post_share=0.75"; }) != common);
   CHECK(cait_with([&](auto& c) { c.drop_path = original; }) != common);
   nn::CaiTOptions started = cait;
   started.init = 0.3;
@@ -197,9 +198,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a model that no card describes is rejected before it is saved with a wrong card") {
-  const auto refusal = [](const nn::GateChoice& gate) {
+  const auto refusal = [](const nn::MethodChoice& gate) {
     nn::ViTOptions o = vit;
-    o.gate = gate;
+    o.method = gate;
     return error_of([&] { nn::metadata_of({.options = o}); });
   };
   const auto another = contains(
@@ -224,7 +225,7 @@ TEST_CASE("a model that no card describes is rejected before it is saved with a 
   nn::Method same = nn::methods::layerscale(0.5);  // a method made by hand, but equal to the method of the table
   same.build = [](const nn::GateContext& c) { return nn::gates_from<nn::LayerScale>(c, c.dim, 0.5); };
   nn::ViTOptions equal = vit;
-  equal.gate = same;
+  equal.method = same;
   CHECK(nn::metadata_of({.options = equal}).contains("plumb"));
 
   // Weights that are saved without a card are not read as the weights of another model.
@@ -256,14 +257,14 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   struct Root : nn::ScaleGate {
     explicit Root(const nn::GateContext& c) : ScaleGate(full({1}, std::sqrt(c.constant("of")))) {}
   };
-  nn::register_gate<Root>(
+  nn::register_method<Root>(
       "root", {.formula = "x + sqrt(of) f(LN(x))", .source = "test", .constants = {{.name = "of", .standard = 1}}});
   nn::ViTOptions o = vit;
-  o.gate = "root:of=-1";
+  o.method = "root:of=-1";
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
              contains("one with the method \"root:of=-1\": both networks give an output that is not finite; "));
   nn::ViT model(o);
-  o.gate = "pre";
+  o.method = "pre";
   const nn::TensorFile file = edited(saved(nn::ViT(o)), "\"gate\":\"pre\"", "\"gate\":\"root:of=-1\"");
   const nn::Adapted adapted = nn::load_pretrained(model, file, "w");
   CHECK_FALSE(adapted.same_function.has_value());
@@ -280,10 +281,10 @@ TEST_CASE("a method that cannot be built a second time is loaded, but is not com
     return build(c);
   };
   nn::ViTOptions o = vit;
-  o.gate = "pre";
+  o.method = "pre";
   nn::ViT theirs(o);
   shake(theirs, 0.1, 5);
-  o.gate = once;
+  o.method = once;
   nn::ViT model(o);
   built = true;
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
@@ -303,12 +304,12 @@ TEST_CASE("a gate that throws while weights are loaded leaves the model unchange
     Tensors scales() const override { throw Error("no scales"); }
   };
   nn::ViTOptions o = vit;
-  o.gate = "pre";
+  o.method = "pre";
   nn::ViT trained(o);
   shake(trained, 0.1, 5);
   nn::Method failing = nn::methods::pre();
-  failing.build = nn::gate_per_branch<Failing>;
-  o.gate = failing;
+  failing.build = nn::gates_from<Failing>;
+  o.method = failing;
   nn::ViT model(o);
   const std::vector<double> before = logits(model, 16);
   CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }),
@@ -318,15 +319,15 @@ TEST_CASE("a gate that throws while weights are loaded leaves the model unchange
 
 TEST_CASE("files of older versions load if the name of the method is enough and otherwise name the missing constant") {
   const auto older =
-      [](const nn::GateChoice& gate) {  // returns the metadata of older versions, with only the name of the method
+      [](const nn::MethodChoice& gate) {  // returns the metadata of older versions, with only the name of the method
         nn::ViTOptions o = vit;
-        o.gate = gate, o.depth = 4;
+        o.method = gate, o.depth = 4;
         nn::ViT model(o);
         shake(model, 0.1, 5);
         return edited(saved(model), gate->text(), gate->name);
       };
   const auto described = [](const nn::TensorFile& file, const std::string& method = "") {
-    return std::get<nn::ViTOptions>(nn::card_of(file, "w", {}, method).options).gate->text();
+    return std::get<nn::ViTOptions>(nn::card_of(file, "w", {}, method).options).method->text();
   };
   CHECK(described(older("pre")) == "pre");
   CHECK(described(older(nn::methods::layerscale(0.3))) == "layerscale:init=by_depth");
@@ -361,7 +362,7 @@ TEST_CASE("files of older versions load if the name of the method is enough and 
                    contains(fmt::format("--gate {}:{}=", text.name, constant)));
     CHECK(described(file, gate) == gate);
     nn::ViTOptions o = vit;
-    o.gate = gate, o.depth = 4;
+    o.method = gate, o.depth = 4;
     nn::ViT model(o);
     nn::load_pretrained(model, file, "w");
     model.eval();
@@ -370,7 +371,7 @@ TEST_CASE("files of older versions load if the name of the method is enough and 
   }
   CHECK(described(older("deepnorm"), "deepnorm:alpha=by_depth") == "deepnorm:alpha=by_depth");
   nn::ViTOptions o = vit;
-  o.gate = nn::methods::mix_ln(0.75);
+  o.method = nn::methods::mix_ln(0.75);
   CHECK_THAT(
       error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
       contains("w: post_share=0.5 was given, but its metadata says mix_ln:post_share=0.75; do not give the constant"));
@@ -382,7 +383,7 @@ TEST_CASE("names and shapes of timm's files show which model they belong to") {
   for (const nn::Pool pool : {nn::Pool::token, nn::Pool::mean})
     for (const char* gate : {"pre", "layerscale"}) {
       nn::ViTOptions o = vit;
-      o.pool = pool, o.gate = gate, o.mlp_ratio = 2;
+      o.pool = pool, o.method = gate, o.mlp_ratio = 2;
       const nn::ViT model(o);
       const nn::TensorFile file = file_of(model, nn::timm_vit());
       const auto made = nn::make_model(nn::card_of(file, "w"));
@@ -564,7 +565,7 @@ TEST_CASE("a card must not ask for a larger network than its file") {
   CHECK_THAT(error(huge), contains("with 1048576 x 1048576 x 4096 x 4096 elements, as its description says, got [0]"));
   // A constant of the method decides how many parameters the gates have.
   nn::ViTOptions o = vit;
-  o.dim = 8, o.gate = "hyper_connections:streams=2";
+  o.dim = 8, o.method = "hyper_connections:streams=2";
   CHECK_THAT(error(edited(saved(nn::ViT(o)), "streams=2", "streams=1024")),
              contains("expected a description of a network of this size, got ") && contains(" parameters"));
 }
@@ -618,9 +619,9 @@ TEST_CASE("weights load into models for other images, other classes and with new
 
   // New gates must be allowed.
   nn::ViTOptions plain = vit;
-  plain.gate = "pre";
+  plain.method = "pre";
   const nn::ViT old(plain);
-  plain.gate = nn::methods::layerscale(1.0);
+  plain.method = nn::methods::layerscale(1.0);
   nn::ViT gated(plain);
   CHECK_THAT(error_of([&] { nn::load_pretrained(gated, file_of(old, nn::timm_vit()), "w"); }),
              contains("blocks.0.ls1.gamma"));
@@ -641,9 +642,9 @@ TEST_CASE(
     CHECK(adapted.reasons.empty() == (same == true));
     CHECK_THAT(adapted.text(), contains(text));
   };
-  const auto of = [](const nn::GateChoice& gate) {
+  const auto of = [](const nn::MethodChoice& gate) {
     nn::ViTOptions o = vit;
-    o.gate = gate, o.depth = 24;
+    o.method = gate, o.depth = 24;
     return o;
   };
   const auto near = [](const nn::Layer& a, const nn::Layer& b) {
@@ -712,7 +713,7 @@ TEST_CASE(
      "computes the same function");  // another method with the same function
   is(nn::load_pretrained(slower, own, "w"), false, "gate is branch_scale:multiplier=by_depth here and pre in the file");
   nn::Method hand = nn::methods::pre();
-  hand.build = nn::gate_per_branch<nn::SkipScaleGate>;
+  hand.build = nn::gates_from<nn::SkipScaleGate>;
   hand.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-2); };
   nn::ViT by_hand(of(hand));
   is(nn::load_pretrained(by_hand, own, "w"), false,
@@ -741,7 +742,7 @@ TEST_CASE("without a card, the function is the file's function only if the calle
     return nn::load_pretrained(model, file, "w", adaptation);
   };
   nn::ViTOptions o = vit;
-  o.gate = "pre", o.dim = 192, o.heads = 3;
+  o.method = "pre", o.dim = 192, o.heads = 3;
   const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
   const std::string unknown = "it is not known whether the model computes the same function as the file's network: ";
   CHECK(loaded(o, tiny).text() ==
@@ -770,7 +771,7 @@ TEST_CASE("without a card, the function is the file's function only if the calle
   o.dim = 48, o.heads = 4, o.pool = nn::Pool::mean;
   CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
              contains("taken: heads 4, GELU erf, eps 1e-06, pooling mean"));
-  o.gate = "layerscale";
+  o.method = "layerscale";
   CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit()), {.new_gates = true, .gate_start = 0.5}).text(),
              contains("taken: heads 4"));
   // A CaiT has its heads in talking heads, and always a class token.

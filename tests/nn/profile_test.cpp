@@ -174,7 +174,7 @@ TEST_CASE("the work of a gate before its branch appears under the gate's name") 
   // Returns the kernels that the first gate of block 1 calls before its branch.
   const auto before_branch = [](const nn::Method& method) {
     const nn::ViT model(
-        {.image = image, .patch = patch, .classes = classes, .dim = dim, .depth = 2, .heads = heads, .gate = method});
+        {.image = image, .patch = patch, .classes = classes, .dim = dim, .depth = 2, .heads = heads, .method = method});
     const Tensor images = random_normal({batch, 3, image, image}, 0, "images");
     Profile profile;
     (void)model(images);
@@ -192,9 +192,9 @@ TEST_CASE("the work of a gate before its branch appears under the gate's name") 
     return nn::Stream{x, {none, slice(none, 2, 0, 1)}};
   };
   // The division in read(), and the scale in plain_scale().
-  CHECK(before_branch({.name = "depth_attention", .build = nn::gate_per_branch<DepthAttention>, .open = open_stream}) ==
+  CHECK(before_branch({.name = "depth_attention", .build = nn::gates_from<DepthAttention>, .open = open_stream}) ==
         std::vector<std::string>{"binary"});
-  CHECK(before_branch({.name = "computed_scale", .build = nn::gate_per_branch<ComputedScale>}) ==
+  CHECK(before_branch({.name = "computed_scale", .build = nn::gates_from<ComputedScale>}) ==
         std::vector<std::string>{"fill"});
 }
 

@@ -27,7 +27,7 @@ Bits bits_of(const nn::Module& model) {
 Bits trained_vit(std::int64_t width, Precision products, int steps) {
   const PrecisionScope scope(products);
   nn::ViT model(
-      {.image = 32, .patch = 4, .dim = width, .depth = 2, .heads = width / 64, .gate = "layerscale", .seed = 1});
+      {.image = 32, .patch = 4, .dim = width, .depth = 2, .heads = width / 64, .method = "layerscale", .seed = 1});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
   const Tensor images = random_normal({16, 3, 32, 32}, 0, "images"),
                labels = integers(std::vector<std::int64_t>(16, 3), {16});

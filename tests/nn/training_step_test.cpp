@@ -36,7 +36,7 @@ nn::ViT ramp_model(std::uint64_t seed) {
                   .classes = 3,
                   .dim = 8,
                   .depth = 2,
-                  .gate = nn::Method{.name = "ramp", .build = nn::gate_per_branch<Ramp>},
+                  .method = nn::Method{.name = "ramp", .build = nn::gates_from<Ramp>},
                   .seed = seed});
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("pretrained weights of a model without the training step start at step
   const TemporaryFolder folder;
   const auto file = folder.path() / "pre.safetensors";
   const nn::ViT plain(
-      {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .gate = "pre", .seed = 3});
+      {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .method = "pre", .seed = 3});
   nn::save_weights(plain, file);
   nn::ViT model = ramp_model(1);
   const nn::TensorFile weights = nn::read_safetensors(file);
@@ -117,15 +117,15 @@ TEST_CASE("pretrained weights of a model without the training step start at step
 }
 
 TEST_CASE("networks that differ only after the first steps do not compute the same function") {
-  nn::register_gate<LongRamp>("long_ramp",
-                              {.formula = "x + min(step / T, 1) f(LN(x))",
-                               .source = "test",
-                               .constants = {{.name = "T", .standard = 10, .least = 1, .meaning = "length"}}});
+  nn::register_method<LongRamp>("long_ramp",
+                                {.formula = "x + min(step / T, 1) f(LN(x))",
+                                 .source = "test",
+                                 .constants = {{.name = "T", .standard = 10, .least = 1, .meaning = "length"}}});
   const TemporaryFolder folder;
   const auto file = folder.path() / "long_ramp.safetensors";
   const auto vit = [](const char* gate) {
     return nn::ViT(
-        {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .gate = gate, .seed = 1});
+        {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .method = gate, .seed = 1});
   };
   const nn::ViT saved = vit("long_ramp:T=10");
   nn::save_weights(saved, file, {}, nn::metadata_of(*nn::card_of(saved)));

@@ -52,7 +52,7 @@ const nn::ViTOptions small_vit_options{.image = 8,
                                        .dim = 8,
                                        .depth = 2,
                                        .heads = 2,
-                                       .gate = "layerscale",
+                                       .method = "layerscale",
                                        .pool = nn::Pool::token,
                                        .seed = 3};
 

@@ -96,7 +96,7 @@ TEST_CASE("three equal logits are a uniform prediction at any size") {
 }
 
 TEST_CASE("a network in bf16 whose head adds 1e8 to each logit has the loss ln 3") {
-  nn::ViT model({.image = 8, .patch = 4, .classes = 3, .dim = 16, .depth = 1, .heads = 2, .gate = "pre"});
+  nn::ViT model({.image = 8, .patch = 4, .classes = 3, .dim = 16, .depth = 1, .heads = 2, .method = "pre"});
   nn::initialize(model, 0);
   for (const nn::Parameter& p : model.parameters())
     if (p.name == "head.bias") copy_into(full({3}, 1e8).array(), p.value.array());

@@ -7,7 +7,7 @@
 namespace plumb::parity {
 namespace {
 
-nn::GateChoice gate_of(const nlohmann::json& settings) {
+nn::MethodChoice method_of(const nlohmann::json& settings) {
   const std::string method = settings.at("method");
   if (method == "deepnorm" && settings.contains("alpha")) return nn::methods::deepnorm(settings["alpha"].get<double>());
   if (method == "branch_scale" && settings.contains("multiplier"))
@@ -19,7 +19,7 @@ nn::StackOptions stack_options(const nlohmann::json& s, bool final_norm) {
   const std::int64_t dim = s.at("dim");
   return {.dim = dim,
           .depth = s.at("depth"),
-          .gate = gate_of(s),
+          .method = method_of(s),
           .junctions = nn::transformer_block({.heads = s.at("heads")}, {.hidden = 4 * dim}),
           .norm_eps = s.at("norm_eps"),
           .final_norm = final_norm};
@@ -63,7 +63,7 @@ void run_model(const Case& c, Judge& judge) {
         .dim = s.at("embed_dim"),
         .depth = s.at("depth"),
         .heads = s.at("num_heads"),
-        .gate = layerscale ? nn::methods::layerscale(s.at("init_values").get<double>()) : nn::methods::pre(),
+        .method = layerscale ? nn::methods::layerscale(s.at("init_values").get<double>()) : nn::methods::pre(),
         .norm_eps = s.at("norm_eps"),
         .pool = nn::Pool::token});
   else if (kind == "cait")

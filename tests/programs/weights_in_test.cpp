@@ -51,7 +51,7 @@ std::string vit_file(const fs::path& path, const char* gate = "pre") {
                        .dim = 64,
                        .depth = 2,
                        .heads = 2,
-                       .gate = gate,
+                       .method = gate,
                        .pool = nn::Pool::token,
                        .seed = 5});
   nn::save_weights(model, path, nn::timm_vit());
@@ -122,7 +122,7 @@ std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
                                                         .dim = 64,
                                                         .depth = 1,
                                                         .heads = 2,
-                                                        .gate = "pre",
+                                                        .method = "pre",
                                                         .pool = nn::Pool::token,
                                                         .seed = 5});
   for (const nn::Parameter& p : model->parameters())
@@ -353,7 +353,7 @@ TEST_CASE("gates in a file are not set from data again and sizes and talking hea
                  .dim = 64,
                  .depth = 1,
                  .heads = 1,
-                 .gate = "act_norm",
+                 .method = "act_norm",
                  .pool = nn::Pool::token,
                  .seed = 5});
   for (const nn::Parameter& p : model.parameters())
@@ -377,7 +377,7 @@ TEST_CASE("gates in a file are not set from data again and sizes and talking hea
                     .dim = 16,
                     .depth = 1,
                     .heads = 2,
-                    .gate = "pre",
+                    .method = "pre",
                     .norm_eps = 0.5,
                     .seed = 5};
   o.head_mix = nn::HeadMix::none;
@@ -405,7 +405,7 @@ TEST_CASE("constants of methods are used and saved and read back and requested i
   };
   ran(train + "--gate mix_ln:post_share=0.75 --out a");
   const std::string mine = "a/weights/seed-0.safetensors";
-  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / mine), "w").options).gate->text() ==
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / mine), "w").options).method->text() ==
         "mix_ln:post_share=0.75");
   const Finished seen = ran(program("vit") + " --weights " + mine + " --image-folder images --evaluate --json --out e");
   CHECK_THAT(seen.err, contains("1 head, mix_ln:post_share=0.75, 2 classes") ||
@@ -446,7 +446,7 @@ TEST_CASE("an evaluation uses the options of the network or refuses them and cla
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 1);
   vit_file(folder / "v"), cait_file(folder / "c");
-  const nn::ViT own({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 4, .gate = "pre"});
+  const nn::ViT own({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 4, .method = "pre"});
   nn::save_weights(own, folder / "own", {}, nn::metadata_of(*nn::card_of(own)));
   int calls = 0;
   const auto called = [&](const std::string& command) {
@@ -559,7 +559,7 @@ TEST_CASE("attention_maps draws each image of files and of a data set") {
     if (entry.path().extension() == ".png") ++pictures, vision::read_image(entry.path().string());
   CHECK(pictures == 4 * 6);  // the six pictures are: class token, rollout, two blocks, two blocks of class attention
 
-  const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .gate = "rezero"});
+  const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .method = "rezero"});
   nn::save_weights(small, folder / "own", {}, nn::metadata_of(*nn::card_of(small)));
   CHECK(run(folder.path(), program("attention_maps") + " --weights own --data glyphs --numbers 0,3 --out b").status ==
         0);

@@ -37,7 +37,7 @@ nn::ViT vit(const std::string& gate) {
                   .classes = 5,
                   .dim = 16,
                   .depth = 3,
-                  .gate = gate,
+                  .method = gate,
                   .drop_key = {.rate = 0.2},
                   .attention_dropout = 0.1,
                   .drop_path = {.rate = 0.2},
@@ -128,7 +128,7 @@ TEST_CASE("a gate gets the training step of its own thread") {
                    .classes = 5,
                    .dim = 16,
                    .depth = 2,
-                   .gate = nn::Method{.name = "ramp", .build = nn::gate_per_branch<Ramp>},
+                   .method = nn::Method{.name = "ramp", .build = nn::gates_from<Ramp>},
                    .seed = 1});
     model.checkpoint_blocks(checkpoints);
     // The model draws no random numbers, so the two threads differ only in the training step.
@@ -160,7 +160,7 @@ TEST_CASE("a stack with three junctions a block and a memory trains on two threa
       INFO(gate << (checkpoints ? ", checkpointed" : ""));
       nn::Stack stack({.dim = 16,
                        .depth = 2,
-                       .gate = gate,
+                       .method = gate,
                        .junctions = {nn::self_attention({.heads = 2, .dropout = 0.1}),
                                      nn::cross_attention({.heads = 2}), nn::mlp({.hidden = 32})},
                        .drop_path = {.rate = 0.2},

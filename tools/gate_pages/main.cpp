@@ -74,13 +74,13 @@ bool looks_at_data(nn::Stack& stack) {
 std::string page(const fs::path& root, const nn::Method& m) {
   nn::Stack stack({.dim = dim,
                    .depth = depth,
-                   .gate = m,
+                   .method = m,
                    .junctions = nn::transformer_block({.heads = heads}, {.hidden = 4 * dim}),
                    .final_norm = true});
   nn::initialize(stack, 0);
   const nn::Stack plain({.dim = dim,
                          .depth = depth,
-                         .gate = "pre",
+                         .method = "pre",
                          .junctions = nn::transformer_block({.heads = heads}, {.hidden = 4 * dim}),
                          .final_norm = true});
   const fs::path source = source_of(root, m.name);
@@ -94,7 +94,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
                                              : fmt::format("post in {} of {} blocks, then pre", posts, depth);
   std::string text = fmt::format("# {}\n\n`{}`\n\n{}.\n\n", m.name, m.formula, m.source);
   text += fmt::format(
-      "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name,
+      "```cpp\nnn::ViT model({{.depth = 24, .method = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name,
       m.name,
       looks_at_data(stack)
           ? "nn::calibrate(model, images);  // sets the gates from a batch; studies use the first training batch\n"
@@ -153,7 +153,7 @@ std::string index() {
       "# Residual methods\n\n`gate_pages` writes one page for each method, from the declarations in the code. "
       "[Results](../results.md) has what our trials say about the methods.\n\nThe text form "
       "of a method also sets the values of its constants: `--gates "
-      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in "
+      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.method = \"mix_ln:post_share=0.75\"}` in "
       "code.\n\nTo write a custom gate: [own_gates.md](../own_gates.md) lists the functions to override.\n\n| method | "
       "formula | source | claims at init |\n| --- | --- | --- | --- |\n";
   for (const std::string& name : nn::method_names()) {

@@ -59,7 +59,7 @@ std::string describe(const nn::ModelCard& card) {
       [&](const auto& o) {
         return fmt::format("{}, {}{} blocks, width {}, {} head{}, {}, {} classes, images of {} x {}",
                            cait ? "CaiT" : "ViT", o.depth, cait ? fmt::format(" + {}", cait->depth_token_only) : "",
-                           o.dim, o.heads, o.heads == 1 ? "" : "s", o.gate->label(), o.classes, o.image, o.image);
+                           o.dim, o.heads, o.heads == 1 ? "" : "s", o.method->label(), o.classes, o.image, o.image);
       },
       card.options);
 }

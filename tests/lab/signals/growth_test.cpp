@@ -35,7 +35,7 @@ TEST_CASE("layers: a probe predicts linear growth for each junction of blocks of
     INFO(each << " junctions");
     nn::Stack stack({.dim = dim,
                      .depth = depth,
-                     .gate = "pre",
+                     .method = "pre",
                      .junctions = {three.begin(), three.begin() + static_cast<std::ptrdiff_t>(each)}});
     nn::initialize(stack, 0);
     lab::SignalProbe probe(stack);

@@ -30,7 +30,7 @@ struct TwoNumbers : nn::ScaleGate {
 nn::Stack two_channel_stack() {
   return nn::Stack({.dim = 2,
                     .depth = 1,
-                    .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<TwoNumbers>},
+                    .method = nn::Method{.norm = Norm::none, .build = nn::gates_from<TwoNumbers>},
                     .junctions = nn::transformer_block({.heads = 1}, {.hidden = 2})});
 }
 
@@ -53,7 +53,7 @@ void make_simple(nn::Stack& stack) {
   set(stack, "blocks.0.mlp.fc2.bias", {0, 0});
 }
 
-nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = false) {
+nn::ViT fresh(const nn::MethodChoice& gate, std::int64_t depth, bool paper_init = false) {
   return nn::ViT({.image = 32,
                   .patch = 8,
                   .channels = 1,
@@ -61,7 +61,7 @@ nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = 
                   .dim = 32,
                   .depth = depth,
                   .heads = 2,
-                  .gate = gate,
+                  .method = gate,
                   .pool = nn::Pool::token,
                   .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
@@ -149,7 +149,7 @@ TEST_CASE("layers: the numbers of a tiny model equal those computed by hand") {
 TEST_CASE("layers: uniform attention has entropy ln T and heads are separate") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack(
-      {.dim = 4, .depth = 1, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4})});
+      {.dim = 4, .depth = 1, .method = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 4})});
   nn::initialize(stack, 0);
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
@@ -177,8 +177,10 @@ TEST_CASE("layers: attention uses the first four samples and one token has no re
 
 TEST_CASE("layers: the gradient norm covers a branch's parameters under any names") {
   struct Wrapped : nn::Layer {
-    nn::Stack inner{
-        {.dim = 4, .depth = 2, .gate = "layerscale", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
+    nn::Stack inner{{.dim = 4,
+                     .depth = 2,
+                     .method = "layerscale",
+                     .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
     Wrapped() : Layer("Wrapped") {
       child("encoder", inner);
       nn::initialize(*this, 0);
@@ -198,7 +200,7 @@ TEST_CASE("layers: the gradient norm covers a branch's parameters under any name
 
 TEST_CASE("layers: a probe changes no result and removes its hooks and needs a forward pass") {
   nn::Stack stack(
-      {.dim = 8, .depth = 2, .gate = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 16})});
+      {.dim = 8, .depth = 2, .method = "pre", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 16})});
   nn::initialize(stack, 0);
   const Tensor x = random_normal({2, 3, 8}, 0, "x");
   const auto gradient = [&] { return backward(sum(stack(x)))["blocks.0.attn.qkv.weight"].values(); };
@@ -295,7 +297,7 @@ TEST_CASE("layers: a gate that reads earlier branches is measured on the tensors
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
   };
   nn::ViT model = fresh(nn::Method{.growth = Growth::unstated,
-                                   .build = nn::gate_per_branch<Counted>,
+                                   .build = nn::gates_from<Counted>,
                                    .open =
                                        [](const Tensor& x) {
                                          return nn::Stream{x, {zeros({1, 1, 1})}};
@@ -316,7 +318,7 @@ TEST_CASE("layers: a gate that depends on the stream is measured on the stream")
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + t(skip) * (branch - skip); }
     Tensor w, b;
   };
-  nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
+  nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gates_from<Highway>}, 2);
   const lab::LayerStats layers = forward_layers(model);
   for (const lab::BranchStats& row : layers.branches) {
     CHECK(row.change > 0.8);  // t is near 0.95 and f is small, so the gate removes most of the stream
@@ -359,10 +361,10 @@ TEST_CASE("layers: a method that breaks its growth law gives a warning") {
     REQUIRE(found.size() == 1);
     return found[0];
   };
-  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Doubling>}), contains("linear growth"));
-  CHECK_THAT(first_warning({.norm = Norm::post, .build = nn::gate_per_branch<WithoutNorm>}),
+  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gates_from<Doubling>}), contains("linear growth"));
+  CHECK_THAT(first_warning({.norm = Norm::post, .build = nn::gates_from<WithoutNorm>}),
              contains("after the attention of block 0, which ends in a norm: expected 1"));
-  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Overflowing>}),
+  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gates_from<Overflowing>}),
              contains("not finite after the attention of block 0"));
 }
 
@@ -389,7 +391,7 @@ TEST_CASE("layers: the Jacobian of identity blocks is 1 both exactly and with ra
                     .dim = 32,
                     .depth = 3,
                     .heads = 2,
-                    .gate = "peri_ln",
+                    .method = "peri_ln",
                     .drop_path = {.rate = 0.5},
                     .pool = nn::Pool::token});
   CHECK(lab::jacobian(dropping.stack(), layers).value == grown);  // the Jacobian is measured in evaluation mode
@@ -418,7 +420,7 @@ TEST_CASE("layers: blocks of one and of three junctions keep their numbers in JS
       INFO(each << " junctions, depth " << depth);
       nn::Stack stack({.dim = 8,
                        .depth = depth,
-                       .gate = "layerscale",
+                       .method = "layerscale",
                        .junctions = {three.begin(), three.begin() + static_cast<std::ptrdiff_t>(each)}});
       nn::initialize(stack, 0);
       const auto [layers, read] = measure(stack, random_normal({2, 3, 8}, 0, "x"));
@@ -444,7 +446,7 @@ TEST_CASE("layers: blocks of one and of three junctions keep their numbers in JS
 TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
   const DefaultsScope f64(reference_f64);
   nn::Stack images(
-      {.dim = 6, .depth = 2, .gate = "rezero", .junctions = {nn::conv_branch()}, .layout = nn::Layout::images});
+      {.dim = 6, .depth = 2, .method = "rezero", .junctions = {nn::conv_branch()}, .layout = nn::Layout::images});
   nn::initialize(images, 0);
   const lab::LayerStats seen = measure(images, random_normal({3, 6, 5, 4}, 0, "images")).layers;
   CHECK(seen.sample == Shape{6, 5, 4});
@@ -463,7 +465,7 @@ TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
   };
   nn::Stack readers({.dim = 4,
                      .depth = 1,
-                     .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<Plain>},
+                     .method = nn::Method{.norm = Norm::none, .build = nn::gates_from<Plain>},
                      .junctions = {nn::branch<Reader>("reader")}});
   for (const char* layer : {"first", "last"}) {
     const std::string name = fmt::format("blocks.0.reader.{}.", layer);
@@ -486,7 +488,7 @@ TEST_CASE("layers: the decoder of a DETR has three branches a block, and padding
                   .decoder = 2,
                   .hidden = 12,
                   .queries = 3,
-                  .gate = "layerscale"});
+                  .method = "layerscale"});
   // One of two images has half of its columns: 2 of 4 columns of the map of 4 x 4 cells.
   const Tensor images = random_normal({2, 3, 16, 16}, 0, "images");
   std::vector<std::uint8_t> kept(2 * 16 * 16, 1);

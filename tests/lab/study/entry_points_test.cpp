@@ -21,7 +21,7 @@ struct Prores : nn::ScaleGate {  // x + f(LN(x)) / T
 // Registers the gate once in this process.
 void register_prores() {
   static const bool once = [] {
-    nn::register_gate<Prores>(
+    nn::register_method<Prores>(
         "prores", {.formula = "x + f(LN(x)) / T",
                    .source = "this test",
                    .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
@@ -169,7 +169,7 @@ TEST_CASE("a network with a custom gate is trained, saved, loaded by another pro
   INFO(trained.err);
   REQUIRE(trained.status == 0);
   const std::string weights = "a/weights/seed-0.safetensors";
-  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->text() ==
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).method->text() ==
         "prores:T=5");
   const Ended drawn =
       call(folder.path(), attention_maps, {"--weights", weights, "--data", "glyphs", "--numbers", "0", "--out", "m"},

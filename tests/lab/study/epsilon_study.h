@@ -61,7 +61,7 @@ struct EpsilonStudy {
                 lab::lower("train_loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 2}}));
     return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
-      nn::ViT model(vision::vit(trial, {.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+      nn::ViT model(vision::vit(trial, {.depth = trial[depth], .method = nn::methods::layerscale(trial[epsilon])}));
       if (more) more(trial);
       trial.train(model);
     });

@@ -212,7 +212,7 @@ TEST_CASE("a network trains at its own rate in a study with a search") {
     study.options().steps = 12, study.options().warmup = 3, study.optimization().lr = 0.002;
     return study.run(argc, argv, [&](lab::Trial& trial) {
       CHECK(trial.warmup() == 3);
-      nn::ViT model(vision::vit(trial, {.depth = 1, .gate = trial[gate]}));
+      nn::ViT model(vision::vit(trial, {.depth = 1, .method = trial[gate]}));
       trial.train(model);
     });
   };

@@ -131,7 +131,7 @@ TEST_CASE("an axis whose value no trial reads is named once") {
       study.axis<int>("--dims", {8, 16}, "Widths");  // the axis of an option: vit() has its value
       return study.run(argc, argv, [&](lab::Trial& trial) {
         if (reads) trial.measure({{"measured", trial[ratio]}});
-        nn::ViT model(vision::vit(trial, {.depth = 1, .gate = "pre"}));
+        nn::ViT model(vision::vit(trial, {.depth = 1, .method = "pre"}));
         trial.train(model);
       });
     };
@@ -152,7 +152,7 @@ TEST_CASE("a training with a moving average ends with the weights that were eval
     study.axis<double>("--ema-decays", {0, 0.9}, "Decays");
     study.columns({"val_loss", "again"});
     return study.run(argc, argv, [](lab::Trial& trial) {
-      nn::ViT model(vision::vit(trial, {.depth = 1, .gate = "pre"}));
+      nn::ViT model(vision::vit(trial, {.depth = 1, .method = "pre"}));
       trial.train(model);
       trial.measure(
           {{"again",
@@ -380,7 +380,7 @@ TEST_CASE("the ledger and the report have the options of the network that the bo
         Own model;
         return trial.train(model);
       }
-      nn::ViTOptions o = vision::vit(trial, {.depth = trial[depth], .gate = "post"});
+      nn::ViTOptions o = vision::vit(trial, {.depth = trial[depth], .method = "post"});
       if (what == Body::asks) return;  // the body returns before it trains
       o.mlp_ratio = 3;
       nn::ViT model(o);

@@ -95,7 +95,7 @@ Ended trained(const TemporaryFolder& folder, const P& problem, const Words& word
         study.problem([&](const StudyOptions&) { return std::make_unique<P>(problem); });
         study.axis<int>("--depths", {1}, "Depths");
         return study.run(argc, argv, [&](lab::Trial& trial) {
-          nn::Stack model({.dim = 8, .depth = 1, .gate = "pre", .junctions = {nn::mlp({.hidden = 8})}});
+          nn::Stack model({.dim = 8, .depth = 1, .method = "pre", .junctions = {nn::mlp({.hidden = 8})}});
           nn::initialize(model, trial.seed());
           trial.train(model);
           if (std::isfinite(trial.watch().chance())) TrainedAt{}.measure(trial);

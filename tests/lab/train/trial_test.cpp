@@ -192,7 +192,7 @@ TEST_CASE("a trial evaluates some images while it trains and saves its weights")
   CHECK(evaluated[1].first == 3);
   for (const auto& [step, accuracy] : evaluated) CHECK(accuracy * 50 == Approx(std::round(accuracy * 50)).margin(1e-9));
   // A model with the saved weights has the recorded accuracy.
-  nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
+  nn::ViT model({.dim = 8, .depth = 1, .method = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
   nn::load_weights(model, folder / "a/weights/depth-1-epsilon-0.1-seed-0.safetensors");
   const ImageData data = open_data("glyphs", "");
   const Evaluation e = evaluate(model, few_images(data.validation, 50), normalization_of(data.train));
@@ -266,13 +266,13 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults apart
     keep(trial, nn::ViT({.channels = vision::images(trial).data().train.channels,
                          .classes = vision::images(trial).data().train.classes,
                          .depth = 2,
-                         .gate = "layerscale",
+                         .method = "layerscale",
                          .recipe = nn::Recipe{.base = nn::Base::scaled_normal},
                          .seed = trial.seed()}));
-    keep(trial, nn::ViT(vision::vit(trial, {.depth = 2, .gate = "layerscale"})));
+    keep(trial, nn::ViT(vision::vit(trial, {.depth = 2, .method = "layerscale"})));
     CHECK(vision::vit(trial).mlp_ratio == nn::ViTOptions().mlp_ratio);
     CHECK(vision::vit(trial).depth == nn::ViTOptions().depth);
-    CHECK(vision::vit(trial).gate->name == nn::ViTOptions().gate->name);
+    CHECK(vision::vit(trial).method->name == nn::ViTOptions().method->name);
   };
   const auto study = [&](int argc, const char* const* argv) {
     return vision::Study("own", "Own.").run(argc, argv, body);
@@ -388,7 +388,7 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
     return study.run(argc, argv, [&](lab::Trial& trial) {
       nn::Method method = nn::methods::layerscale(0.1);
       if (by_hand) method.norm = nn::Norm::post;
-      nn::ViT model(vision::vit(trial, {.depth = 2, .gate = method}));
+      nn::ViT model(vision::vit(trial, {.depth = 2, .method = method}));
       trial.train(model);
     });
   };
@@ -402,12 +402,12 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
              contains("w: these weights are of a model that a card cannot"));
   nn::Method method = nn::methods::layerscale();
   method.norm = nn::Norm::post;
-  nn::ViT model({.dim = 8, .depth = 2, .gate = method, .pool = nn::Pool::mean});
+  nn::ViT model({.dim = 8, .depth = 2, .method = method, .pool = nn::Pool::mean});
   nn::load_weights(model, folder / weights);
   by_hand = false;
   const Ended good = call(folder.path(), main, with(tiny, {"--save-weights", "--overwrite"}));
   CHECK_THAT(good.err, !contains("model card"));
-  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() ==
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).method->label() ==
         "layerscale:init=0.1");
 }
 

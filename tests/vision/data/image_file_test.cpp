@@ -97,7 +97,7 @@ TEST_CASE("Images in files can keep their size and one line reports that they ar
   const auto main = [](int argc, const char* const* argv) {
     vision::Study study("sizes", "Sizes.");
     return study.run(argc, argv, [](lab::Trial& trial) {
-      trial.measure({{"side", static_cast<double>(vision::vit(trial, {.depth = 1, .gate = "pre"}).image)}});
+      trial.measure({{"side", static_cast<double>(vision::vit(trial, {.depth = 1, .method = "pre"}).image)}});
     });
   };
   const auto trained = [&](const Words& words) {

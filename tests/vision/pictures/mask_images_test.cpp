@@ -19,7 +19,7 @@ std::unique_ptr<nn::Stack> stack_of(DropShape shape, Schedule schedule) {
   auto stack = std::make_unique<nn::Stack>(
       nn::StackOptions{.dim = tokens,
                        .depth = 3,
-                       .gate = "pre",
+                       .method = "pre",
                        .junctions = nn::transformer_block({.heads = 1,
                                                            .drop_key = {.rate = 0.4,
                                                                         .schedule = schedule,
@@ -74,7 +74,7 @@ TEST_CASE("pictures of masks show the keys that attention drops in the first ste
   CHECK_FALSE(vision::masks_picture(
       nn::Stack({.dim = 8,
                  .depth = 1,
-                 .gate = "pre",
+                 .method = "pre",
                  .junctions = nn::transformer_block({.heads = 2, .grid = {2, 2}}, {.hidden = 8})}),
       5, 4));
 }

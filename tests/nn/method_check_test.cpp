@@ -1,13 +1,13 @@
-// Tests that every method of the table passes check_gate(). For each rule, a gate below breaks only this rule.
+// Tests that every method of the table passes check_method(). For each rule, a gate below breaks only this rule.
 #include <algorithm>
 #include <cmath>
 
 #include "autograd/node.h"
 #include "core/atomic_file.h"
 #include "nn/blocks/stack.h"
-#include "nn/conformance/gate_check.h"
+#include "nn/conformance/method_check.h"
 #include "nn/conformance/networks.h"
-#include "nn/gates/gate.h"
+#include "nn/gates/gate_forms.h"
 #include "nn/gates/method.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
@@ -29,29 +29,29 @@ nn::Method method_of(std::vector<nn::InitProperty> claims = {}) {
           .claims = std::move(claims),
           .formula = "x + f(x)",
           .source = "test",
-          .build = nn::gate_per_branch<G>};
+          .build = nn::gates_from<G>};
 }
 
 std::vector<std::string> broken_rules(const nn::Method& method) {
   std::vector<std::string> broken;
-  for (const nn::RuleResult& r : nn::check_gate(method).rules)
+  for (const nn::RuleResult& r : nn::check_method(method).rules)
     if (!r.passed) broken.push_back(r.rule);
   return broken;
 }
 
-std::string detail_of(const nn::GateReport& report, const std::string& rule) {
+std::string detail_of(const nn::MethodReport& report, const std::string& rule) {
   const auto found = std::ranges::find(report.rules, rule, &nn::RuleResult::rule);
   REQUIRE(found != report.rules.end());
   return found->detail;
 }
-std::string detail_of(const nn::GateChoice& method, const std::string& rule) {
-  return detail_of(nn::check_gate(method), rule);
+std::string detail_of(const nn::MethodChoice& method, const std::string& rule) {
+  return detail_of(nn::check_method(method), rule);
 }
 
 // Checks that the method passes all rules but `rule`, and passes this rule only if `passes`. Returns the detail of the
 // rule.
-std::string detail_of_only(const nn::GateChoice& method, const std::string& rule, bool passes) {
-  const nn::GateReport report = nn::check_gate(method);
+std::string detail_of_only(const nn::MethodChoice& method, const std::string& rule, bool passes) {
+  const nn::MethodReport report = nn::check_method(method);
   INFO(report.text());
   for (const nn::RuleResult& r : report.rules) CHECK(r.passed == (passes || r.rule != rule));
   return detail_of(report, rule);
@@ -356,7 +356,7 @@ nn::Method only_two(bool by_require) {
   method.build = [by_require](const nn::GateContext& c) {
     if (by_require) c.require(c.junctions == 2, "[under_test] expected blocks of two junctions, got {}", c.junctions);
     check(c.junctions == 2, "[under_test] expected blocks of two junctions, got {}", c.junctions);
-    return nn::gate_per_branch<Sound>(c);
+    return nn::gates_from<Sound>(c);
   };
   return method;
 }
@@ -369,12 +369,12 @@ struct Dead : nn::Gate {
 
 }  // namespace
 
-TEST_CASE("every method of the table passes check_gate(), and a page describes each rule") {
+TEST_CASE("every method of the table passes check_method(), and a page describes each rule") {
   const std::string page = read_file(source_dir() + "/docs/own_gates.md");
-  for (const nn::RuleResult& r : nn::check_gate("pre").rules)
+  for (const nn::RuleResult& r : nn::check_method("pre").rules)
     CHECK_THAT(page, contains("\n| " + r.rule) || contains(", " + r.rule));
   for (const std::string& name : built_in_gates) {
-    const nn::GateReport report = nn::check_gate(name);
+    const nn::MethodReport report = nn::check_method(name);
     INFO(report.text());
     CHECK(report.passed());
     CHECK(report.rules.size() == 21);
@@ -388,7 +388,7 @@ TEST_CASE("every method of the table passes check_gate(), and a page describes e
   }
 }
 
-TEST_CASE("check_gate() finds each broken rule and only that one") {
+TEST_CASE("check_method() finds each broken rule and only that one") {
   using enum nn::InitProperty;
   CHECK(broken_rules(method_of<Sound>()) == Broken{});
   CHECK(broken_rules(method_of<ForgottenChild>()) == Broken{"registered"});
@@ -434,9 +434,9 @@ TEST_CASE("check_gate() finds each broken rule and only that one") {
   CHECK(broken_rules(nameless) == Broken{"documented"});
 }
 
-TEST_CASE("check_gate() checks the training steps that the caller names") {
-  const auto steps_passed = [](const nn::GateChoice& method, const nn::CheckGateOptions& options) {
-    for (const nn::RuleResult& r : nn::check_gate(method, options).rules)
+TEST_CASE("check_method() checks the training steps that the caller names") {
+  const auto steps_passed = [](const nn::MethodChoice& method, const nn::CheckMethodOptions& options) {
+    for (const nn::RuleResult& r : nn::check_method(method, options).rules)
       if (r.rule == "steps") return r.passed;
     return false;
   };
@@ -444,10 +444,10 @@ TEST_CASE("check_gate() checks the training steps that the caller names") {
   CHECK_FALSE(steps_passed(method_of<StepOfTraining>(), {.steps = {0, 3}}));
   CHECK_THAT(detail_of(method_of<StepOfTraining>(), "steps"),
              contains("after step 10, evaluation differs from training") && contains("GateContext::training_step()"));
-  CHECK_THAT(error_of([] { nn::check_gate("pre", {.steps = {}}); }), contains("expected at least one training step"));
+  CHECK_THAT(error_of([] { nn::check_method("pre", {.steps = {}}); }), contains("expected at least one training step"));
 }
 
-TEST_CASE("check_gate() compares evaluation in two random scopes, also for gates that draw random numbers") {
+TEST_CASE("check_method() compares evaluation in two random scopes, also for gates that draw random numbers") {
   CHECK_THAT(
       detail_of_only(method_of<DrawingAtStep>(), "steps", false),
       contains("after step 10, evaluation in a RandomScope of step 10 differs from evaluation in one of step 0") &&
@@ -456,7 +456,7 @@ TEST_CASE("check_gate() compares evaluation in two random scopes, also for gates
              contains("evaluation does not depend on the RandomScope") && contains("at steps 0, 10, 1000"));
 }
 
-TEST_CASE("check_gate() finds gates that work only in blocks of two junctions") {
+TEST_CASE("check_method() finds gates that work only in blocks of two junctions") {
   CHECK_THAT(detail_of_only(two_gates(), "junctions", false),
              contains("3 blocks of 1 junction (mlp) cannot be built: [block] expected method \"under_test\" to build a "
                       "gate for each of 1 branches, got 2") &&
@@ -473,7 +473,7 @@ TEST_CASE("check_gate() finds gates that work only in blocks of two junctions") 
                  contains("blocks.0.mlp2.fc1.weight"));
 }
 
-TEST_CASE("check_gate() accepts a method that refuses blocks with require(), but not with another error") {
+TEST_CASE("check_method() accepts a method that refuses blocks with require(), but not with another error") {
   CHECK_THAT(detail_of_only(only_two(true), "junctions", true),
              contains("2 blocks of 3 junctions (mlp, attn, mlp2): not applicable, [under_test] expected blocks of two "
                       "junctions, got 3"));
@@ -484,7 +484,7 @@ TEST_CASE("check_gate() accepts a method that refuses blocks with require(), but
   CHECK_THAT(detail_of(method_of<Idle>(), "junctions"), contains("not checked"));
 }
 
-TEST_CASE("check_gate() says what to do and reports one mistake once") {
+TEST_CASE("check_method() says what to do and reports one mistake once") {
   CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"),
              contains("expected initialised parameters, got weight") && contains("child()"));
   CHECK_THAT(detail_of(method_of<PastParameter>(), "registered"), contains("a tensor [1]") && contains("parameter()"));
@@ -500,7 +500,7 @@ TEST_CASE("check_gate() says what to do and reports one mistake once") {
              contains("a dropped sample differs from its skip by") && contains("combine_scaled"));
   CHECK_THAT(detail_of("admin", "stochastic depth"), contains("a dropped sample differs from its skip by"));
 
-  const nn::GateReport report = nn::check_gate(method_of<OneToken>());
+  const nn::MethodReport report = nn::check_method(method_of<OneToken>());
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
   CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") &&
@@ -535,8 +535,8 @@ TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, and only 
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + mix(skip) * branch; }
     nn::Linear mix;
   };
-  const auto build = [](const nn::GateChoice& gate) {
-    nn::Stack({.dim = 8, .depth = 1, .gate = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
+  const auto build = [](const nn::MethodChoice& gate) {
+    nn::Stack({.dim = 8, .depth = 1, .method = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});
   };
   CHECK_THAT(error_of([&] { build(method_of<Dead>()); }),
              contains("(Block.attn.proj)") && contains("neither would ever get a gradient"));

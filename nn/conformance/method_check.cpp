@@ -1,4 +1,4 @@
-#include "nn/conformance/gate_check.h"
+#include "nn/conformance/method_check.h"
 
 #include <algorithm>
 #include <map>
@@ -17,19 +17,19 @@ std::string kind_of(std::string message) {
 
 }  // namespace
 
-bool GateReport::passed() const { return std::ranges::all_of(rules, &RuleResult::passed); }
+bool MethodReport::passed() const { return std::ranges::all_of(rules, &RuleResult::passed); }
 
-std::string GateReport::text() const {
-  std::string text = fmt::format("{}\n", gate);
+std::string MethodReport::text() const {
+  std::string text = fmt::format("{}\n", method);
   for (const RuleResult& r : rules)
     text += fmt::format("  {:<7} {:<20} {}\n", r.passed ? "ok" : "FAILED", r.rule, r.detail);
   return text;
 }
 
-GateReport check_gate(const GateChoice& gate, const CheckGateOptions& options) {
-  check(!options.steps.empty(), "[check_gate] expected at least one training step, got none");
+MethodReport check_method(const MethodChoice& method, const CheckMethodOptions& options) {
+  check(!options.steps.empty(), "[check_method] expected at least one training step, got none");
   const RandomScope first_step({.seed = 1, .step = options.steps.front()});
-  GateReport report{gate->label(), {}};
+  MethodReport report{method->label(), {}};
   // For each kind of error: the index of the first rule with this error, and the number of later rules with this error.
   std::map<std::string, std::pair<std::size_t, int>> errors;
   for (const auto& [rule, check_rule] : rules::all_rules(options.steps)) {
@@ -37,7 +37,7 @@ GateReport check_gate(const GateChoice& gate, const CheckGateOptions& options) {
       continue;  // the failure of "second order" follows from the failure of "gradients"
     rules::Outcome outcome{};
     try {
-      outcome = check_rule(gate);
+      outcome = check_rule(method);
     } catch (const DeviceLost&) {
       throw;
     } catch (const std::exception& e) {

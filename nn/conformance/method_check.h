@@ -1,8 +1,8 @@
-// Checks on small networks that a residual method fulfils the rules for all methods. check_gate() needs only the name
+// Checks on small networks that a residual method fulfils the rules for all methods. check_method() needs only the name
 // of the method.
 //
-//   nn::register_gate<TanhGate>("tanh_gate", {...});
-//   const nn::GateReport report = nn::check_gate("tanh_gate");   // report.passed(), report.text()
+//   nn::register_method<TanhGate>("tanh_gate", {...});
+//   const nn::MethodReport report = nn::check_method("tanh_gate");   // report.passed(), report.text()
 //
 // The option --check-gates of the study depth_stability runs these checks, also in a program that adds custom gates.
 #pragma once
@@ -22,8 +22,8 @@ struct RuleResult {
 };
 
 // The results of all rules for one method.
-struct GateReport {
-  std::string gate;
+struct MethodReport {
+  std::string method;
   std::vector<RuleResult> rules;
 
   bool passed() const;  // whether every rule passed
@@ -31,8 +31,8 @@ struct GateReport {
   std::string text() const;
 };
 
-// Options of check_gate().
-struct CheckGateOptions {
+// Options of check_method().
+struct CheckMethodOptions {
   // The training steps of the rules "steps" and "gradients". All other rules begin at the first of these steps.
   std::vector<std::uint32_t> steps = {0, 10, 1000};
 };
@@ -40,6 +40,6 @@ struct CheckGateOptions {
 // Checks a method. docs/own_gates.md describes the rules. The check takes well below a second, and writes and removes
 // one temporary file. If a rule fails with the same error as an earlier rule, the report does not list the later rule.
 // The entry of the earlier rule states the number of such rules. Throws Error if `steps` is empty.
-GateReport check_gate(const GateChoice& method, const CheckGateOptions& options = {});
+MethodReport check_method(const MethodChoice& method, const CheckMethodOptions& options = {});
 
 }  // namespace plumb::nn
