@@ -202,7 +202,7 @@ int run(int argc, const char* const* argv) {
   const nn::TensorFile file = nn::read_safetensors(o.weights);
   nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
   const auto& [heads, method] =
-      std::visit([](const auto& options) { return std::pair(options.heads, options.gate->label()); }, card.options);
+      std::visit([](const auto& options) { return std::pair(options.heads, options.method->label()); }, card.options);
   lab::usage_check(o.heads.value_or(heads) == heads,
                    "--heads {}: {} has {}; give the same value or leave the option out", o.heads.value_or(heads),
                    o.weights, heads);

@@ -16,7 +16,7 @@ CaiTOptions cait_of(const ViTOptions& vit) {
           .depth = vit.depth,
           .heads = vit.heads,
           .mlp_ratio = vit.mlp_ratio,
-          .gate = vit.gate,
+          .method = vit.method,
           .norm_eps = vit.norm_eps,
           .recipe = vit.recipe,
           .drop_key = vit.drop_key,
