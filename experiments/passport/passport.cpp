@@ -58,9 +58,8 @@ std::vector<const LayerStats*> layers_of(const StudyResults& r, const TrialGroup
   return found;
 }
 
-// A number of a network, or a line of a chart with the block or the step as key.
+// A number of a network.
 using Number = std::function<double(const LayerStats&)>;
-using Line = std::map<double, double>;
 
 // The mean of the ratios of the branches of a block.
 double ratio_of(const LayerStats& layers, std::int64_t block) {
@@ -71,8 +70,8 @@ double ratio_of(const LayerStats& layers, std::int64_t block) {
 }
 
 // The L2 norms of the gradients over the branches of each block.
-Line gradients_of(const LayerStats& layers) {
-  Line norms;
+LayerLine gradients_of(const LayerStats& layers) {
+  LayerLine norms;
   for (const BranchStats& row : layers.branches) {
     double& norm = norms[static_cast<double>(row.block)];
     norm = std::sqrt(norm * norm + row.grad_norm * row.grad_norm);  // std::hypot would need glibc 2.35
@@ -81,8 +80,8 @@ Line gradients_of(const LayerStats& layers) {
 }
 
 // The stream between blocks. x = 0 is the input, and x = l is the output of block l - 1.
-Line stream_of(const LayerStats& layers, double BranchStats::*member) {
-  Line stream{{0, layers.input_mean_square}};
+LayerLine stream_of(const LayerStats& layers, double BranchStats::*member) {
+  LayerLine stream{{0, layers.input_mean_square}};
   for (const BranchStats& row : layers.branches) stream[static_cast<double>(row.block + 1)] = row.*member;
   return stream;
 }
@@ -151,75 +150,36 @@ TextTable warnings_of(const StudyResults& r) {
   return table;
 }
 
-struct Subject {
-  std::string id, title;  // id and title of the charts; the title of each chart begins with the depth
-  PlotAxis x, y;
-  std::function<Line(const LoggedSteps&)> line;
-  std::function<Line(const LoggedSteps&)> expected = {};  // the line of the predictions, drawn as a thin line
-};
-
-// Adds a chart for each depth. A chart has a line for each method, the geometric mean over the seeds.
-void add_charts(Section& section, const StudyResults& r, const Subject& subject) {
-  std::map<std::string, int> styles;
-  std::vector<Plot> plots;
-  for (const TrialGroup& group : r.groups()) {
-    const int style = styles.try_emplace(group.method, static_cast<int>(styles.size())).first->second;
-    const std::string id = fmt::format("{}-{}", subject.id, group.depth());
-    if (plots.empty() || plots.back().id != id)
-      plots.push_back(
-          {.id = id, .title = fmt::format("depth {}{}", group.depth(), subject.title), .x = subject.x, .y = subject.y});
-    for (const bool expected : {false, true}) {
-      const auto& line = expected ? subject.expected : subject.line;
-      if (!line) continue;
-      std::map<double, std::vector<double>> values_at;
-      for (const TrialResult* trial : group.trials)
-        for (const auto& [x, y] : line(steps_of(r, trial))) values_at[x].push_back(y);
-      PlotSeries series{.name = group.method, .style = style, .thin = expected, .kind = expected ? "expected" : "mean"};
-      for (const auto& [x, values] : values_at) series.points.push_back(log_mean(x, values));
-      if (std::ranges::any_of(series.points, [](const PlotPoint& p) { return std::isfinite(p.y); }))
-        plots.back().series.push_back(std::move(series));
-    }
-  }
-  std::erase_if(plots, [](const Plot& p) { return p.series.empty(); });
-  if (subject.y.log) share_log_range(plots);
+void append(Section& section, const std::vector<Plot>& plots) {
   section.charts.insert(section.charts.end(), plots.begin(), plots.end());
 }
 
+// The charts of a moment by block.
 void add_by_block(Section& section, const StudyResults& r, Moment moment) {
-  using AtMoment = std::function<Line(const LayerStats&)>;
-  const std::string id = moment == Moment::fresh ? "init-" : "last-";
-  const auto add = [&](const char* name, const std::string& title, const char* x, const char* y, const AtMoment& line,
-                       const AtMoment& expected = {}) {
-    const auto of = [moment](const AtMoment& line_of) -> std::function<Line(const LoggedSteps&)> {
-      if (!line_of) return {};
-      return [=](const LoggedSteps& steps) {
-        const LayerStats* layers = at(steps, moment);
-        return layers ? line_of(*layers) : Line();
-      };
+  using AtMoment = std::function<LayerLine(const LayerStats&)>;
+  const auto of = [moment](const AtMoment& line) -> LayerLineOf {
+    if (!line) return {};
+    return [=](const LoggedSteps& steps) {
+      const LayerStats* layers = at(steps, moment);
+      return layers ? line(*layers) : LayerLine();
     };
-    add_charts(section, r,
-               {.id = id + name,
-                .title = title,
-                .x = {.title = x},
-                .y = {.title = std::string(y) + ", log scale", .log = true},
-                .line = of(line),
-                .expected = of(expected)});
+  };
+  const auto add = [&](const char* name, const char* x, const char* y, const AtMoment& line,
+                       const AtMoment& expected = {}) {
+    append(section, layer_plots(r, {{.id = fmt::format("{}-{}", moment == Moment::fresh ? "init" : "last", name),
+                                     .x = {.title = x},
+                                     .y = {.title = fmt::format("{}, log scale", y), .log = true},
+                                     .line = of(line),
+                                     .expected = of(expected)}}));
   };
   const auto stream = [](double BranchStats::*member) {
     return [=](const LayerStats& l) { return stream_of(l, member); };
   };
   const AtMoment law = moment == Moment::fresh ? stream(&BranchStats::predicted_mean_square) : AtMoment();
-  add("stream", "", "blocks passed", "mean square of the stream", stream(&BranchStats::mean_square), law);
-  if (moment == Moment::fresh)  // the section "Branch against stream" shows the last step
-    for (const auto& [branch, title] : {std::pair("attn", ", attention branch"), {"mlp", ", MLP branch"}})
-      add(fmt::format("ratio-{}", branch).c_str(), title, "block", "‖g(x)‖ / ‖x‖",
-          [branch = std::string(branch)](const LayerStats& l) {
-            Line line;
-            for (const BranchStats& row : l.branches)
-              if (row.branch == branch) line[static_cast<double>(row.block)] = row.ratio;
-            return line;
-          });
-  add("gradient", "", "block", "gradient norm", gradients_of);
+  add("stream", "blocks passed", "mean square of the stream", stream(&BranchStats::mean_square), law);
+  // The section "Branch against stream" shows the last step.
+  if (moment == Moment::fresh) append(section, ratio_plots(r, LoggedStep::first));
+  add("gradient", "block", "gradient norm", gradients_of);
 }
 
 Section training_section(const StudyResults& r) {
@@ -232,12 +192,12 @@ Section training_section(const StudyResults& r) {
                       "those of the first four samples of the batch."};
   if (table_of(r, Moment::last).empty()) return section;
   const auto add = [&](const char* id, const PlotAxis& y, const Number& number) {
-    add_charts(section, r,
-               {.id = id, .title = "", .x = {.title = "step"}, .y = y, .line = [=](const LoggedSteps& steps) {
-                  Line line;
-                  for (const auto& [step, layers] : steps) line[static_cast<double>(step)] = number(layers);
-                  return line;
-                }});
+    const auto line = [=](const LoggedSteps& steps) {
+      LayerLine by_step;
+      for (const auto& [step, layers] : steps) by_step[static_cast<double>(step)] = number(layers);
+      return by_step;
+    };
+    append(section, layer_plots(r, {{.id = id, .x = {.title = "step"}, .y = y, .line = line}}));
   };
   const auto mean = [](std::optional<double> BranchStats::*member) {
     return [=](const LayerStats& l) { return summarize(values_of(l, member)).mean; };

@@ -2,10 +2,9 @@
 // report that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
-#include "experiments/lab/stats/summary.h"
+#include "experiments/lab/report/parts.h"
 #include "experiments/vision/programs/published_settings.h"
 #include "plumb/vision.h"
 
@@ -28,37 +27,6 @@ double spread(const LayerStats& layers, const std::string& branch) {
   return std::sqrt(squares / (n - 1));
 }
 
-// A plot of the ratio by block, for one kind of branch, at the first or the last recorded step. The values are
-// geometric means over the seeds.
-Plot ratios(const StudyResults& r, const std::string& branch, bool first) {
-  std::vector<std::string> names;  // names in the order of the trials, as in the rest of the report
-  std::map<std::string, std::map<std::int64_t, std::vector<double>>> logs;
-  for (std::size_t i = 0; i < r.records.size(); ++i) {
-    const Record& record = r.records[i];
-    const std::vector<StepStats>& steps = r.attached[i].layers;
-    if (steps.empty() || record.status != Status::ok) continue;
-    const std::string name = record.point.without("seed").label();
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    for (const BranchStats& row : (first ? steps.front() : steps.back()).layers.branches)
-      if (row.branch == branch) logs[name][row.block].push_back(std::log(row.ratio));
-  }
-  Plot plot{.id = fmt::format("ratio-{}-{}", branch, first ? "start" : "end"),
-            .title = fmt::format("{} {}", branch == "attn" ? "attention" : "MLP", first ? "at init" : "trained"),
-            .x = {.title = "block"},
-            .y = {.title = "‖g(x)‖ / ‖x‖, log scale", .log = true}};
-  for (const std::string& name : names) {
-    PlotSeries& series =
-        plot.series.emplace_back(PlotSeries{.name = name, .style = static_cast<int>(plot.series.size())});
-    for (const auto& [block, values] : logs[name]) {
-      const Summary s = summarize(values);
-      PlotPoint point{.x = static_cast<double>(block), .y = std::exp(s.mean)};
-      if (s.half_width) point.low = std::exp(s.low()), point.high = std::exp(s.high());
-      series.points.push_back(point);
-    }
-  }
-  return plot;
-}
-
 struct ResidualRatio : Study {
   ResidualRatio()
       : Study("residual_ratio",
@@ -69,15 +37,14 @@ struct ResidualRatio : Study {
     cli().examples({"--preset quick", "--gates pre,layerscale,deepnorm --depths 24,48 --steps 600"});
     state_claims();
     output([](const StudyResults& r) {
-      return Section{
-          .title = "Ratios by layer",
+      Section section{
+          .title = "Ratios by layer at init",
           .caption =
               "Ratio: the norm of the term that a branch adds, after its gate, divided by the norm of the stream; mean "
               "over the batch. Spread, in the table: the standard deviation over the layers of the ratio's logarithm "
-              "to "
-              "base 10.",
-          .charts = {ratios(r, "attn", true), ratios(r, "mlp", true), ratios(r, "attn", false),
-                     ratios(r, "mlp", false)}};
+              "to base 10. The section Branch against stream has the ratios after the training."};
+      for (const Plot& plot : ratio_plots(r, LoggedStep::first)) section.charts.emplace_back(plot);
+      return section;
     });
     columns({train_loss, val_accuracy, "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});
     measure_layers();

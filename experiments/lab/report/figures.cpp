@@ -162,54 +162,48 @@ void share_loss_range(std::vector<Plot>& plots, const StudyResults& results, con
       plot.y.high = highest + room;
 }
 
-std::string branch_name(const std::string& branch) {
-  return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
+// ", attention branch" after the name of a condition.
+std::string branch_title(const std::string& branch) {
+  return branch.empty()     ? ""
+         : branch == "attn" ? "attention branch"
+         : branch == "mlp"  ? "MLP branch"
+                            : branch + " branch";
 }
 
-// A series of geometric means by block or step. `at` has the values for each block or step.
-PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std::vector<double>>& at) {
+// The charts of a value of a branch at a logged step against the block, one for each condition and branch.
+std::vector<Plot> branch_plots(const StudyResults& results, const std::string& id, const std::string& y_title,
+                               LoggedStep at, const std::function<std::optional<double>(const BranchStats&)>& value) {
+  std::vector<LayerChart> charts;
+  for (const std::string& branch : branches_of(results))
+    charts.push_back({.id = id,
+                      .branch = branch,
+                      .x = {.title = "block"},
+                      .y = {.title = y_title, .log = true},
+                      .line = [branch, at, value](const std::vector<StepStats>& steps) {
+                        LayerLine line;
+                        for (const BranchStats& row :
+                             (at == LoggedStep::first ? steps.front() : steps.back()).layers.branches)
+                          if (const std::optional<double> v = value(row); v && row.branch == branch)
+                            line[static_cast<double>(row.block)] = *v;
+                        return line;
+                      }});
+  return layer_plots(results, charts);
+}
+
+// The line of a chart for the trials of a group.
+PlotSeries layer_series(const StudyResults& results, const StyledGroup& group, const LayerLineOf& line, bool expected) {
   PlotSeries series{.name = group.count(Status::ok) > 0 ? group.method : group.method + " (diverged)",
-                    .style = group.style};
-  for (const auto& [x, values] : at) series.points.push_back(log_mean(static_cast<double>(x), values));
+                    .style = group.style,
+                    .thin = expected,
+                    .kind = expected ? "expected" : "mean"};
+  std::map<double, std::vector<double>> values_at;
+  for (const TrialResult* trial : averaged(group))
+    if (const auto& steps = results.attached[static_cast<std::size_t>(trial - results.trials.data())].layers;
+        !steps.empty())
+      for (const auto& [x, y] : line(steps)) values_at[x].push_back(y);
+  for (const auto& [x, values] : values_at) series.points.push_back(log_mean(x, values));
+  if (std::ranges::none_of(series.points, [](const PlotPoint& p) { return std::isfinite(p.y); })) series.points.clear();
   return series;
-}
-
-// One plot for each condition and branch. A plot shows `value` at the last logged step of each trial against the block,
-// on a log scale.
-std::vector<Plot> layer_plots(const StudyResults& results, const std::vector<LayerPoint>& layers, const std::string& id,
-                              const std::string& y_title,
-                              const std::function<std::optional<double>(const BranchStats&)>& value) {
-  const StudyGroups study(results);
-  std::map<const TrialResult*, std::vector<const LayerPoint*>> by_trial;
-  std::map<const TrialResult*, std::int64_t> last_step;
-  std::set<std::string> branches;
-  for (const LayerPoint& p : layers) {
-    by_trial[p.trial].push_back(&p);
-    std::int64_t& last = last_step.try_emplace(p.trial, p.step).first->second;
-    last = std::max(last, p.step);
-    branches.insert(p.stats.branch);
-  }
-  std::vector<Plot> plots;
-  for (const auto& [condition, groups] : study.by_condition())
-    for (const std::string& branch : branches) {
-      Plot plot{.id = slug(id + "-" + study.name(condition) + "-" + branch),
-                .title = (study.name(condition).empty() ? "" : study.name(condition) + ", ") + branch_name(branch),
-                .x = {.title = "block"}};
-      plot.y = {.title = y_title, .log = true};
-      for (const StyledGroup& group : groups) {
-        std::map<std::int64_t, std::vector<double>> at;
-        for (const TrialResult* a : averaged(group))
-          if (const auto points = by_trial.find(a); points != by_trial.end())
-            for (const LayerPoint* p : points->second)
-              if (p->stats.branch == branch && p->step == last_step.at(a))
-                if (const std::optional<double> v = value(p->stats)) at[p->stats.block].push_back(*v);
-        if (at.empty()) continue;
-        plot.series.push_back(log_means(group, at));
-      }
-      if (!plot.series.empty()) plots.push_back(std::move(plot));
-    }
-  share_log_range(plots);
-  return plots;
 }
 
 }  // namespace
@@ -303,43 +297,55 @@ std::vector<Plot> score_plots(const StudyResults& results, const Measure& score)
   return plots;
 }
 
-std::vector<Plot> ratio_plots(const StudyResults& results, const std::vector<LayerPoint>& layers) {
-  return layer_plots(results, layers, "ratio", "‖g(x)‖ / ‖x‖, log scale",
-                     [](const BranchStats& s) { return std::optional(s.ratio); });
-}
-
-std::vector<Plot> gate_plots(const StudyResults& results, const std::vector<LayerPoint>& layers) {
-  return layer_plots(results, layers, "gate", "largest |gate factor|, log scale",
-                     [](const BranchStats& s) { return s.gate_max; });
-}
-
-std::vector<Plot> gate_step_plots(const StudyResults& results, const std::vector<LayerPoint>& layers) {
+std::vector<Plot> layer_plots(const StudyResults& results, const std::vector<LayerChart>& charts) {
   const StudyGroups study(results);
-  std::map<const TrialResult*, std::map<std::int64_t, std::vector<double>>>
-      by_trial;  // trial -> step -> values of all branches
-  std::size_t longest = 0;
-  for (const LayerPoint& p : layers)
-    if (p.stats.gate_max) by_trial[p.trial][p.step].push_back(*p.stats.gate_max);
-  for (const auto& [trial, steps] : by_trial) longest = std::max(longest, steps.size());
   std::vector<Plot> plots;
-  if (longest < 3) return plots;
-  for (const auto& [condition, groups] : study.by_condition()) {
-    Plot plot{
-        .id = slug("gate-steps-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}};
-    plot.y = {.title = "largest |gate factor|, log scale", .log = true};
-    for (const StyledGroup& group : groups) {
-      std::map<std::int64_t, std::vector<double>> at;
-      for (const TrialResult* a : averaged(group))
-        if (const auto steps = by_trial.find(a); steps != by_trial.end())
-          for (const auto& [step, values] : steps->second)
-            if (std::ranges::all_of(values, [](double v) { return v > 0; })) at[step].push_back(log_mean(0, values).y);
-      if (at.empty()) continue;
-      plot.series.push_back(log_means(group, at));
+  for (const auto& [condition, groups] : study.by_condition())
+    for (const LayerChart& chart : charts) {
+      const std::string place = study.name(condition), of = branch_title(chart.branch);
+      Plot plot{.id = slug(fmt::format("{}-{}{}{}", chart.id, place, of.empty() ? "" : "-", chart.branch)),
+                .title = place + (place.empty() || of.empty() ? "" : ", ") + of,
+                .x = chart.x,
+                .y = chart.y};
+      for (const StyledGroup& group : groups)
+        for (const bool expected : {false, true})
+          if (const LayerLineOf& line = expected ? chart.expected : chart.line)
+            if (PlotSeries series = layer_series(results, group, line, expected); !series.points.empty())
+              plot.series.push_back(std::move(series));
+      if (!plot.series.empty()) plots.push_back(std::move(plot));
     }
-    if (!plot.series.empty()) plots.push_back(std::move(plot));
-  }
-  share_log_range(plots);
+  if (!charts.empty() && charts.front().y.log) share_log_range(plots);
   return plots;
+}
+
+std::vector<Plot> ratio_plots(const StudyResults& results, LoggedStep at) {
+  return branch_plots(results, at == LoggedStep::first ? "init-ratio" : "ratio", "‖g(x)‖ / ‖x‖, log scale", at,
+                      [](const BranchStats& s) { return std::optional(s.ratio); });
+}
+
+std::vector<Plot> gate_plots(const StudyResults& results) {
+  return branch_plots(results, "gate", "largest |gate factor|, log scale", LoggedStep::last,
+                      [](const BranchStats& s) { return s.gate_max; });
+}
+
+std::vector<Plot> gate_step_plots(const StudyResults& results) {
+  constexpr std::size_t least_steps = 3;
+  if (std::ranges::none_of(results.attached, [](const Attached& a) { return a.layers.size() >= least_steps; }))
+    return {};
+  const auto line = [](const std::vector<StepStats>& steps) {
+    LayerLine means;
+    for (const auto& [step, layers] : steps) {
+      std::vector<double> values;
+      for (const BranchStats& row : layers.branches)
+        if (row.gate_max) values.push_back(*row.gate_max);
+      if (!values.empty() && std::ranges::min(values) > 0) means[static_cast<double>(step)] = log_mean(0, values).y;
+    }
+    return means;
+  };
+  return layer_plots(results, {{.id = "gate-steps",
+                                .x = {.title = "step"},
+                                .y = {.title = "largest |gate factor|, log scale", .log = true},
+                                .line = line}});
 }
 
 }  // namespace plumb::lab

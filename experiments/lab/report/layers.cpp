@@ -31,12 +31,12 @@ std::string layers_csv(const StudyResults& results) {
 
 std::string all_layers_csv(const StudyResults& results) { return csv_of(results, branch_columns()); }
 
-std::vector<LayerPoint> layer_points(const StudyResults& results) {
-  std::vector<LayerPoint> points;
-  for (std::size_t i = 0; i < results.records.size(); ++i)
-    for (const auto& [step, layers] : results.attached[i].layers)
-      for (const BranchStats& row : layers.branches) points.push_back({&results.trials[i], step, row});
-  return points;
+std::set<std::string> branches_of(const StudyResults& results) {
+  std::set<std::string> branches;
+  for (const Attached& attached : results.attached)
+    for (const StepStats& step : attached.layers)
+      for (const BranchStats& row : step.layers.branches) branches.insert(row.branch);
+  return branches;
 }
 
 }  // namespace plumb::lab

@@ -40,13 +40,15 @@ void share_log_range(std::vector<Plot>& plots);
 std::vector<Plot> loss_plots(const StudyResults& results);
 // The score of the problem against the depth, a plot for each learning rate.
 std::vector<Plot> score_plots(const StudyResults& results, const Measure& score);
-// The ratios of branch and stream norms against the block, a plot for each condition and branch.
-std::vector<Plot> ratio_plots(const StudyResults& results, const std::vector<LayerPoint>& layers);
+// The ratios of branch and stream norms against the block at the first or the last logged step, a plot for each
+// condition and branch.
+enum class LoggedStep { first, last };
+std::vector<Plot> ratio_plots(const StudyResults& results, LoggedStep at = LoggedStep::last);
 // The largest gate factors against the block, a plot for each condition and branch. Empty if no method has gate
 // factors.
-std::vector<Plot> gate_plots(const StudyResults& results, const std::vector<LayerPoint>& layers);
+std::vector<Plot> gate_plots(const StudyResults& results);
 // The largest gate factors against the step, as means over blocks and branches. Empty for fewer than three logged
 // steps.
-std::vector<Plot> gate_step_plots(const StudyResults& results, const std::vector<LayerPoint>& layers);
+std::vector<Plot> gate_step_plots(const StudyResults& results);
 
 }  // namespace plumb::lab

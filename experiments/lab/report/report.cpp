@@ -88,8 +88,7 @@ std::string pictures_html(const Section& section) {
 // The sections on branches and gates; the caption of each ends with over_seeds.
 std::string layer_sections(const StudyResults& results, const std::string& over_seeds, Gallery& gallery) {
   std::string html;
-  const std::vector<LayerPoint> layers = layer_points(results);
-  if (const std::vector<Plot> plots = ratio_plots(results, layers); !plots.empty())
+  if (const std::vector<Plot> plots = ratio_plots(results); !plots.empty())
     html += section("Branch against stream",
                     "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
                     "to, by block, at the last logged step of each trial. A gate may also scale the stream: the column "
@@ -97,13 +96,13 @@ std::string layer_sections(const StudyResults& results, const std::string& over_
                     "divided by the norm of the stream." +
                         over_seeds,
                     gallery.show(plots));
-  if (const std::vector<Plot> plots = gate_plots(results, layers); !plots.empty())
+  if (const std::vector<Plot> plots = gate_plots(results); !plots.empty())
     html += section("Gates",
                     "The largest magnitude of the factors of a gate, by block, at the last logged step of each trial. "
                     "Methods without factors are not shown, and a factor of exactly 0 has no place on a log scale." +
                         over_seeds,
                     gallery.show(plots));
-  if (const std::vector<Plot> plots = gate_step_plots(results, layers); !plots.empty())
+  if (const std::vector<Plot> plots = gate_step_plots(results); !plots.empty())
     html += section("Gates over training",
                     "The largest factor of each branch as a geometric mean over blocks and branches, against the "
                     "optimizer step." +

@@ -183,14 +183,13 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
   log(1, 9, "attn", 1, 0.5);
   log(2, 9, "attn", 1e6, 9.0);  // the trial diverged, so its value is not in the mean
   log(3, 9, "mlp", 0.3, std::nullopt);
-  const std::vector<LayerPoint> layers = layer_points(input);
-  const std::vector<Plot> ratios = ratio_plots(input, layers);
+  const std::vector<Plot> ratios = ratio_plots(input);
   REQUIRE(ratios.size() == 2);
   CHECK(ratios[0].title == "depth 1, attention branch");
   CHECK(ratios[0].series[0].points[0].y == Approx(0.1));
   CHECK(ratios[1].series[0].name == "b");
   CHECK(ratios[1].y.low == ratios[0].y.low);
-  const std::vector<Plot> gates = gate_plots(input, layers);
+  const std::vector<Plot> gates = gate_plots(input);
   REQUIRE(gates.size() == 1);
   CHECK(gates[0].series.size() == 1);
   CHECK(gates[0].series[0].points[0].y == Approx(0.5));
