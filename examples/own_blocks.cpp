@@ -7,14 +7,16 @@ using namespace plumb;
 
 struct CrossAttention : nn::Branch {  // from the stream x [B, T, D] to a memory [B, M, D]
   static constexpr std::int64_t heads = 2;
-  nn::Linear q, k, v, proj;
+  nn::Child<nn::Linear> q, k, v, proj;
 
   explicit CrossAttention(const nn::JunctionPlace& place)
       : CrossAttention(nn::LinearOptions{.in = place.dim, .out = place.dim, .init = place.init()}) {}
   explicit CrossAttention(const nn::LinearOptions& o)
-      : Branch("CrossAttention", {.heads = heads}), q(o), k(o), v(o), proj(o) {
-    child("q", q), child("k", k), child("v", v), child("proj", proj);
-  }
+      : Branch("CrossAttention", {.heads = heads}),
+        q(this, "q", o),
+        k(this, "k", o),
+        v(this, "v", o),
+        proj(this, "proj", o) {}
   void scale_value_path(double factor) override { v.scale_init(factor), proj.scale_init(factor); }
   Tensor forward(nn::BranchCall& call) const override {
     const nn::MemoryTokens& m = call.memory();

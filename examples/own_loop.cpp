@@ -13,17 +13,17 @@ int main(int argc, char** argv) {
     // The last block has the full learning rate. Each earlier block has 0.8 of the next block's learning rate, and
     // the embedding has the lowest learning rate.
     for (std::size_t i = 0; i < 6; ++i)
-      model.stack().blocks()[i]->each_parameter(
-          [&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });
+      model.stack().blocks()[i].each_parameter(
+          [&](const std::string&, nn::Parameter& p) { p.lr_factor() *= std::pow(0.8, 5 - i); });
     model.each_parameter([](const std::string& name, nn::Parameter& p) {
-      if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor *= std::pow(0.8, 6);
+      if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor() *= std::pow(0.8, 6);
     });
     nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
     fmt::print("{}", optimizer.describe_groups());
     const vision::ImageProblem& images = vision::images(trial);
     double gradient = 0;
     const Handle hook =
-        model.stack().blocks()[0]->on_backward([&](const nn::Layer&, const Tensor& g) { gradient = norm(g).item(); });
+        model.stack().blocks()[0].on_backward([&](const nn::Layer&, const Tensor& g) { gradient = norm(g).item(); });
 
     const auto best_weights = trial.folder() / fmt::format("best-{}.safetensors", trial.seed());
     double best = INFINITY;

@@ -2,23 +2,14 @@
 #include <plumb/plumb.h>
 using namespace plumb;
 
-struct GatedMlp : nn::Layer {  // [B, in] -> [B, out]: out(gelu(gate x) * (value x))
-  nn::Linear value, gate, out;
-
-  GatedMlp(std::int64_t inputs, std::int64_t hidden, std::int64_t outputs)
-      : Layer("GatedMlp"),
-        value({.in = inputs, .out = hidden}),
-        gate({.in = inputs, .out = hidden}),
-        out({.in = hidden, .out = outputs}) {
-    child("value", value);  // a member that is not registered is neither trained nor saved
-    child("gate", gate);
-    child("out", out);
-  }
+struct GatedMlp : nn::Layer {  // [B, 8] -> [B, 3]: out(gelu(gate x) * (value x))
+  nn::Child<nn::Linear> value{this, "value", {.in = 8, .out = 64}}, gate{this, "gate", {.in = 8, .out = 64}};
+  nn::Child<nn::Linear> out{this, "out", {.in = 64, .out = 3}};
   Tensor forward(const Tensor& x) const override { return out(gelu(gate(x)) * value(x)); }
 };
 
 int main() {
-  GatedMlp model(8, 64, 3);
+  GatedMlp model;
   nn::initialize(model, 0);  // draws each parameter from the seed and its full name
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
   fmt::print("{}", optimizer.describe_groups());

@@ -6,17 +6,11 @@
 using namespace plumb;
 
 struct Net : nn::Layer {  // images [B, 3, 32, 32] -> logits [B, 10]
-  nn::Conv2d conv1{{.in = 3, .out = 16, .kernel = 5, .stride = 2, .padding = 2}};
-  nn::Conv2d conv2{{.in = 16, .out = 32, .kernel = 5, .stride = 2, .padding = 2}};
-  nn::Dropout dropout{0.1};
-  nn::Linear head{{.in = 32, .out = 10}};
+  nn::Child<nn::Conv2d> conv1{this, "conv1", {.in = 3, .out = 16, .kernel = 5, .stride = 2, .padding = 2}};
+  nn::Child<nn::Conv2d> conv2{this, "conv2", {.in = 16, .out = 32, .kernel = 5, .stride = 2, .padding = 2}};
+  nn::Child<nn::Dropout> dropout{this, "dropout", 0.1};
+  nn::Child<nn::Linear> head{this, "head", {.in = 32, .out = 10}};
 
-  Net() : Layer("Net") {
-    child("conv1", conv1);  // a member that is not registered is neither trained nor saved
-    child("conv2", conv2);
-    child("dropout", dropout);
-    child("head", head);
-  }
   Tensor forward(const Tensor& images) const override {
     const Tensor features = relu(conv2(relu(conv1(images))));  // [B, 32, 8, 8]
     return head(dropout(mean(features, {2, 3})));

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/class_name.h"
 #include "core/random.h"
 
 namespace plumb::nn {
@@ -47,54 +49,39 @@ void check_replacement(const char* op, const Tensor& replaced, const Tensor& by,
 
 }  // namespace
 
-struct Parameter::Shared {
-  double lr_factor, eps_factor, decay_factor;
-  std::shared_ptr<Node> node;
-};
-
 Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std::optional<double> lr,
                      std::optional<double> decay)
     : name(std::move(own_name)),
       value(std::move(variable)),
       role(r),
       init(std::move(i)),
-      shared_(
-          (check(value.node() && !value.node()->backward, "[parameter] expected a variable for {}, got {}", name,
-                 describe(value)),
-           std::make_shared<Shared>(lr.value_or(factors(r).lr), 1.0, decay.value_or(factors(r).decay), value.node()))),
-      lr_factor(shared_->lr_factor),
-      eps_factor(shared_->eps_factor),
-      decay_factor(shared_->decay_factor),
-      frozen(shared_->node->frozen) {
-  frozen = frozen || is_measured(r);
+      factors_(std::make_shared<Factors>(lr.value_or(factors(r).lr), 1.0, decay.value_or(factors(r).decay))) {
+  check(value.node() && !value.node()->backward, "[parameter] expected a variable for {}, got {}", name,
+        describe(value));
+  frozen() = frozen() || is_measured(r);
 }
 
-Parameter& Parameter::operator=(const Parameter& other) {
-  if (this == &other) return *this;
-  const Parameter copy(other);  // the copy may throw; the next lines throw only if memory runs out
-  std::destroy_at(this);
-  return *std::construct_at(this, copy);
-}
+bool& Parameter::frozen() const { return value.node()->frozen; }
 
-Module::Module(std::string type_name)
-    : name_(std::move(type_name)), path_(std::make_shared<const std::string>(name_)) {}
+Module::Module(std::string type_name) : name_(std::move(type_name)) {}
 
 Module::~Module() {
   if (parent_) parent_->children_[place_].module = nullptr;
-  for (const Child& c : children_)
+  for (const Entry& c : children_)
     if (c.module) c.module->parent_ = nullptr;
 }
 
-Module& Module::of(const Child& child) const {
+Module& Module::of(const Entry& child) const {
   check(child.module,
-        "[module] expected child \"{}\" of {} to live as long as its parent, got a destroyed module: register "
-        "members, not local variables",
+        "[module] expected child \"{}\" of {} to live as long as its parent, got a destroyed module: an nn::Child must "
+        "be a member, not a local variable",
         child.name, *path());
   return *child.module;
 }
 
 void Module::changed() {
   for (Module* m = this; m; m = m->parent_) m->initialised_ = false;
+  forget_path();  // a message in a constructor may have named the module after a base class
 }
 
 void Module::look_for_uninitialised() const {
@@ -104,7 +91,7 @@ void Module::look_for_uninitialised() const {
   });
   check(names.empty(),
         "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the "
-        "model is complete, or load its weights. If you did, register this module in its parent with child()",
+        "model is complete, or load its weights. If you did, make this module an nn::Child of its parent",
         *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
         names.size() > 1 ? "they were" : "it was");
   mark_initialised();
@@ -112,7 +99,7 @@ void Module::look_for_uninitialised() const {
 
 void Module::mark_initialised() const {
   initialised_.store(true, std::memory_order_relaxed);
-  for (const Child& c : children_) of(c).mark_initialised();
+  for (const Entry& c : children_) of(c).mark_initialised();
 }
 
 Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor,
@@ -136,9 +123,9 @@ Tensor Module::add(Parameter p) {
         "[module] expected a parameter name without dots, got \"{}\"", p.name);
   check_new(p.name);
   const auto usable = [](double factor) { return std::isfinite(factor) && factor >= 0; };
-  check(usable(p.lr_factor) && usable(p.decay_factor),
+  check(usable(p.lr_factor()) && usable(p.decay_factor()),
         "[module] expected finite factors of at least 0 for {}.{}, got {} for the learning rate and {} for the decay",
-        *path(), p.name, p.lr_factor, p.decay_factor);
+        *path(), p.name, p.lr_factor(), p.decay_factor());
   p.value.node()->name = p.name;
   changed();
   return parameters_.emplace_back(std::move(p)).value;
@@ -155,39 +142,27 @@ void Module::check_new(const std::string& name) const {
 bool Module::shows(const std::string& name) const {
   return std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end() ||
          std::ranges::any_of(children_,
-                             [&](const Child& c) { return c.name == name || (c.name.empty() && of(c).shows(name)); });
+                             [&](const Entry& c) { return c.name == name || (c.name.empty() && of(c).shows(name)); });
 }
 
 void Module::collect_names(const std::string& prefix, std::set<std::string>& names) const {
   for (const Parameter& p : parameters_) names.insert(prefix + p.name);
-  for (const Child& c : children_) {
+  for (const Entry& c : children_) {
     if (!c.name.empty()) names.insert(prefix + c.name);
     of(c).collect_names(c.name.empty() ? prefix : prefix + c.name + ".", names);
   }
 }
 
 void Module::adopt(const std::string& name, Module& module) {
-  if (!name.empty()) check_new(name);
-  for (const Module* m = this; m; m = m->parent_)
-    check(m != &module, "[module] expected a module that is not above itself as {}.{}, got {}", *path(), name,
-          *module.path());
+  check(name.find('.') == std::string::npos, "[module] expected a child name without dots, got \"{}\"", name);
   if (module.parent_)
-    fail(fmt::format(
-        "[module] expected a module without a parent for {}.{}, got one that {} already: register a module once, and "
-        "keep a reference to it in other modules",
-        *path(), name,
-        module.parent_ == this
-            ? fmt::format("is {}", *module.path())
-            : fmt::format("another module, {}, has registered as \"{}\"", *module.parent_->path(), module.name_)));
-  // A child with the name "", or a child "blocks" next to a child "blocks.3", may contain a full name that is already
-  // taken.
-  const auto continues = [&](const Child& c) {
-    return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + ".");
-  };
-  if (name.empty() || std::ranges::any_of(children_, continues)) {
+    fail(fmt::format("[module] expected a module without a parent for {}.{}, got {}", *path(), name, *module.path()));
+  if (!name.empty()) {
+    check_new(name);
+  } else {
     std::set<std::string> names, brought;
     collect_names("", names);
-    module.collect_names(name.empty() ? "" : name + ".", brought);
+    module.collect_names("", brought);
     for (const std::string& full_name : brought)
       check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\", which is taken", *path(),
             full_name);
@@ -195,20 +170,32 @@ void Module::adopt(const std::string& name, Module& module) {
   module.name_ = name;
   module.parent_ = this;
   module.place_ = children_.size();
-  module.update_path();
+  module.forget_path();
   children_.push_back({name, &module});
   changed();
 }
 
-void Module::update_path() {
-  path_ = name_.empty() ? parent_->path() : std::make_shared<const std::string>(*parent_->path() + "." + name_);
-  for (const Child& c : children_) of(c).update_path();
+void Module::make_path() const {
+  static std::recursive_mutex mutex;  // two threads may ask for the first time
+  const std::lock_guard lock(mutex);
+  if (named_.load(std::memory_order_relaxed)) return;
+  if (!parent_)
+    path_ = std::make_shared<const std::string>(name_.empty() ? class_name(typeid(*this)) : name_);
+  else
+    path_ = name_.empty() ? parent_->path() : std::make_shared<const std::string>(*parent_->path() + "." + name_);
+  named_.store(true, std::memory_order_release);
+}
+
+void Module::forget_path() {
+  if (!named_.exchange(false)) return;  // a module below has a path only if this module has one
+  for (const Entry& c : children_)
+    if (c.module) c.module->forget_path();
 }
 
 void Module::visit(const std::string& prefix,
                    const std::function<void(const std::string&, const Parameter&)>& f) const {
   for (const Parameter& p : parameters_) f(prefix + p.name, p);
-  for (const Child& c : children_) of(c).visit(c.name.empty() ? prefix : prefix + c.name + ".", f);
+  for (const Entry& c : children_) of(c).visit(c.name.empty() ? prefix : prefix + c.name + ".", f);
 }
 
 std::vector<Parameter> Module::parameters() const {
@@ -226,7 +213,7 @@ std::vector<Parameter> Module::parameters() const {
 Tensors Module::trainable() const {
   Tensors values;
   for (const Parameter& p : parameters())
-    if (!p.frozen) values.push_back(p.value);
+    if (!p.frozen()) values.push_back(p.value);
   return values;
 }
 
@@ -249,16 +236,16 @@ Parameter& Module::own(const std::string& parameter_name) {
 
 void Module::each_module(const std::function<void(Module&)>& f) {
   f(*this);
-  for (const Child& c : children_) of(c).each_module(f);
+  for (const Entry& c : children_) of(c).each_module(f);
 }
 
 void Module::freeze(bool frozen) {
-  each_parameter([&](const std::string&, Parameter& p) { p.frozen = frozen || is_measured(p.role); });
+  each_parameter([&](const std::string&, Parameter& p) { p.frozen() = frozen || is_measured(p.role); });
 }
 
 void Module::train(bool on) {
   training_ = on;
-  for (const Child& c : children_) of(c).train(on);
+  for (const Entry& c : children_) of(c).train(on);
 }
 
 Tensor Layer::operator()(const Tensor& x) const {

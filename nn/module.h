@@ -42,47 +42,47 @@ constexpr RoleFactors factors(Role role) { return {.lr = 1, .decay = role == Rol
 // Returns whether weight decay applies by default to parameters of this role.
 inline bool decays(Role role) { return factors(role).decay > 0; }
 
-// A handle to a parameter. Copies share the value, the factors and `frozen`: a change through one copy is visible in
+// A handle to a parameter. Copies share the value, the factors and frozen(): a change through one copy is visible in
 // all other copies, for example in the copy of an optimizer.
 struct Parameter {
   // If a factor is not given, the default of the role applies. The parameter is frozen if it is measured.
   // Throws Error if `value` is not a variable.
   Parameter(std::string name, Tensor value, Role role, Init init, std::optional<double> lr_factor = {},
             std::optional<double> decay_factor = {});
-  // A copy is another handle to the same parameter.
-  Parameter(const Parameter&) = default;
-  Parameter& operator=(const Parameter& other);
 
   std::string name;  // the name within the module of the parameter; Module::parameters() returns full names
   Tensor value;      // a variable; optimizers change its buffer in place
   Role role;
   Init init;
 
- private:
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
-
- public:
-  // Factors of the optimizer's learning rate, eps and weight decay. eps_factor is 1 unless a residual method, such as
-  // CompleteP, changes eps_factor.
-  double& lr_factor;
-  double& eps_factor;
-  double& decay_factor;
+  // Factors of the optimizer's learning rate, eps and weight decay, such as p.lr_factor() *= 0.1. The factor of eps is
+  // 1 unless a residual method, such as CompleteP, changes it.
+  double& lr_factor() const { return factors_->lr; }
+  double& eps_factor() const { return factors_->eps; }
+  double& decay_factor() const { return factors_->decay; }
   // Whether the parameter is constant. A frozen parameter gets no gradient, and optimizers skip a frozen parameter. The
   // flag is read when a graph is recorded, when a graph is differentiated, and in each optimizer step. A parameter that
   // is frozen after its gradient was computed does not change.
-  bool& frozen;
+  bool& frozen() const;
+
+ private:
+  struct Factors {
+    double lr, eps, decay;
+  };
+  std::shared_ptr<Factors> factors_;
 };
 
 // Base class of all modules: a tree of named parameters and child modules. A derived class registers its parameters
-// with parameter() and its member modules with child(). A module can be neither copied nor moved.
+// with parameter(), and declares its member modules as Child, ChildPtr or Children (nn/child.h), which register
+// themselves. A module can be neither copied nor moved.
 class Module {
  public:
   // A short name of nn::Role for derived classes.
   using Role = nn::Role;
 
-  // `type_name`, such as "Attention", is the first part of the module's path while the module has no parent.
-  explicit Module(std::string type_name);
+  // `type_name`, such as "Attention", is the first part of the module's path while the module has no parent. The
+  // default is the name of the class, without namespaces.
+  explicit Module(std::string type_name = "");
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -96,7 +96,7 @@ class Module {
   // Returns the number of elements of all parameters, including frozen parameters.
   std::int64_t parameter_count() const;
   // Calls f for each parameter at and below this module, with its full name. f may change `init`, the factors and
-  // `frozen`.
+  // frozen().
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
   // Returns the parameter of this module with this name; parameters of children are not searched. Throws Error if the
   // module has no such parameter.
@@ -114,7 +114,11 @@ class Module {
 
   // Returns the path of the module, such as "ViT.blocks.3.attn": the type name of the root, then the names of the
   // children. Messages and random draws use the path.
-  const Path& path() const { return path_; }
+  const Path& path() const {
+    if (!named_.load(std::memory_order_acquire)) [[unlikely]]
+      make_path();
+    return path_;
+  }
   // Returns a description of the network as a JSON object, for records and reports: the kind of the model and
   // everything that decides its function. The default is "": no description.
   virtual std::string card() const { return ""; }
@@ -136,29 +140,30 @@ class Module {
   // Registers a parameter with the values, the dtype (f32 or f64) and the device of `initial`.
   Tensor parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor = {},
                    Factor decay_factor = {});
-  // Registers a member module as a child, and returns this member module. The name must be new, and may have dots
-  // ("blocks.3"). If the name is "", the parameters and children of the child appear as those of this module; such a
-  // child must have all its parameters and children when the child is registered. Throws Error for a name that is
-  // taken, and for a module that already has a parent.
-  template <class M>
-  M& child(const std::string& name, M& module) {
-    adopt(name, module);
-    return module;
-  }
 
  private:
-  struct Child {
+  template <class M>
+  friend class Child;
+  template <class M>
+  friend class ChildPtr;
+  template <class M>
+  friend class Children;
+
+  struct Entry {  // a child
     std::string name;
     Module* module;  // null if the module was destroyed
   };
-  Module& of(const Child& child) const;
+  Module& of(const Entry& child) const;
   void look_for_uninitialised() const;
   void mark_initialised() const;
   void changed();  // called when this module or a module below it gets a parameter or a child
   Tensor add(Parameter p);
   void check_new(const std::string& name) const;
+  // Registers a child. Throws Error for a name that is taken or has dots. If the name is "", the parameters and
+  // children of the child appear as those of this module; such a child must be complete when it is registered.
   void adopt(const std::string& name, Module& module);
-  void update_path();  // sets the path of this module and of every module below it
+  void make_path() const;
+  void forget_path();  // the next call of path() makes the path of this module, or of a module below it, again
   // Returns whether a parameter or child of this module, or of a child with the name "", has this name.
   bool shows(const std::string& name) const;
   // Adds the full names of all parameters and modules at and below this module to `names`.
@@ -166,20 +171,27 @@ class Module {
   bool shown_by_parent() const { return parent_ && name_.empty(); }
   void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&)>& f) const;
 
-  std::string name_;  // the name in the parent, or the type name at the root
+  std::string name_;  // the name in the parent, or the type name at the root ("" for the name of the class)
   Module* parent_ = nullptr;
   std::size_t place_ = 0;                          // index among the parent's children
   mutable std::atomic<bool> initialised_ = false;  // a cache
-  Path path_;
+  // Whether path_ is valid, and the path. The first call of path() makes it: a constructor of Module does not know the
+  // name of the class.
+  mutable std::atomic<bool> named_ = false;
+  mutable Path path_;
   std::deque<Parameter> parameters_;
-  std::vector<Child> children_;
+  std::vector<Entry> children_;
   bool training_ = true;
 };
 
 // Base class of modules that map one tensor to one tensor. A derived class overrides forward().
+//   struct Net : nn::Layer {
+//     nn::Child<nn::Linear> hidden{this, "hidden", {.in = 2, .out = 8}}, out{this, "out", {.in = 8, .out = 1}};
+//     Tensor forward(const Tensor& x) const override { return out(relu(hidden(x))); }
+//   };
 class Layer : public Module {
  public:
-  explicit Layer(std::string type_name) : Module(std::move(type_name)) {}
+  explicit Layer(std::string type_name = "") : Module(std::move(type_name)) {}
 
   // Runs forward() with this module's path as the scope (for messages and random draws), and calls the hooks. Throws
   // Error if a parameter of this layer or of a module below was not initialised.

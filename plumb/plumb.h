@@ -36,6 +36,7 @@
 
 // Modules and their initial values.
 #include "nn/audit.h"
+#include "nn/child.h"
 #include "nn/evaluation_scope.h"
 #include "nn/init.h"
 #include "nn/module.h"
@@ -53,17 +54,20 @@
 #include "nn/layers/drop_path.h"
 #include "nn/layers/drop_schedule.h"
 #include "nn/layers/dropout.h"
+#include "nn/layers/embedding.h"
 #include "nn/layers/heads.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"
 #include "nn/layers/norm.h"
 #include "nn/layers/patch_embed.h"
+#include "nn/layers/pool2d.h"
+#include "nn/layers/sequential.h"
 #include "nn/layers/sine_positions.h"
 #include "nn/layers/talking_heads.h"
 #include "nn/layers/weight_layer.h"
 
 // Residual methods, their gates, and the rules that each method must fulfil.
-#include "nn/conformance/gate_check.h"
+#include "nn/conformance/method_check.h"
 #include "nn/gates/factors.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"

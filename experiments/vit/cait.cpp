@@ -168,8 +168,8 @@ nn::CaiTOptions cait_options(const VitSettings& o, const nn::ViTOptions& vit) {
 Values dropped_keys(const nn::CaiT& model, std::int64_t batch) {
   const std::int64_t side = model.options().image / model.options().patch;
   double ratio = 0, empty = 0;
-  for (const auto& block : model.blocks()) {
-    const nn::DropKeyStatistics s = dynamic_cast<const nn::SelfAttention&>(block->branch("attn"))
+  for (auto& block : model.blocks()) {
+    const nn::DropKeyStatistics s = dynamic_cast<const nn::SelfAttention&>(block.branch("attn"))
                                         .drop_key_statistics(batch, side * side, side * side);
     ratio += s.drop_ratio / static_cast<double>(model.blocks().size());
     empty += s.empty_rows / static_cast<double>(model.blocks().size());

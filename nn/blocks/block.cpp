@@ -27,43 +27,39 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.method) {
     context.branches.push_back(branches.back()->shape());
     context.branches.back().name = choice.name;
   }
-  gates_ = o.method->build(context);
-  check(std::ssize(gates_.gates) == count && std::ranges::find(gates_.gates, nullptr) == gates_.gates.end(),
+  BlockGates gates = o.method->build(context);
+  check(std::ssize(gates.gates) == count && std::ranges::find(gates.gates, nullptr) == gates.gates.end(),
         "[block] expected method \"{}\" to build a gate for each of {} branches, got {}", method_->name, count,
-        std::ranges::count_if(gates_.gates, [](const Gate* gate) { return gate != nullptr; }));
-  for (const auto& [name, module] : gates_.modules)
+        std::ranges::count_if(gates.gates, [](const Gate* gate) { return gate != nullptr; }));
+  for (const auto& [name, module] : gates.modules)
     check(module != nullptr, "[block] expected method \"{}\" to build modules, got null for \"{}\"", method_->name,
           name);
-  for (const Gate* gate : gates_.gates)
-    check(std::ranges::any_of(gates_.modules, [&](const auto& m) { return m.second.get() == gate; }),
+  for (const Gate* gate : gates.gates)
+    check(std::ranges::any_of(gates.modules, [&](const auto& m) { return m.second.get() == gate; }),
           "[block] expected method \"{}\" to list its gates in BlockGates::modules, got a gate that is not there; "
           "build gates with add()",
           method_->name);
-  const Norm norm = gates_.norm.value_or(method_->norm);
+  const Norm norm = gates.norm.value_or(method_->norm);
+  std::vector<std::unique_ptr<Layer>> norms;
+  std::vector<JunctionOptions> parts;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    junctions_.push_back(std::make_unique<Junction>(
-        JunctionOptions{.name = o.junctions[at].name,
-                        .branch = std::move(branches[at]),
-                        .gate = gates_.gates[at],
-                        .norm = norm,
-                        .norm_layer = norm == Norm::none ? nullptr : method_->make_norm(o.layout, o.dim, o.norm_eps),
-                        .place = context.at(i),
-                        .drop_path = o.drop_path,
-                        .drop_path_form = o.drop_path_form}));
+    norms.push_back(norm == Norm::none ? nullptr : method_->make_norm(o.layout, o.dim, o.norm_eps));
+    parts.push_back({.name = o.junctions[at].name, .gate = gates.gates[at], .norm = norm, .place = context.at(i)});
   }
-  const auto numbered = [](const char* name, const auto& junction) {
-    return fmt::format("{}{}", name, junction->place().junction + 1);
-  };
-  for (const auto& junction : junctions_)
-    if (Layer* const layer = junction->norm_layer()) child(numbered("norm", junction), *layer);
-  for (const auto& junction : junctions_) child(junction->branch_name(), junction->branch());
-  for (const auto& junction : junctions_) child(numbered("drop_path", junction), junction->drop_path());
-  for (auto& [name, module] : gates_.modules) child(name, *module);
-  for (std::size_t i = 0; i < junctions_.size(); ++i) gates_.gates[i]->init_branch(junctions_[i]->branch());
+  // The order of the children decides the order of the parameters.
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i].norm_layer = {this, fmt::format("norm{}", i + 1), std::move(norms[i])};
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].branch = {this, parts[i].name, std::move(branches[i])};
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i].drop_path = {this, fmt::format("drop_path{}", i + 1),
+                          std::make_unique<DropPath>(o.drop_path, static_cast<std::uint32_t>(i), o.drop_path_form)};
+  for (auto& [name, module] : gates.modules) gates_.emplace_back(this, name, std::move(module));
+  for (JunctionOptions& p : parts) junctions_.push_back(std::make_unique<Junction>(std::move(p)));
+  for (std::size_t i = 0; i < junctions_.size(); ++i) gates.gates[i]->init_branch(junctions_[i]->branch());
   for (const auto& junction : junctions_) junction->refuse_if_dead(*method_);
   each_parameter([&](const std::string&, Parameter& p) {
-    if (p.role == Role::gate || p.role == Role::shift) p.lr_factor *= recipe.scalar_rate;
+    if (p.role == Role::gate || p.role == Role::shift) p.lr_factor() *= recipe.scalar_rate;
   });
   if (method_->adjust)
     each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context, name, p); });

@@ -31,6 +31,7 @@ struct BlockOptions {
 // constructor throws Error, because gate and branch would never get a gradient.
 class Block : public Layer {
  public:
+  using Options = BlockOptions;
   explicit Block(const BlockOptions& options);
 
   // Advances the stream by this block. Stack calls advance() for each of its blocks. operator() is for a single block:
@@ -53,7 +54,7 @@ class Block : public Layer {
 
  private:
   MethodChoice method_;
-  BlockGates gates_;
+  std::vector<ChildPtr<Module>> gates_;  // the gates and other modules of the method
   std::vector<std::unique_ptr<Junction>> junctions_;
 };
 

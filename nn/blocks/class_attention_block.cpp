@@ -4,28 +4,20 @@ namespace plumb::nn {
 
 LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
     : Module("LayerScaleBlockClassAttn"),
-      norm1_(o.norm(o.dim, o.norm_eps)),
-      attn_(o.attention({.dim = o.dim,
+      norm1_(this, "norm1", o.norm(o.dim, o.norm_eps)),
+      attn_(this, "attn",
+            o.attention({.dim = o.dim,
                          .heads = o.heads,
                          .dropout = o.attn_drop,
                          .init = o.weights,
                          .qkv_bias = o.qkv_bias,
                          .proj_drop = o.proj_drop})),
-      norm2_(o.norm(o.dim, o.norm_eps)),
-      mlp_(o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop})),
-      gate1_(o.dim, o.init),
-      gate2_(o.dim, o.init),
-      drop1_(o.drop_path, 0),
-      drop2_(o.drop_path, 1) {
-  child("norm1", *norm1_);
-  child("attn", *attn_);
-  child("norm2", *norm2_);
-  child("mlp", *mlp_);
-  child("gate1", gate1_);
-  child("gate2", gate2_);
-  child("drop_path1", drop1_);
-  child("drop_path2", drop2_);
-}
+      norm2_(this, "norm2", o.norm(o.dim, o.norm_eps)),
+      mlp_(this, "mlp", o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop})),
+      gate1_(this, "gate1", o.dim, o.init),
+      gate2_(this, "gate2", o.dim, o.init),
+      drop1_(this, "drop_path1", o.drop_path, 0),
+      drop2_(this, "drop_path2", o.drop_path, 1) {}
 
 Tensor LayerScaleBlockClassAttn::operator()(const Tensor& patches, const Tensor& cls) const {
   const PathScope scope(path());

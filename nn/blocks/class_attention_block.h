@@ -42,13 +42,14 @@ struct ClassBlockOptions {
 // model. Parameters: norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma. Throws Error for inputs of other shapes.
 class LayerScaleBlockClassAttn : public Module {
  public:
+  using Options = ClassBlockOptions;
   explicit LayerScaleBlockClassAttn(const ClassBlockOptions& options);
   Tensor operator()(const Tensor& patches, const Tensor& cls) const;
 
  private:
-  std::unique_ptr<Layer> norm1_, attn_, norm2_, mlp_;
-  LayerScale gate1_, gate2_;
-  DropPath drop1_, drop2_;
+  ChildPtr<Layer> norm1_, attn_, norm2_, mlp_;
+  Child<LayerScale> gate1_, gate2_;
+  Child<DropPath> drop1_, drop2_;
 };
 
 }  // namespace plumb::nn

@@ -23,9 +23,7 @@ class WatchedNorm : public Layer {
 
 }  // namespace
 
-Junction::Junction(JunctionOptions parts)
-    : parts_(std::move(parts)),
-      drop_path_(parts_.drop_path, static_cast<std::uint32_t>(parts_.place.junction), parts_.drop_path_form) {}
+Junction::Junction(JunctionOptions parts) : parts_(std::move(parts)), drop_path_(*parts_.drop_path) {}
 
 void Junction::advance(Stream& s, const StackInputs& inputs) const {
   const Gate& gate = *parts_.gate;

@@ -28,21 +28,20 @@ struct JunctionPass {
   Tensor output;  // the stream after the gate and, if the norm is post, after the norm
 };
 
-// The parts of a Junction.
+// The parts of a Junction, with the modules as children of the block.
 struct JunctionOptions {
   std::string name;  // the name of the branch, such as "attn"
-  std::unique_ptr<Branch> branch;
-  Gate* gate;                         // owned by the block; several junctions of a block may share a gate
-  Norm norm;                          // the place of `norm_layer`
-  std::unique_ptr<Layer> norm_layer;  // null if the block has no norms
+  Gate* gate;        // owned by the block; several junctions of a block may share a gate
+  Norm norm;         // the place of `norm_layer`
   JunctionPlace place;
-  double drop_path = 0;
-  DropPathForm drop_path_form = DropPathForm::rescaled;
+  ChildPtr<Layer> norm_layer = {};  // null if the block has no norms
+  ChildPtr<Branch> branch = {};
+  ChildPtr<DropPath> drop_path = {};
 };
 
 // Computes u = gate.read(stream), f = branch(u) and gate.join(stream, f), with the norm before the branch or after the
-// sum. A junction is no module: its block registers norm, branch and drop_path(), so that the parameters belong to the
-// block and keep their order.
+// sum. A junction is no module: norm, branch and stochastic depth are children of its block, so that the parameters
+// belong to the block and keep their order.
 class Junction {
  public:
   explicit Junction(JunctionOptions options);
@@ -64,8 +63,7 @@ class Junction {
   const std::string& branch_name() const { return parts_.name; }
   const Gate& gate() const { return *parts_.gate; }
   Norm norm() const { return parts_.norm; }
-  Layer* norm_layer() const { return parts_.norm_layer.get(); }  // null if the block has no norms
-  DropPath& drop_path() { return drop_path_; }                   // stochastic depth
+  const Layer* norm_layer() const { return parts_.norm_layer.get(); }  // null if the block has no norms
   const JunctionPlace& place() const { return parts_.place; }
 
   // Throws Error if neither the gate nor the branch could ever get a gradient, because both start at 0.
@@ -73,7 +71,7 @@ class Junction {
 
  private:
   JunctionOptions parts_;
-  DropPath drop_path_;
+  const DropPath& drop_path_;
   Observers<JunctionPass> observers_;
 };
 

@@ -59,28 +59,22 @@ std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, c
   return {self_attention(attention), mlp(hidden)};
 }
 
-Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
+Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o), blocks_(this, o.blocks) {
   check(o.depth >= 1, "[stack] expected a depth of at least 1, got {}", o.depth);
   const auto steps = std::make_shared<StepCounter>();
-  for (std::int64_t i = 0; i < o.depth; ++i) {
-    blocks_.push_back(
-        std::make_unique<Block>(BlockOptions{.dim = o.dim,
-                                             .junctions = o.junctions,
-                                             .method = o.method,
-                                             .block = i,
-                                             .blocks = o.depth,
-                                             .layout = o.layout,
-                                             .norm_eps = o.norm_eps,
-                                             .recipe = o.recipe,
-                                             .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
-                                             .drop_path_form = o.drop_path.form,
-                                             .steps = steps}));
-    child(fmt::format("{}.{}", o.blocks, i), *blocks_.back());
-  }
-  if (o.final_norm) {
-    norm_ = o.method->make_norm(o.layout, o.dim, o.norm_eps);
-    child("norm", *norm_);
-  }
+  for (std::int64_t i = 0; i < o.depth; ++i)
+    blocks_.add({.dim = o.dim,
+                 .junctions = o.junctions,
+                 .method = o.method,
+                 .block = i,
+                 .blocks = o.depth,
+                 .layout = o.layout,
+                 .norm_eps = o.norm_eps,
+                 .recipe = o.recipe,
+                 .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
+                 .drop_path_form = o.drop_path.form,
+                 .steps = steps});
+  if (o.final_norm) norm_ = {this, "norm", o.method->make_norm(o.layout, o.dim, o.norm_eps)};
   if (steps->needed()) steps->attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
 }
 
@@ -88,7 +82,7 @@ Stream Stack::open(const Tensor& x) const { return method().open ? method().open
 
 void Stack::advance(Stream& s, std::int64_t first, std::int64_t last, const StackInputs& inputs) const {
   for (std::int64_t i = first; i < last; ++i) {
-    const Block& block = *blocks_.at(static_cast<std::size_t>(i));
+    const Block& block = blocks_[static_cast<std::size_t>(i)];
     if (checkpoint_blocks_)
       s = advance_checkpointed(block, s, inputs);
     else
@@ -108,8 +102,8 @@ Stream Stack::run(const Tensor& x, const StackInputs& inputs) const {
 
 std::vector<Junction*> Stack::junctions() const {
   std::vector<Junction*> all;
-  for (const auto& block : blocks_)
-    for (const auto& junction : block->junctions()) all.push_back(junction.get());
+  for (const Block& block : blocks_)
+    for (const auto& junction : block.junctions()) all.push_back(junction.get());
   return all;
 }
 

@@ -42,6 +42,7 @@ struct StackOptions {
 // same names in the model.
 class Stack : public Layer {
  public:
+  using Options = StackOptions;
   explicit Stack(const StackOptions& options);
 
   using Layer::operator();
@@ -59,7 +60,7 @@ class Stack : public Layer {
 
   // Return the residual method and the blocks.
   const Method& method() const { return *options_.method; }
-  const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
+  const Children<Block>& blocks() const { return blocks_; }
   // Returns the junctions of all blocks, in the order of the forward pass.
   std::vector<Junction*> junctions() const;
   // If `on` is true, each block is computed again in the backward pass, and the activations inside the block are not
@@ -75,8 +76,8 @@ class Stack : public Layer {
 
  private:
   StackOptions options_;
-  std::vector<std::unique_ptr<Block>> blocks_;
-  std::unique_ptr<Layer> norm_;  // null without a final norm
+  Children<Block> blocks_;
+  ChildPtr<Layer> norm_;  // null without a final norm
   bool checkpoint_blocks_ = false;
 };
 

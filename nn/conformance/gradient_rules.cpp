@@ -27,8 +27,8 @@ Outcome registered(const MethodChoice& method) {
   if (strangers.empty())
     return {true, fmt::format("{} parameters get a gradient, and no other variable", g.entries().size())};
   return {false, fmt::format("a gradient goes to {}, which the model does not know: no optimizer would train it, and "
-                             "no file would hold it. Make tensors with parameter(), and register member modules with "
-                             "child()",
+                             "no file would hold it. Make tensors with parameter(), and declare member modules as "
+                             "nn::Child",
                              some_of(strangers))};
 }
 

@@ -19,8 +19,8 @@ Found identity_at_init(const MethodChoice& method) {
   const auto stack = make_stack(method);
   double changed = 0;
   std::vector<Handle> watch;
-  for (const auto& block : stack->blocks())
-    watch.push_back(block->observe(
+  for (auto& block : stack->blocks())
+    watch.push_back(block.observe(
         [&](const JunctionPass& j) { changed = worse(changed, largest_difference({j.output}, {j.before.x})); }));
   (*stack)(stream());
   return {changed == 0, fmt::format("a block changes its input by {:.1e}", changed)};
@@ -30,7 +30,7 @@ Found zero_branch_gradient(const MethodChoice& method) {
   const auto model = make_vit(method);
   const Gradients g = backward(cross_entropy((*model)(images()), labels()));
   double most = 0;
-  for (const auto& junction : model->blocks().front()->junctions())
+  for (const auto& junction : model->blocks().front().junctions())
     for (WeightLayer* layer : junction->branch().weight_layers())
       if (const Tensor d = g.find(layer->own("weight").value); d.defined()) most = worse(most, largest(d));
   return {most == 0, most == 0 && method->paper.zero_head ? "not measurable: the head starts at 0"

@@ -17,8 +17,8 @@ Outcome stochastic_depth(const MethodChoice& method) {
   {
     const Shaken s(method);
     std::vector<Handle> watch;
-    for (const auto& block : s.stack->blocks())
-      watch.push_back(block->observe([&](const JunctionPass& j) {
+    for (auto& block : s.stack->blocks())
+      watch.push_back(block.observe([&](const JunctionPass& j) {
         const auto with = [&](double factor) {
           return j.gate.combine_scaled(j.before.x.detach(), j.branch_value.detach(), full({2}, factor));
         };
@@ -67,8 +67,8 @@ Outcome fused_sum(const MethodChoice& method) {
   double error = 0;
   int fused = 0;
   std::vector<Handle> watch;
-  for (const auto& block : s.stack->blocks())
-    watch.push_back(block->observe([&](const JunctionPass& j) {
+  for (auto& block : s.stack->blocks())
+    watch.push_back(block.observe([&](const JunctionPass& j) {
       const std::optional<Tensor> scale = j.gate.plain_scale();
       if (!scale) return;
       ++fused;
@@ -165,7 +165,7 @@ Outcome works(std::unique_ptr<Stack> stack, const StackInputs& inputs) {
   const Gradients g = backward(loss());
   std::vector<std::string> unused;
   for (const Parameter& p : stack->parameters())
-    if (!p.frozen && !g.find(p.value).defined()) unused.push_back(p.name);
+    if (!p.frozen() && !g.find(p.value).defined()) unused.push_back(p.name);
   if (!unused.empty()) return {false, fmt::format("the output does not depend on {}", some_of(unused))};
   const std::vector<std::string> still = unmoved(*stack, loss);
   if (!still.empty()) return {false, fmt::format("5 steps do not move {}", some_of(still))};

@@ -42,8 +42,9 @@ Outcome roles(const MethodChoice& method) {
   for (const Parameter& p : gate_parameters(*stack)) {
     if (is_measured(p.role)) continue;
     ++count;
-    if (p.decay_factor != 0)
-      decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, enum_name(p.role), p.decay_factor));
+    if (p.decay_factor() != 0)
+      decaying.push_back(
+          fmt::format("{} (role {}) has decay factor {:g}", p.name, enum_name(p.role), p.decay_factor()));
   }
   return {decaying.empty(),
           decaying.empty()

@@ -134,8 +134,8 @@ Outcome bf16(const MethodChoice& method) {
   const auto stack = make_stack(method, 24);
   std::vector<double> shares;
   std::vector<Handle> watch;
-  for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const JunctionPass& j) {
+  for (auto& block : stack->blocks())
+    watch.push_back(block.observe([&](const JunctionPass& j) {
       const Tensor added = j.gate.added(j.before.x, j.branch_value);
       if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.before.x.values(), added.values()));
     }));

@@ -40,8 +40,8 @@ Method depth_scaled(const char* name, double base_depth, double a, const char* f
                 .build = [=](const GateContext& c) { return gates_from<MultiplierGate>(c, std::pow(ratio(c), -a)); },
                 .adjust =
                     [=](const GateContext& c, const std::string&, Parameter& p) {
-                      p.lr_factor *= std::pow(ratio(c), a - 1);
-                      p.eps_factor *= std::pow(ratio(c), -a);
+                      p.lr_factor() *= std::pow(ratio(c), a - 1);
+                      p.eps_factor() *= std::pow(ratio(c), -a);
                     },
                 .follow =
                     [](Method& m) {

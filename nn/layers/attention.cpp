@@ -45,11 +45,9 @@ Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
 AttentionBranch::AttentionBranch(std::string type, const char* op, std::string kind, const AttentionOptions& o)
     : Branch(std::move(type), {.kind = std::move(kind), .heads = o.heads, .weight_layers = 4}),
       options_(o.resolved(op)),
-      qkv_({.in = o.dim, .out = extent_product(op, {3, o.dim}), .bias = o.qkv_bias, .init = o.init}),
-      proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  child("qkv", qkv_);
-  child("proj", proj_);
-  if (o.proj_drop > 0) child("proj_drop", *(proj_drop_ = std::make_unique<Dropout>(o.proj_drop)));
+      qkv_{this, "qkv", {.in = o.dim, .out = extent_product(op, {3, o.dim}), .bias = o.qkv_bias, .init = o.init}},
+      proj_{this, "proj", {.in = o.dim, .out = o.dim, .init = o.init}} {
+  if (o.proj_drop > 0) proj_drop_ = {this, "proj_drop", make<Dropout>(o.proj_drop)};
 }
 
 void AttentionBranch::scale_value_path(double factor) {

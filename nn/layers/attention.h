@@ -54,6 +54,7 @@ struct AttentionPass {
 // evaluation mode.
 class AttentionBranch : public Branch {
  public:
+  using Options = AttentionOptions;
   void scale_value_path(double factor) override;
 
   // The options, with DropKey's rate converted by by_rate().
@@ -98,8 +99,8 @@ class AttentionBranch : public Branch {
 
  private:
   AttentionOptions options_;
-  Linear qkv_, proj_;
-  std::unique_ptr<Dropout> proj_drop_;  // null without dropout
+  Child<Linear> qkv_, proj_;
+  ChildPtr<Dropout> proj_drop_;  // null without dropout
   bool drops_ = true;
   Observers<AttentionPass> observers_;
 };

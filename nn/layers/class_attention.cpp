@@ -9,15 +9,11 @@ namespace plumb::nn {
 ClassAttention::ClassAttention(const AttentionOptions& o)
     : Layer("ClassAttention"),
       options_(o.resolved("class_attention")),
-      q_({.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}),
-      k_({.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}),
-      v_({.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}),
-      proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  child("q", q_);
-  child("k", k_);
-  child("v", v_);
-  child("proj", proj_);
-  if (o.proj_drop > 0) child("proj_drop", *(proj_drop_ = std::make_unique<Dropout>(o.proj_drop)));
+      q_{this, "q", {.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}},
+      k_{this, "k", {.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}},
+      v_{this, "v", {.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}},
+      proj_{this, "proj", {.in = o.dim, .out = o.dim, .init = o.init}} {
+  if (o.proj_drop > 0) proj_drop_ = {this, "proj_drop", make<Dropout>(o.proj_drop)};
 }
 
 Tensor ClassAttention::forward(const Tensor& u) const {

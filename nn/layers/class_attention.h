@@ -11,6 +11,7 @@ namespace plumb::nn {
 // Throws Error for an input of another shape.
 class ClassAttention : public Layer {
  public:
+  using Options = AttentionOptions;
   explicit ClassAttention(const AttentionOptions& options);
   // Returns the attention probabilities for u, [B, heads, 1, 1 + T], without drops (DropKey, dropout).
   Tensor probabilities(const Tensor& u) const;
@@ -20,8 +21,8 @@ class ClassAttention : public Layer {
 
  private:
   AttentionOptions options_;
-  Linear q_, k_, v_, proj_;
-  std::unique_ptr<Dropout> proj_drop_;  // null without dropout
+  Child<Linear> q_, k_, v_, proj_;
+  ChildPtr<Dropout> proj_drop_;  // null without dropout
 };
 
 }  // namespace plumb::nn

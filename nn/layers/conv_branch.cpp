@@ -14,10 +14,9 @@ Conv2dOptions convolution(const ConvBranchOptions& o) {
 }  // namespace
 
 ConvBranch::ConvBranch(const ConvBranchOptions& o)
-    : Branch("ConvBranch", {.kind = "conv", .activation = true}), conv1_(convolution(o)), conv2_(convolution(o)) {
-  child("conv1", conv1_);
-  child("conv2", conv2_);
-}
+    : Branch("ConvBranch", {.kind = "conv", .activation = true}),
+      conv1_(this, "conv1", convolution(o)),
+      conv2_(this, "conv2", convolution(o)) {}
 
 Tensor ConvBranch::forward(BranchCall& call) const { return call.leave(conv2_, relu(call.enter(conv1_))); }
 

@@ -18,13 +18,14 @@ struct ConvBranchOptions {
 // without a second norm. The constructor throws Error for an even kernel.
 class ConvBranch : public Branch {
  public:
+  using Options = ConvBranchOptions;
   explicit ConvBranch(const ConvBranchOptions& options);
 
  protected:
   Tensor forward(BranchCall& call) const override;
 
  private:
-  Conv2d conv1_, conv2_;
+  Child<Conv2d> conv1_, conv2_;
 };
 
 // Returns the choice of a ConvBranch for a junction, under the name "conv". The block sets the channels.

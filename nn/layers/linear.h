@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops.h"
+#include "nn/child.h"
 #include "nn/layers/weight_layer.h"
 
 namespace plumb::nn {
@@ -18,8 +19,9 @@ struct LinearOptions {
 
 // Maps x [.., in] to x weight^T + bias [.., out]. Parameters: weight [out, in], bias [out]. The constructor throws
 // Error for extents below 1.
-class Linear final : public WeightLayer {
+class Linear : public WeightLayer {
  public:
+  using Options = LinearOptions;
   explicit Linear(const LinearOptions& options);
 
   // The parameters. bias() is undefined if the layer has no bias.
@@ -35,7 +37,7 @@ class Linear final : public WeightLayer {
   Tensor rows(const Tensor& x, std::int64_t first, std::int64_t last) const;
 
  protected:
-  Tensor forward(const Tensor& x) const override;
+  Tensor forward(const Tensor& x) const final;
 
  private:
   Tensor weight_, bias_;

@@ -16,13 +16,11 @@ std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim) {
 Mlp::Mlp(const MlpOptions& o)
     : Branch("Mlp", {.kind = "mlp", .activation = true}),
       activation_(o.activation),
-      fc1_({.in = o.dim, .out = o.hidden, .init = o.init}),
-      fc2_({.in = o.hidden, .out = o.dim, .init = o.init}) {
-  child("fc1", fc1_);
-  child("fc2", fc2_);
+      fc1_{this, "fc1", {.in = o.dim, .out = o.hidden, .init = o.init}},
+      fc2_{this, "fc2", {.in = o.hidden, .out = o.dim, .init = o.init}} {
   if (o.drop == 0) return;
-  child("drop1", *(drop1_ = std::make_unique<Dropout>(o.drop)));
-  child("drop2", *(drop2_ = std::make_unique<Dropout>(o.drop)));
+  drop1_ = {this, "drop1", make<Dropout>(o.drop)};
+  drop2_ = {this, "drop2", make<Dropout>(o.drop)};
 }
 
 BranchChoice mlp(const MlpOptions& options) {

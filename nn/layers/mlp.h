@@ -25,6 +25,7 @@ std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim);
 // Maps x [.., dim] to fc2(activation(fc1(x))) [.., dim].
 class Mlp : public Branch {
  public:
+  using Options = MlpOptions;
   explicit Mlp(const MlpOptions& options);
 
  protected:
@@ -32,8 +33,8 @@ class Mlp : public Branch {
 
  private:
   Activation activation_;
-  Linear fc1_, fc2_;
-  std::unique_ptr<Dropout> drop1_, drop2_;  // null without dropout
+  Child<Linear> fc1_, fc2_;
+  ChildPtr<Dropout> drop1_, drop2_;  // null without dropout
 };
 
 // Returns the choice of an Mlp for a junction, under the name "mlp". The block sets dim and init.

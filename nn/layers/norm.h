@@ -8,13 +8,13 @@ namespace plumb::nn {
 
 // Layer norm (Ba et al. 2016) over the last axis, of width dim. weight [dim] has the initial value 1, bias [dim] the
 // initial value 0.
-class LayerNorm final : public Layer {
+class LayerNorm : public Layer {
  public:
   explicit LayerNorm(std::int64_t dim, double eps = 1e-6);
-  std::optional<NormParameters> fusible_norm() const override { return NormParameters{weight_, bias_, eps_}; }
+  std::optional<NormParameters> fusible_norm() const final { return NormParameters{weight_, bias_, eps_}; }
 
  protected:
-  Tensor forward(const Tensor& x) const override;
+  Tensor forward(const Tensor& x) const final;
 
  private:
   double eps_;

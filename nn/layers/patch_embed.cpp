@@ -18,9 +18,9 @@ PatchEmbed::PatchEmbed(const PatchEmbedOptions& o)
     : Layer("PatchEmbed"),
       options_(checked(o)),
       tokens_(extent_product("patch_embed", {o.image / o.patch, o.image / o.patch})),
-      proj_({.in = extent_product("patch_embed", {o.channels, o.patch, o.patch}), .out = o.dim, .init = o.init}) {
-  child("proj", proj_);
-}
+      proj_{this,
+            "proj",
+            {.in = extent_product("patch_embed", {o.channels, o.patch, o.patch}), .out = o.dim, .init = o.init}} {}
 
 Tensor PatchEmbed::forward(const Tensor& images) const {
   const std::int64_t p = options_.patch, side = options_.image / p, c = options_.channels;

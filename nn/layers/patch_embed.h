@@ -19,6 +19,7 @@ struct PatchEmbedOptions {
 // the flattened weight of that convolution. Throws Error for images of sizes other than those in the options.
 class PatchEmbed : public Layer {
  public:
+  using Options = PatchEmbedOptions;
   explicit PatchEmbed(const PatchEmbedOptions& options);
   std::int64_t tokens() const { return tokens_; }
 
@@ -28,7 +29,7 @@ class PatchEmbed : public Layer {
  private:
   PatchEmbedOptions options_;
   std::int64_t tokens_;
-  Linear proj_;
+  Child<Linear> proj_;
 };
 
 }  // namespace plumb::nn

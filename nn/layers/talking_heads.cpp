@@ -21,10 +21,9 @@ TalkingHeadsAttention::Mix::Mix(std::int64_t heads, HeadMix init)
       bias(parameter("bias", {heads}, Init::constant(0), Role::bias)) {}
 
 TalkingHeadsAttention::TalkingHeadsAttention(const AttentionOptions& o, HeadMix mix)
-    : SelfAttention("TalkingHeadsAttention", "talking_heads", o), proj_l_(o.heads, mix), proj_w_(o.heads, mix) {
-  child("proj_l", proj_l_);
-  child("proj_w", proj_w_);
-}
+    : SelfAttention("TalkingHeadsAttention", "talking_heads", o),
+      proj_l_(this, "proj_l", o.heads, mix),
+      proj_w_(this, "proj_w", o.heads, mix) {}
 
 Tensor TalkingHeadsAttention::probabilities(const AttentionPass& pass) const {
   const Tensor mixed = mix_heads(scores(pass), proj_l_.weight, proj_l_.bias);

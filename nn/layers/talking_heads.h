@@ -41,7 +41,7 @@ class TalkingHeadsAttention : public SelfAttention {
     Mix(std::int64_t heads, HeadMix init);
     Tensor weight, bias;
   };
-  Mix proj_l_, proj_w_;
+  Child<Mix> proj_l_, proj_w_;
 };
 
 // Returns the factory of self-attention with this mix: Attention or TalkingHeadsAttention.

@@ -29,34 +29,32 @@ CaiTOptions cait_of(const ViTOptions& vit) {
 CaiT::CaiT(const CaiTOptions& o)
     : Classifier("CaiT"),
       options_(o),
-      patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
-      stack_({.dim = o.dim,
+      patch_embed_{this, "patch_embed", {.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}},
+      stack_{this,
+             "",
+             {.dim = o.dim,
               .depth = o.depth,
               .method = o.method->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.method,
               .junctions = {self_attention(attention_of(o), attention_with(o.head_mix)),
                             mlp({.hidden = mlp_hidden("cait", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
               .recipe = recipe_of(*o.method, o.recipe),
-              .drop_path = o.drop_path}),
-      norm_(o.dim, o.norm_eps),
-      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}) {
+              .drop_path = o.drop_path}},
+      blocks_token_only_(this, "blocks_token_only"),
+      norm_(this, "norm", o.dim, o.norm_eps),
+      head_{this,
+            "head",
+            {.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}} {
   check(o.depth_token_only >= 1, "[cait] expected a depth_token_only of at least 1 block, got {}", o.depth_token_only);
   cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens(), o.dim}, Init::truncated_normal(0.02), Role::position);
-  child("patch_embed", patch_embed_);
-  child("", stack_);
-  for (std::int64_t i = 0; i < o.depth_token_only; ++i) {
-    blocks_token_only_.push_back(std::make_unique<LayerScaleBlockClassAttn>(
-        ClassBlockOptions{.dim = o.dim,
-                          .heads = o.heads,
-                          .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
-                          .init = o.init.value_or(layerscale_init(o.depth)),
-                          .norm_eps = o.norm_eps,
-                          .weights = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}));
-    child(fmt::format("blocks_token_only.{}", i), *blocks_token_only_.back());
-  }
-  child("norm", norm_);
-  child("head", head_);
+  for (std::int64_t i = 0; i < o.depth_token_only; ++i)
+    blocks_token_only_.add({.dim = o.dim,
+                            .heads = o.heads,
+                            .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
+                            .init = o.init.value_or(layerscale_init(o.depth)),
+                            .norm_eps = o.norm_eps,
+                            .weights = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)});
   if (recipe_of(*o.method, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
@@ -67,7 +65,7 @@ Tensor CaiT::patches(const Tensor& images) const { return stack_(patch_embed_(im
 
 Tensor CaiT::class_token(const Tensor& patches) const {
   Tensor cls = broadcast_to(cls_token_, {patches.dim(0), 1, patches.dim(2)});
-  for (const auto& block : blocks_token_only_) cls = (*block)(patches, cls);
+  for (const auto& block : blocks_token_only_) cls = block(patches, cls);
   return cls;
 }
 

@@ -45,14 +45,15 @@ CaiTOptions cait_of(const ViTOptions& vit);
 // for invalid options.
 class CaiT : public Classifier {
  public:
+  using Options = CaiTOptions;
   explicit CaiT(const CaiTOptions& options);
 
   const CaiTOptions& options() const { return options_; }  // the options that the constructor received
   std::string card() const override;
   Stack& stack() override { return stack_; }  // the blocks of stage 1
   // Return the blocks of stage 1 and of stage 2.
-  const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
-  const std::vector<std::unique_ptr<LayerScaleBlockClassAttn>>& blocks_token_only() const { return blocks_token_only_; }
+  const Children<Block>& blocks() const { return stack_.blocks(); }
+  const Children<LayerScaleBlockClassAttn>& blocks_token_only() const { return blocks_token_only_; }
   // If `on` is true, each block of stage 1 is computed again in the backward pass, and the activations inside the block
   // are not kept.
   void checkpoint_blocks(bool on) { stack_.checkpoint_blocks(on); }
@@ -67,12 +68,12 @@ class CaiT : public Classifier {
 
  private:
   CaiTOptions options_;
-  PatchEmbed patch_embed_;
+  Child<PatchEmbed> patch_embed_;
   Tensor cls_token_, pos_embed_;
-  Stack stack_;
-  std::vector<std::unique_ptr<LayerScaleBlockClassAttn>> blocks_token_only_;
-  LayerNorm norm_;
-  Linear head_;
+  Child<Stack> stack_;
+  Children<LayerScaleBlockClassAttn> blocks_token_only_;
+  Child<LayerNorm> norm_;
+  Child<Linear> head_;
 };
 
 }  // namespace plumb::nn

@@ -31,16 +31,16 @@ class Dense : public Branch {
  public:
   Dense(const JunctionPlace& place, const Init& init)
       : Branch("Dense", {.kind = "dense"}),
-        linear_(
-            {.in = place.dim, .out = place.dim, .init = init, .bias_init = Init::uniform(default_bound(place.dim))}) {
-    child("", linear_);
+        linear_{this,
+                "",
+                {.in = place.dim, .out = place.dim, .init = init, .bias_init = Init::uniform(default_bound(place.dim))}} {
   }
 
  protected:
   Tensor forward(BranchCall& call) const override { return call.leave(relu(call.enter(linear_))); }
 
  private:
-  Linear linear_;
+  Child<Linear> linear_;
 };
 
 // The gate of methods without a sum: y = f, or y = norm(f).
@@ -78,31 +78,32 @@ const std::vector<std::string>& deep_mlp_methods() {
 }
 
 DeepMlp::DeepMlp(const DeepMlpOptions& o)
+    : DeepMlp{checked(o),
+              make<Linear>({.in = o.inputs,
+                            .out = o.width,
+                            .init = he_normal(o.inputs, o.width),
+                            .bias_init = Init::uniform(default_bound(o.inputs))}),
+              make<Linear>({.in = o.width,
+                            .out = o.classes,
+                            .init = Init::fan_in_uniform(),
+                            .bias_init = Init::uniform(default_bound(o.width))})} {}
+
+DeepMlp::DeepMlp(const DeepMlpOptions& o, std::unique_ptr<Linear> first, std::unique_ptr<Linear> last)
     : Layer("DeepMlp"),
-      options_(checked(o)),
-      first_({.in = o.inputs,
-              .out = o.width,
-              .init = he_normal(o.inputs, o.width),
-              .bias_init = Init::uniform(default_bound(o.inputs))}),
-      last_({.in = o.width,
-             .out = o.classes,
-             .init = Init::fan_in_uniform(),
-             .bias_init = Init::uniform(default_bound(o.width))}),
-      norm_(o.method == "layer_norm" ? make_layer_norm(o.width, 1e-5) : nullptr),
-      stack_(stack_of(o, norm_.get())) {
-  child("first", first_);
-  if (norm_) child("norm", *norm_);
-  child("", stack_);
-  child("last", last_);
+      options_(o),
+      first_(this, "first", std::move(first)),
+      norm_(this, "norm", o.method == "layer_norm" ? make_layer_norm(o.width, 1e-5) : nullptr),
+      stack_(this, "", stack_of(o, norm_.get())),
+      last_(this, "last", std::move(last)) {
   initialize(*this, o.seed);
 }
 
 Tensor DeepMlp::first(const Tensor& x) const {
   check(x.shape().rank() >= 1 && x.numel() == extent_product("deep_mlp", {x.dim(0), options_.inputs}),
         "[deep_mlp] expected samples [B, ..] of {} elements, got {}", options_.inputs, x.shape());
-  return relu(first_(reshape(x, {x.dim(0), options_.inputs})));
+  return relu((*first_)(reshape(x, {x.dim(0), options_.inputs})));
 }
 
-Tensor DeepMlp::forward(const Tensor& x) const { return last_(hidden(first(x))); }
+Tensor DeepMlp::forward(const Tensor& x) const { return (*last_)(hidden(first(x))); }
 
 }  // namespace plumb::nn

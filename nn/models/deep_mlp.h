@@ -28,6 +28,7 @@ const std::vector<std::string>& deep_mlp_methods();
 // an unknown method, and for sizes below 1.
 class DeepMlp : public Layer {
  public:
+  using Options = DeepMlpOptions;
   explicit DeepMlp(const DeepMlpOptions& options);
 
   // Returns the input of the hidden layers [B, width] for x [B, ..].
@@ -39,10 +40,14 @@ class DeepMlp : public Layer {
   Tensor forward(const Tensor& x) const override;
 
  private:
+  // The two layers are made before the others: the norm of a gradient is a sum in the order of construction.
+  DeepMlp(const DeepMlpOptions& options, std::unique_ptr<Linear> first, std::unique_ptr<Linear> last);
+
   DeepMlpOptions options_;
-  Linear first_, last_;          // in this order: the norm of a gradient is a sum in the order of construction
-  std::unique_ptr<Layer> norm_;  // the norm that all hidden layers share; null unless the method is layer_norm
-  Stack stack_;
+  ChildPtr<Linear> first_;
+  ChildPtr<Layer> norm_;  // the norm that all hidden layers share; null unless the method is layer_norm
+  Child<Stack> stack_;
+  ChildPtr<Linear> last_;
 };
 
 }  // namespace plumb::nn

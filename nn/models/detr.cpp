@@ -30,26 +30,23 @@ class Detr::Backbone : public Layer {
   explicit Backbone(const DetrOptions& o) : Layer("Backbone") {
     check(!o.backbone.empty(), "[detr] expected at least one convolution in the backbone, got none");
     std::int64_t in = o.channels;
-    for (std::size_t i = 0; i < o.backbone.size(); ++i) {
-      convs_.push_back(std::make_unique<Conv2d>(
-          Conv2dOptions{.in = in, .out = o.backbone[i], .kernel = 3, .stride = 2, .padding = 1, .bias = false}));
-      norms_.push_back(std::make_unique<BatchNorm2d>(o.backbone[i]));
-      in = o.backbone[i];
+    for (const std::int64_t out : o.backbone) {
+      convs_.add({.in = in, .out = out, .kernel = 3, .stride = 2, .padding = 1, .bias = false});
+      norms_.add(out);
+      in = out;
     }
-    for (std::size_t i = 0; i < convs_.size(); ++i) child(fmt::format("conv.{}", i), *convs_[i]);
-    for (std::size_t i = 0; i < norms_.size(); ++i) child(fmt::format("norm.{}", i), *norms_[i]);
   }
 
  protected:
   Tensor forward(const Tensor& images) const override {
     Tensor x = images;
-    for (std::size_t i = 0; i < convs_.size(); ++i) x = relu((*norms_[i])((*convs_[i])(x)));
+    for (std::size_t i = 0; i < convs_.size(); ++i) x = relu(norms_[i](convs_[i](x)));
     return x;
   }
 
  private:
-  std::vector<std::unique_ptr<Conv2d>> convs_;
-  std::vector<std::unique_ptr<BatchNorm2d>> norms_;
+  Children<Conv2d> convs_{this, "conv"};
+  Children<BatchNorm2d> norms_{this, "norm"};
 };
 
 // The MLP of three layers that predicts boxes.
@@ -57,18 +54,14 @@ class Detr::BoxHead : public Layer {
  public:
   explicit BoxHead(std::int64_t dim) : Layer("BoxHead") {
     for (const std::int64_t out : {dim, dim, std::int64_t{4}})
-      layers_.push_back(std::make_unique<Linear>(
-          LinearOptions{.in = dim, .out = out, .init = Init::fan_in_uniform(), .bias_init = Init::constant(0)}));
-    for (std::size_t i = 0; i < layers_.size(); ++i) child(fmt::format("layers.{}", i), *layers_[i]);
+      layers_.add({.in = dim, .out = out, .init = Init::fan_in_uniform(), .bias_init = Init::constant(0)});
   }
 
  protected:
-  Tensor forward(const Tensor& x) const override {
-    return sigmoid((*layers_[2])(relu((*layers_[1])(relu((*layers_[0])(x))))));
-  }
+  Tensor forward(const Tensor& x) const override { return sigmoid(layers_[2](relu(layers_[1](relu(layers_[0](x)))))); }
 
  private:
-  std::vector<std::unique_ptr<Linear>> layers_;
+  Children<Linear> layers_{this, "layers"};
 };
 
 Detr::~Detr() = default;
@@ -76,29 +69,28 @@ Detr::~Detr() = default;
 Detr::Detr(const DetrOptions& o)
     : Layer("Detr"),
       options_(o),
-      backbone_(std::make_unique<Backbone>(o)),
-      input_proj_({.in = o.backbone.back(), .out = o.dim, .kernel = 1, .init = Init::fan_in_uniform()}),
+      backbone_(this, "backbone", make<Backbone>(o)),
+      input_proj_{
+          this, "input_proj", {.in = o.backbone.back(), .out = o.dim, .kernel = 1, .init = Init::fan_in_uniform()}},
       // As in the authors' code, the encoder ends in a norm if its blocks begin with norms. A method that closes its
       // stream itself, such as ResiDual, needs the norm as well.
-      encoder_(stack_of(o, o.encoder, {self_attention(attention_of(o, o.encoder_attention))},
+      encoder_(this, "encoder",
+               stack_of(o, o.encoder, {self_attention(attention_of(o, o.encoder_attention))},
                         o.method->norm == Norm::pre || o.method->close)),
-      decoder_(stack_of(
-          o, o.decoder,
-          {self_attention(attention_of(o, o.decoder_attention)), cross_attention(attention_of(o, o.cross_attention))},
-          true)),
-      class_embed_({.in = o.dim, .out = extent_sum("detr", {o.classes, 1}), .init = Init::fan_in_uniform()}),
-      bbox_embed_(std::make_unique<BoxHead>(o.dim)) {
+      decoder_(this, "decoder",
+               stack_of(o, o.decoder,
+                        {self_attention(attention_of(o, o.decoder_attention)),
+                         cross_attention(attention_of(o, o.cross_attention))},
+                        true)),
+      class_embed_{this,
+                   "class_embed",
+                   {.in = o.dim, .out = extent_sum("detr", {o.classes, 1}), .init = Init::fan_in_uniform()}},
+      bbox_embed_(this, "bbox_embed", make<BoxHead>(o.dim)) {
   check(o.classes >= 1 && o.queries >= 1, "[detr] expected at least one class and one query, got {} and {}", o.classes,
         o.queries);
   check(o.dim % 4 == 0, "[detr] expected a width that is a multiple of 4, got {}", o.dim);
   query_embed_ = parameter("query_embed", {o.queries, o.dim}, Init::normal(1), Role::position);
-  child("backbone", *backbone_);
-  child("input_proj", input_proj_);
-  child("encoder", encoder_);
-  child("decoder", decoder_);
-  child("class_embed", class_embed_);
-  child("bbox_embed", *bbox_embed_);
-  backbone_->each_parameter([&](const std::string&, Parameter& p) { p.lr_factor *= o.backbone_rate; });
+  backbone_->each_parameter([&](const std::string&, Parameter& p) { p.lr_factor() *= o.backbone_rate; });
   initialize(*this, o.seed);
 }
 

@@ -47,6 +47,7 @@ struct DetrOptions {
 // bbox_embed.layers.N. The constructor initialises the parameters. Throws Error for invalid options.
 class Detr : public Layer {
  public:
+  using Options = DetrOptions;
   explicit Detr(const DetrOptions& options);
   ~Detr() override;
 
@@ -75,12 +76,12 @@ class Detr : public Layer {
   class Backbone;
   class BoxHead;
   DetrOptions options_;
-  std::unique_ptr<Backbone> backbone_;
-  Conv2d input_proj_;
-  Stack encoder_, decoder_;
+  ChildPtr<Backbone> backbone_;
+  Child<Conv2d> input_proj_;
+  Child<Stack> encoder_, decoder_;
   Tensor query_embed_;
-  Linear class_embed_;
-  std::unique_ptr<BoxHead> bbox_embed_;
+  Child<Linear> class_embed_;
+  ChildPtr<BoxHead> bbox_embed_;
 };
 
 }  // namespace plumb::nn

@@ -9,16 +9,20 @@ namespace plumb::nn {
 ViT::ViT(const ViTOptions& o)
     : Classifier("ViT"),
       options_(o),
-      patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
-      stack_({.dim = o.dim,
+      patch_embed_{this, "patch_embed", {.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}},
+      stack_{this,
+             "",
+             {.dim = o.dim,
               .depth = o.depth,
               .method = o.method,
               .junctions = {self_attention(attention_of(o)), mlp({.hidden = mlp_hidden("vit", o.mlp_ratio, o.dim)})},
               .norm_eps = o.norm_eps,
               .recipe = recipe_of(*o.method, o.recipe),
               .drop_path = o.drop_path,
-              .final_norm = true}),
-      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}) {
+              .final_norm = true}},
+      head_{this,
+            "head",
+            {.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.method, o.recipe).base, o.dim)}} {
   const bool token = o.pool == Pool::token, at_once = token && o.token_block == 0;
   check(0 <= o.token_block && o.token_block < o.depth,
         "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth, o.token_block);
@@ -27,9 +31,6 @@ ViT::ViT(const ViTOptions& o)
   if (token) cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ =
       parameter("pos_embed", {1, patch_embed_.tokens() + at_once, o.dim}, Init::truncated_normal(0.02), Role::position);
-  child("patch_embed", patch_embed_);
-  child("", stack_);
-  child("head", head_);
   if (recipe_of(*o.method, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }

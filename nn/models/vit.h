@@ -46,13 +46,14 @@ struct ViTOptions {
 // The constructor initialises the parameters. Throws Error for invalid options.
 class ViT : public Classifier {
  public:
+  using Options = ViTOptions;
   explicit ViT(const ViTOptions& options);
 
   // Return the options, the stack of blocks, and the blocks.
   const ViTOptions& options() const { return options_; }
   std::string card() const override;
   Stack& stack() override { return stack_; }
-  const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
+  const Children<Block>& blocks() const { return stack_.blocks(); }
   // If `on` is true, each block is computed again in the backward pass, and the activations inside the block are not
   // kept.
   void checkpoint_blocks(bool on) { stack_.checkpoint_blocks(on); }
@@ -62,10 +63,10 @@ class ViT : public Classifier {
 
  private:
   ViTOptions options_;
-  PatchEmbed patch_embed_;
+  Child<PatchEmbed> patch_embed_;
   Tensor cls_token_, pos_embed_;  // cls_token_ is undefined with Pool::mean
-  Stack stack_;
-  Linear head_;
+  Child<Stack> stack_;
+  Child<Linear> head_;
 };
 
 }  // namespace plumb::nn

@@ -51,10 +51,10 @@ bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
 
 void check_factors(const Parameter& p) {
   check(
-      at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
+      at_least_0(p.lr_factor()) && at_least_0(p.decay_factor()) && at_least_0(p.eps_factor()) && p.eps_factor() > 0,
       "[optimizer] expected finite factors for {}: at least 0 for learning rate and decay, above 0 for eps; got {}, {} "
       "and {}",
-      p.name, p.lr_factor, p.decay_factor, p.eps_factor);
+      p.name, p.lr_factor(), p.decay_factor(), p.eps_factor());
 }
 
 // Returns a description such as "scale [3]" or "a variable without a name [2, 2] made in Model.fc".
@@ -85,7 +85,8 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
   others.resize(std::min(count, listed));
   fail(
       fmt::format("[optimizer] expected gradients of its own parameters only, got {} of other variables, which would "
-                  "never train: {}{}; register them with parameter() or child() before calling parameters(), or call "
+                  "never train: {}{}; register them with parameter(), or their module as nn::Child, before calling "
+                  "parameters(), or call "
                   "step_own() if another optimizer trains them",
                   count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
@@ -116,8 +117,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double 
       updates_(parameters_.size()) {
   check(!parameters_.empty(),
         "[optimizer] expected at least one parameter, got none: register the parameters of a module with parameter(), "
-        "and "
-        "its member modules with child()");
+        "and declare its member modules as nn::Child");
   std::unordered_map<const Node*, const std::string*> seen;
   const Tensor& first = parameters_[0].value;
   for (const Parameter& p : parameters_) {
@@ -159,7 +159,7 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
     const auto entry = found.find(p.value.node().get());
     own += entry != found.end();
     check_factors(p);
-    if (p.frozen) continue;
+    if (p.frozen()) continue;
     check(entry != found.end(),
           "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on the parameter, or the "
           "parameter was "
@@ -179,7 +179,7 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   std::vector<Array> moved;
   std::vector<const Parameter*> movable;
   for (const Parameter& p : parameters_)
-    if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array()), movable.push_back(&p);
+    if (!p.frozen()) moved.push_back(found.at(p.value.node().get())->array()), movable.push_back(&p);
   const Array& any = parameters_[0].value.array();
   // The norm includes the gradients of the parameters that this optimizer updates.
   const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()),
@@ -201,15 +201,15 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   updates.reserve(moved.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    if (p.frozen) continue;
+    if (p.frozen()) continue;
     for (auto& [name, memory] : memory_)
       if (!memory.arrays[i].defined()) memory.arrays[i] = fresh(memory, i);
     updates.push_back({.index = i,
                        .gradient = std::move(moved[updates.size()]),
                        .parameter = Out(p.value.array()),
-                       .lr = lr * p.lr_factor,
-                       .weight_decay = weight_decay_ * p.decay_factor,
-                       .eps_factor = p.eps_factor,
+                       .lr = lr * p.lr_factor(),
+                       .weight_decay = weight_decay_ * p.decay_factor(),
+                       .eps_factor = p.eps_factor(),
                        .step = ++updates_[i]});
   }
   if (!updates.empty()) update(updates, state);
@@ -220,13 +220,13 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
 std::vector<ParameterGroup> Optimizer::groups() const {
   std::vector<ParameterGroup> groups;
   for (const Parameter& p : parameters_) {
-    const double decay = weight_decay_ * p.decay_factor;
+    const double decay = weight_decay_ * p.decay_factor();
     auto group = std::ranges::find_if(groups, [&](const ParameterGroup& g) {
-      return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor &&
-             g.frozen == p.frozen;
+      return g.lr_factor == p.lr_factor() && g.weight_decay == decay && g.eps_factor == p.eps_factor() &&
+             g.frozen == p.frozen();
     });
     if (group == groups.end())
-      group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0, p.frozen});
+      group = groups.insert(groups.end(), ParameterGroup{p.lr_factor(), decay, p.eps_factor(), {}, 0, p.frozen()});
     group->names.push_back(p.name);
     group->elements += p.value.numel();
   }
@@ -250,7 +250,7 @@ std::span<const Out> Optimizer::remembered(const std::string& name, double initi
         "[optimizer] expected a new name for the memory of the optimizer, got \"{}\", which is taken", name);
   Memory& memory = memory_[name] = {.arrays = std::vector<Out>(parameters_.size()), .initial = initial};
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (!parameters_[i].frozen) memory.arrays[i] = fresh(memory, i);
+    if (!parameters_[i].frozen()) memory.arrays[i] = fresh(memory, i);
   return memory.arrays;
 }
 
@@ -296,7 +296,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   std::vector<Tensor> counts(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    const bool there = !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) {
+    const bool there = !memory_.empty() && (!p.frozen() || std::ranges::any_of(memory_, [&](const auto& m) {
       return state.contains(p.name + "." + m.first);
     }));
     for (const auto& [name, memory] : memory_) {

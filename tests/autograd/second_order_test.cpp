@@ -135,7 +135,7 @@ TEST_CASE("the sharpness of a ViT is the largest eigenvalue of its Hessian, row 
   const DefaultsScope scope(reference_f64);
   nn::ViT model(small_vit());
   model.each_parameter([](const std::string& name, nn::Parameter& p) {
-    p.frozen = !name.starts_with("head") && name.find("bias") == name.npos;
+    p.frozen() = !name.starts_with("head") && name.find("bias") == name.npos;
   });
   const Tensor images = random_normal({3, 1, 8, 8}, 1, "images"), labels = integers({0, 2, 1}, {3}, Device::reference);
   const Tensors parameters = model.trainable();

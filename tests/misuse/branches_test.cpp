@@ -10,11 +10,10 @@ namespace {
 // A branch of two layers, whose forward() is `compute`.
 struct Own : nn::Branch {
   using Compute = Tensor (*)(const Own&, nn::BranchCall&);
-  Own(const nn::JunctionPlace& place, Compute f) : Branch("Own"), first({.in = place.dim, .out = 6}), compute(f) {
-    child("first", first), child("last", last);
-  }
+  Own(const nn::JunctionPlace& place, Compute f)
+      : Branch("Own"), first(this, "first", {.in = place.dim, .out = 6}), compute(f) {}
   Tensor forward(nn::BranchCall& call) const override { return compute(*this, call); }
-  nn::Linear first, last{{.in = 6, .out = 4}};
+  nn::Child<nn::Linear> first, last{this, "last", {.in = 6, .out = 4}};
   Compute compute;
 };
 
@@ -69,9 +68,9 @@ TEST_CASE("a branch must register its layers, and with heads say which weights c
     nn::Linear layer{{.in = 4, .out = 4}};
   };
   struct Heads : nn::Branch {
-    explicit Heads(const nn::JunctionPlace&) : Branch("Heads", {.heads = 2}) { child("layer", layer); }
+    explicit Heads(const nn::JunctionPlace&) : Branch("Heads", {.heads = 2}) {}
     Tensor forward(nn::BranchCall& call) const override { return call.leave(layer, call.enter(layer)); }
-    nn::Linear layer{{.in = 4, .out = 4}};
+    nn::Child<nn::Linear> layer{this, "layer", {.in = 4, .out = 4}};
   };
   CHECK_REFUSED(
       nn::Stack({.dim = 4, .depth = 1, .junctions = {nn::branch<Unregistered>("own")}}),

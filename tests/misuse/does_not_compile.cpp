@@ -12,9 +12,9 @@ struct Gate : nn::Gate {
 };
 
 struct Branch : nn::Branch {
-  explicit Branch(const nn::JunctionPlace&) { child("layer", layer); }
+  explicit Branch(const nn::JunctionPlace&) {}
   Tensor forward(nn::BranchCall& call) const override { return call.leave(layer, call.enter(layer)); }
-  nn::Linear layer{{.in = 8, .out = 8}};
+  nn::Child<nn::Linear> layer{this, "layer", {.in = 8, .out = 8}};
 };
 
 void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {

@@ -64,7 +64,7 @@ TEST_CASE("misuse: a parameter on which the loss does not depend") {
 
 TEST_CASE("misuse: a parameter unfrozen after the loss was computed") {
   Model model;
-  model.own("gate").frozen = true;
+  model.own("gate").frozen() = true;
   nn::Sgd optimizer(model.parameters(), {});
   const Gradients g = backward(model.loss());
   model.freeze(false);
@@ -100,11 +100,10 @@ TEST_CASE("misuse: no parameters or a repeated parameter or a constant") {
   twice.push_back(twice[0]);
   CHECK_REFUSED(nn::Sgd({}, {}), "[optimizer] expected at least one parameter, got none");
   struct Forgetful : nn::Module {
-    Forgetful() : Module("Forgetful") {}  // the call child("fc", fc) is missing
-    nn::Linear fc{{.in = 2, .out = 2}};
+    nn::Linear fc{{.in = 2, .out = 2}};  // should be an nn::Child
   };
   CHECK_REFUSED(nn::AdamW(Forgetful().parameters(), {}),
-                "register the parameters of a module with parameter(), and its member modules with child()");
+                "register the parameters of a module with parameter(), and declare its member modules as nn::Child");
   CHECK_REFUSED(nn::Sgd(twice, {}), "[optimizer] expected each parameter once, got the same one as w and w");
   auto constant = model.parameters();
   constant[0].value = ones({3});
@@ -125,7 +124,7 @@ TEST_CASE("misuse: non-finite or negative factors that are set after the optimiz
   for (const auto& [lr, decay, eps] : {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0),
                                        std::tuple(1.0, not_a_number, 1.0), std::tuple(1.0, 1.0, 0.0)}) {
     nn::Parameter& p = model.own("w");
-    p.lr_factor = lr, p.decay_factor = decay, p.eps_factor = eps;
+    p.lr_factor() = lr, p.decay_factor() = decay, p.eps_factor() = eps;
     CHECK_REFUSED(optimizer.step(backward(model.loss())),
                   "[optimizer] expected finite factors for w: at least 0 for learning rate and decay, above 0 for eps");
     CHECK_REFUSED(nn::Sgd(model.parameters(), {}), "[optimizer] expected finite factors for w");
@@ -171,7 +170,7 @@ TEST_CASE("misuse: half of a frozen parameter's state") {
   nn::AdamW optimizer(model.parameters(), {});
   nn::NamedTensors state = optimizer.state();
   state.erase("gate.moment2");
-  model.own("gate").frozen = true;
+  model.own("gate").frozen() = true;
   CHECK_REFUSED(optimizer.load_state(state), "1 missing: gate.moment2");
   state.erase("gate.moment1");
   CHECK_NOTHROW(optimizer.load_state(state));

@@ -128,23 +128,24 @@ nn::ViTOptions small_vit(nn::ViTOptions o, const std::string& gate = "pre") {
 
 // A network with dropout before the pooling: 3 * 5 elements a sample, so that a sample begins inside a block of draws.
 struct OddDropout : nn::Layer {
-  nn::Linear fc1{{.in = 4, .out = 5}}, fc2{{.in = 5, .out = 5}};
-  nn::Dropout dropout{0.3};
-  OddDropout() : Layer("OddDropout") { child("fc1", fc1), child("fc2", fc2), child("dropout", dropout); }
+  nn::Child<nn::Linear> fc1{this, "fc1", {.in = 4, .out = 5}}, fc2{this, "fc2", {.in = 5, .out = 5}};
+  nn::Child<nn::Dropout> dropout{this, "dropout", 0.3};
   Tensor forward(const Tensor& x) const override { return mean(fc2(dropout(tanh(fc1(x)))), 1); }
 };
 
 // Attention to a memory, dropout in the branches, and stochastic depth of the original form.
 struct Reader : nn::Layer {
-  nn::Stack stack{{.dim = 12,
-                   .depth = 2,
-                   .method = "pre",
-                   .junctions = {nn::self_attention({.heads = 2, .dropout = 0.2, .proj_drop = 0.2, .causal = true}),
-                                 nn::cross_attention({.heads = 2, .drop_key = {.rate = 0.3}, .dropout = 0.1}),
-                                 nn::mlp({.hidden = 20, .drop = 0.3})},
-                   .drop_path = {.rate = 0.4, .form = nn::DropPathForm::original}}};
-  nn::Linear head{{.in = 12, .out = 5}};
-  Reader() : Layer("Reader") { child("stack", stack), child("head", head); }
+  nn::Child<nn::Stack> stack{
+      this,
+      "stack",
+      {.dim = 12,
+       .depth = 2,
+       .method = "pre",
+       .junctions = {nn::self_attention({.heads = 2, .dropout = 0.2, .proj_drop = 0.2, .causal = true}),
+                     nn::cross_attention({.heads = 2, .drop_key = {.rate = 0.3}, .dropout = 0.1}),
+                     nn::mlp({.hidden = 20, .drop = 0.3})},
+       .drop_path = {.rate = 0.4, .form = nn::DropPathForm::original}}};
+  nn::Child<nn::Linear> head{this, "head", {.in = 12, .out = 5}};
   Tensor forward(const Tensor& x) const override { return head(mean(stack(x, {.memory = {.x = flip(x, 1)}}), 1)); }
 };
 

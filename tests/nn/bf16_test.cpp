@@ -89,8 +89,8 @@ TEST_CASE("a trial in bf16 keeps the stream and the gradients and the logits in 
   Model m(nn::methods::layerscale(1e-6));
   std::vector<Handle> handles;
   int seen = 0;
-  for (const auto& block : m.vit.stack().blocks())
-    handles.push_back(block->observe([&](const nn::JunctionPass& j) {
+  for (auto& block : m.vit.stack().blocks())
+    handles.push_back(block.observe([&](const nn::JunctionPass& j) {
       ++seen;
       CHECK(j.before.x.dtype() == DType::f32);
       CHECK(j.branch_value.dtype() == DType::f32);
@@ -110,13 +110,13 @@ TEST_CASE("observers and hooks change no bit of a model's gradients") {
     Model m("layerscale");
     const Gradients alone = m.step();
     std::vector<Handle> handles;
-    for (const auto& block : m.vit.stack().blocks()) {
-      handles.push_back(block->observe([](const nn::JunctionPass&) {}));
+    for (auto& block : m.vit.stack().blocks()) {
+      handles.push_back(block.observe([](const nn::JunctionPass&) {}));
       if (precision == Precision::bf16)
         continue;  // a hooked layer returns f32, so the derivative of GELU is not rounded
-      handles.push_back(block->branch("attn").first().on_forward(
+      handles.push_back(block.branch("attn").first().on_forward(
           [](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
-      handles.push_back(block->branch("mlp").first().on_forward(
+      handles.push_back(block.branch("mlp").first().on_forward(
           [](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
     }
     INFO(enum_name(precision));
@@ -127,7 +127,7 @@ TEST_CASE("observers and hooks change no bit of a model's gradients") {
 TEST_CASE("an observer changes neither the output of a block nor the number of calls of a hook on its last layer") {
   for (const char* gate : {"layerscale", "b2t"}) {
     Model m(gate);
-    nn::Block& block = *m.vit.stack().blocks()[0];
+    nn::Block& block = m.vit.stack().blocks()[0];
     const Tensor x = random_normal({2, 17, 48}, 0, "x");
     int calls = 0;
     const Handle hook = block.branch("mlp").last().on_forward([&](const nn::Layer&, const Tensor&, const Tensor& y) {

@@ -206,7 +206,7 @@ TEST_CASE("a block of stage 2 updates only the class token, which reads the patc
   const Tensor patches = variable(random_normal({3, 4, 8}, 2, "patches"));
   // Every block reads the patches that stage 1 returned.
   Tensor cls = broadcast_to(named(model, "cls_token"), {3, 1, 8});
-  for (const auto& block : model.blocks_token_only()) cls = (*block)(patches, cls);
+  for (const auto& block : model.blocks_token_only()) cls = block(patches, cls);
   const Tensor token = model.class_token(patches);
   CHECK(token.values() == cls.values());
   // The order of the patches does not matter, because their positions were added before stage 1.
@@ -214,7 +214,7 @@ TEST_CASE("a block of stage 2 updates only the class token, which reads the patc
   CHECK(relative_error(model.class_token(turned), token) < 1e-13);
   CHECK(largest(grad(sum(token * token), patches)) > 1e-6);
   // norm1 normalises the class token and each patch separately.
-  const nn::LayerScaleBlockClassAttn& block = *model.blocks_token_only()[0];
+  const nn::LayerScaleBlockClassAttn& block = model.blocks_token_only()[0];
   const Tensor c = random_normal({3, 1, 8}, 5, "c");
   CHECK(relative_error(block(patches * 3 + 2, c), block(patches, c)) < 1e-5);
   for (const char* layer : {"k", "v"})
@@ -242,10 +242,8 @@ TEST_CASE("CaiT's stage 1 drops heads in training only") {
 namespace {
 
 struct MeanOfTokens : nn::Layer {  // replaces class attention: [B, 1 + T, D] -> [B, 1, D]
-  nn::Linear out;
-  explicit MeanOfTokens(const nn::AttentionOptions& o) : Layer("MeanOfTokens"), out({.in = o.dim, .out = o.dim}) {
-    child("out", out);
-  }
+  nn::Child<nn::Linear> out;
+  explicit MeanOfTokens(const nn::AttentionOptions& o) : out{this, "out", {.in = o.dim, .out = o.dim}} {}
   Tensor forward(const Tensor& u) const override { return out(mean(u, {1}, true)); }
 };
 
@@ -352,7 +350,7 @@ TEST_CASE("presets have the same number of parameters as timm's models", "[long]
         std::exchange(o.depth, 1);  // all blocks have the same number of parameters, so the test builds only one block
     nn::CaiT model(o);
     INFO(k.size);
-    CHECK(model.parameter_count() + (blocks - 1) * model.blocks()[0]->parameter_count() == k.count);
+    CHECK(model.parameter_count() + (blocks - 1) * model.blocks()[0].parameter_count() == k.count);
   }
 }
 

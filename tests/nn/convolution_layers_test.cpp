@@ -13,14 +13,10 @@ using namespace plumb::test;
 namespace {
 
 struct ResidualBranch : nn::Layer {  // the first layers of a convolutional network
-  nn::Conv2d conv{{.in = 3, .out = 8, .kernel = 3, .stride = 2, .padding = 1, .bias = false}};
-  nn::BatchNorm2d norm{8};
+  nn::Child<nn::Conv2d> conv{this, "conv", {.in = 3, .out = 8, .kernel = 3, .stride = 2, .padding = 1, .bias = false}};
+  nn::Child<nn::BatchNorm2d> norm{this, "norm", 8};
 
-  ResidualBranch() : Layer("ResidualBranch") {
-    child("conv", conv);
-    child("norm", norm);
-    nn::initialize(*this, 0);
-  }
+  ResidualBranch() { nn::initialize(*this, 0); }
   Tensor forward(const Tensor& x) const override { return relu(norm(conv(x))); }
 };
 
@@ -93,7 +89,7 @@ TEST_CASE("a convolutional network trains and optimizers do not touch its runnin
   nn::AdamW optimizer(net.parameters(), {.lr = 1e-2});
   std::vector<std::string> trained;
   for (const nn::Parameter& p : net.parameters())
-    if (!p.frozen) trained.push_back(p.name);
+    if (!p.frozen()) trained.push_back(p.name);
   CHECK(trained == std::vector<std::string>{"conv.weight", "norm.weight", "norm.bias"});
   double first = 0, last = 0;
   for (int step = 0; step < 20; ++step) {

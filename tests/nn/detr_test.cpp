@@ -138,7 +138,7 @@ TEST_CASE("a DETR with padded images has the predictions and gradients of PyTorc
     std::vector<std::string> names;
     Tensors values;
     for (const nn::Parameter& p : model.parameters())
-      if (!p.frozen) names.push_back(nn::name_under(nn::facebook_names(), p.name)), values.push_back(p.value);
+      if (!p.frozen()) names.push_back(nn::name_under(nn::facebook_names(), p.name)), values.push_back(p.value);
     const Tensors gradients =
         grad(sum(found.logits * all.at("cotangent.logits")) + sum(found.boxes * all.at("cotangent.boxes")), values);
     CHECK(names.size() == part(all, "gradient.").size());

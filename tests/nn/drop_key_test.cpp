@@ -144,8 +144,8 @@ TEST_CASE("a layer's statistics are those of the mask in its forward pass") {
         nn::AttentionOptions o = layer_options(shape, sharing);
         o.causal = causal;
         struct Root : nn::Module {
-          explicit Root(const nn::AttentionOptions& options) : Module("Root"), attn(options) { child("attn", attn); }
-          nn::Attention attn;
+          explicit Root(const nn::AttentionOptions& options) : attn(this, "attn", options) {}
+          nn::Child<nn::Attention> attn;
         } root(o);
         // Calls the op under the layer's path. The values v are chosen so that the output equals the rows of
         // probabilities.
@@ -272,7 +272,7 @@ TEST_CASE("all drops in attention can be switched off for the last part of train
     const auto dropped = stack(x).values();
     stack.drop_in_attention(false);
     const auto off = stack(x).values();
-    auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0]->branch("attn"));
+    auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0].branch("attn"));
     CHECK(attention.drop_key_statistics(4, 9, 9).drop_ratio == 0);
     stack.eval();
     CHECK(stack(x).values() == off);

@@ -90,15 +90,10 @@ namespace {
 
 // A model with a body and a head. A test can change the model after the construction of the Ema.
 struct Headed : nn::Module {
-  Headed() : Module("Headed") {
-    child("body", body);
-    child("head", head);
-  }
   struct Part : nn::Module {
-    explicit Part(const char* type) : Module(type) {}
     Tensor w = parameter("w", tensor({1, 2}, {2}), Role::weight), b = parameter("b", tensor({3}, {1}), Role::bias);
   };
-  void add_module() { child("late", late); }
+  void add_module() { late.emplace(this, "late"); }
   void replace_head() {
     own_of_head("w") = nn::Parameter("w", variable(tensor({5, 5, 5}, {3})), Role::weight, nn::Init::constant(5));
     own_of_head("b") = nn::Parameter("b", variable(tensor({5}, {1})), Role::bias, nn::Init::constant(5));
@@ -108,7 +103,8 @@ struct Headed : nn::Module {
     for (const nn::Parameter& p : parameters())
       copy_into(full(p.value.shape(), a, {p.value.dtype(), p.value.device()}).array(), p.value.array());
   }
-  Part body{"Body"}, head{"Head"}, late{"Late"};
+  nn::Child<Part> body{this, "body"}, head{this, "head"};
+  std::optional<nn::Child<Part>> late;
 };
 
 std::vector<double> all_values(const nn::Module& model) {
@@ -188,11 +184,10 @@ TEST_CASE("an average rejects a model with replaced, added or removed parameters
   }
   {
     struct Short : nn::Module {
-      Short() : Module("Short"), head(std::make_unique<Headed::Part>("Head")) { child("head", *head); }
-      std::unique_ptr<Headed::Part> head;
+      nn::ChildPtr<Headed::Part> head{this, "head", std::make_unique<Headed::Part>()};
     } model;
     nn::Ema ema(model, {.decay = 0.5});
-    model.head = nullptr;
+    model.head = {};
     CHECK_THAT(error_of([&] { ema.update(); }),
                contains("expected child \"head\" of Short to live as long as its parent"));
   }

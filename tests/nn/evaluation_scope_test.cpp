@@ -1,5 +1,6 @@
 #include "nn/evaluation_scope.h"
 
+#include "nn/child.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
@@ -7,17 +8,13 @@ using namespace plumb::test;
 
 namespace {
 
-struct Part : nn::Module {
-  Part() : Module("Part") {}
-};
+struct Part : nn::Module {};
 struct Middle : nn::Module {
-  Middle() : Module("Middle") { child("inner", inner); }
-  Part inner;
+  nn::Child<Part> inner{this, "inner"};
 };
 struct Nested : nn::Module {
-  Nested() : Module("Model") { child("first", first), child("second", second); }
-  Middle first;
-  Part second;
+  nn::Child<Middle> first{this, "first"};
+  nn::Child<Part> second{this, "second"};
   std::vector<bool> modes() {
     std::vector<bool> modes;
     each_module([&](nn::Module& m) { modes.push_back(m.training()); });

@@ -54,7 +54,7 @@ struct Highway : nn::Gate {
 // Collects every junction of one forward pass.
 void each_junction(nn::ViT& model, const Tensor& images, const std::function<void(const nn::JunctionPass&)>& look) {
   std::vector<Handle> watch;
-  for (const auto& block : model.stack().blocks()) watch.push_back(block->observe(look));
+  for (auto& block : model.stack().blocks()) watch.push_back(block.observe(look));
   model(images);
   CHECK(watch.size() == model.stack().blocks().size());
 }
@@ -122,7 +122,7 @@ TEST_CASE("the claims of a method about a fresh network hold") {
     CHECK_FALSE(method.formula.empty());
     CHECK_FALSE(method.source.empty());
     nn::ViT model = make_vit(name);
-    const bool identity = (*model.blocks()[0])(x).values() == x.values();
+    const bool identity = model.blocks()[0](x).values() == x.values();
     const Gradients g = backward(cross_entropy(model(images), integers({0, 3, 6}, {3})));
     double branch_gradient = 0;
     for (const char* weight : {"attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight"})
@@ -145,7 +145,7 @@ TEST_CASE("methods add parameters with the expected names, shapes, roles and lea
           (name.find("gate") != std::string::npos || name.find("shifts") != std::string::npos ||
            name.find("norm1.w") != std::string::npos))
         lines.push_back(fmt::format("{} {} {} {:g} {:g}", name.substr(9), p.value.shape(), enum_name(p.role),
-                                    p.lr_factor, p.value.values()[0]));
+                                    p.lr_factor(), p.value.values()[0]));
     return lines;
   };
   using Lines = std::vector<std::string>;
@@ -212,8 +212,8 @@ TEST_CASE("with a class token that joins late, the blocks before it see only pat
     CHECK(by_name(model).at("pos_embed").value.shape() == Shape{1, joins == 0 ? 5 : 4, 12});
     std::vector<std::int64_t> tokens;
     std::vector<Handle> handles;
-    for (const auto& block : model.blocks())
-      handles.push_back(block->observe([&](const nn::JunctionPass& j) {
+    for (auto& block : model.blocks())
+      handles.push_back(block.observe([&](const nn::JunctionPass& j) {
         if (j.branch.kind() == "attn") tokens.push_back(j.before.x.dim(1));
       }));
     const Gradients g = backward(sum(model(random_normal({3, 1, 16, 16}, 1, "images"))));
@@ -249,13 +249,13 @@ TEST_CASE(
     for (const char* name : {"patch_embed.proj.weight", "cls_token", "pos_embed", "head.weight"})
       CHECK(p.at(name).value.values() == pre.at(name).value.values());
     for (const auto& [name, parameter] : p)
-      if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift) CHECK(parameter.lr_factor == 1);
+      if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift) CHECK(parameter.lr_factor() == 1);
     CHECK_FALSE(nn::method_named(gate).paper.source.empty());
   }
   const auto fixup = by_name(with("fixup", nn::method_named("fixup").paper));
-  CHECK(fixup.at("blocks.0.gate1.scale").lr_factor == 0.1);
-  CHECK(fixup.at("blocks.1.shifts.fc2").lr_factor == 0.1);
-  CHECK(fixup.at("blocks.0.mlp.fc1.weight").lr_factor == 1);
+  CHECK(fixup.at("blocks.0.gate1.scale").lr_factor() == 0.1);
+  CHECK(fixup.at("blocks.1.shifts.fc2").lr_factor() == 0.1);
+  CHECK(fixup.at("blocks.0.mlp.fc1.weight").lr_factor() == 1);
   CHECK(deviation(fixup.at("head.weight").value) == 0);
   // In the comparison of the CaiT paper, all methods have the same base and warm-up.
   for (const char* gate : {"rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale"}) {
@@ -349,7 +349,7 @@ TEST_CASE("a method with other constants is the same as text and in code, bit fo
     const auto one = a.parameters(), other = b.parameters();
     for (std::size_t i = 0; i < one.size(); ++i) {
       CHECK(one[i].value.values() == other[i].value.values());
-      CHECK((one[i].lr_factor == other[i].lr_factor && one[i].eps_factor == other[i].eps_factor));
+      CHECK((one[i].lr_factor() == other[i].lr_factor() && one[i].eps_factor() == other[i].eps_factor()));
     }
   }
 }

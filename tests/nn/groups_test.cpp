@@ -38,12 +38,12 @@ std::string groups_of(const std::string& gate) {
   std::size_t others = 0;
   for (const nn::Parameter& p : model.parameters()) {
     std::string factors;
-    if (p.lr_factor != 1) factors += fmt::format(" rate x {:.6g}", p.lr_factor);
-    if (p.eps_factor != 1) factors += fmt::format(" eps x {:.6g}", p.eps_factor);
-    if (p.decay_factor > 0)
-      decayed.push_back(p.name + (p.decay_factor != 1 ? fmt::format(" x {:.6g}", p.decay_factor) : ""));
+    if (p.lr_factor() != 1) factors += fmt::format(" rate x {:.6g}", p.lr_factor());
+    if (p.eps_factor() != 1) factors += fmt::format(" eps x {:.6g}", p.eps_factor());
+    if (p.decay_factor() > 0)
+      decayed.push_back(p.name + (p.decay_factor() != 1 ? fmt::format(" x {:.6g}", p.decay_factor()) : ""));
     if (!factors.empty()) factored[factors.substr(1)].push_back(p.name);
-    others += factors.empty() && !(p.decay_factor > 0);
+    others += factors.empty() && !(p.decay_factor() > 0);
   }
   std::string text = fmt::format("== {}\n{}", gate, listed("decay", decayed));
   for (const auto& [factors, names] : factored) text += listed(factors, names);

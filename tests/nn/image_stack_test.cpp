@@ -72,10 +72,10 @@ TEST_CASE("LayerScale on images multiplies each channel of the branch and equals
       throw std::runtime_error("no gamma");
     }();
     CHECK(gamma.value.shape() == Shape{6});
-    CHECK(gamma.decay_factor == 0);
+    CHECK(gamma.decay_factor() == 0);
     const Tensor x = variable(stream_images());
     Tensor composed, fused;
-    const Handle watch = stack.blocks()[0]->observe([&](const nn::JunctionPass& j) {
+    const Handle watch = stack.blocks()[0].observe([&](const nn::JunctionPass& j) {
       fused = j.joined;
       composed = j.before.x + reshape(gamma.value, {1, 6, 1, 1}) * j.branch_value;
     });
@@ -120,9 +120,9 @@ TEST_CASE("an observer that runs the gate again does not move the statistics of 
     nn::initialize(stack, 1);
     std::vector<Handle> watch;
     if (observed)
-      for (const auto& block : stack.blocks())
+      for (auto& block : stack.blocks())
         watch.push_back(
-            block->observe([](const nn::JunctionPass& j) { (void)j.gate.added(j.before.x, j.branch_value); }));
+            block.observe([](const nn::JunctionPass& j) { (void)j.gate.added(j.before.x, j.branch_value); }));
     (void)stack(stream_images());
     std::vector<std::vector<double>> values;
     for (const nn::Parameter& p : stack.parameters())

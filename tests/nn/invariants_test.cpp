@@ -111,7 +111,7 @@ TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates 
   const auto factors = [](const nn::MethodChoice& gate) {
     const auto stack = make_stack(gate, 8, true);
     std::map<std::string, std::pair<double, double>> all;
-    for (const nn::Parameter& p : stack->parameters()) all[p.name] = {p.lr_factor, p.eps_factor};
+    for (const nn::Parameter& p : stack->parameters()) all[p.name] = {p.lr_factor(), p.eps_factor()};
     return all;
   };
   const auto mup = factors(nn::methods::depth_mup(2)), complete = factors(nn::methods::complete_p(2));
@@ -128,7 +128,7 @@ TEST_CASE("depth-muP and CompleteP have the expected multiplier, learning rates 
     double largest = 0;
     const Tensor x = stream();
     std::vector<Handle> watch;
-    watch.push_back(stack->blocks()[0]->observe([&](const nn::JunctionPass& j) {
+    watch.push_back(stack->blocks()[0].observe([&](const nn::JunctionPass& j) {
       if (j.branch.kind() == "attn")
         largest = mean((j.output - j.before.x) * (j.output - j.before.x)).item() /
                   mean(j.branch_value * j.branch_value).item();
@@ -149,7 +149,7 @@ TEST_CASE("the branch of Peri-LN does not depend on the size of its weights and 
     for (const nn::Parameter& p : s->parameters())
       if (p.name.ends_with("attn.proj.weight")) copy_into((p.value.detach() * scale).array(), p.value.array());
     Tensor first;
-    const Handle watch = s->blocks()[0]->observe([&](const nn::JunctionPass& j) {
+    const Handle watch = s->blocks()[0].observe([&](const nn::JunctionPass& j) {
       if (!first.defined()) first = j.output - j.before.x;
     });
     s->run(stream());
@@ -176,8 +176,8 @@ TEST_CASE("in Admin's profile, omega grows with the measured variances, in order
   double expected = 1;
   std::size_t i = 0;
   std::vector<Handle> watch;
-  for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const nn::JunctionPass& j) {
+  for (auto& block : stack->blocks())
+    watch.push_back(block.observe([&](const nn::JunctionPass& j) {
       CHECK(omega[i] == Approx(expected));
       expected = std::sqrt(omega[i] * omega[i] * variance(j.before.x) + variance(j.branch_value));
       ++i;
@@ -193,8 +193,8 @@ TEST_CASE("after the first batch, every channel of ActNorm's added term has mean
   nn::calibrate(*stack, stream());
   int seen = 0;
   std::vector<Handle> watch;
-  for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const nn::JunctionPass& j) {
+  for (auto& block : stack->blocks())
+    watch.push_back(block.observe([&](const nn::JunctionPass& j) {
       const Tensor rows = reshape(j.output - j.before.x, {10, stream_dim});
       for (double m : mean(rows, {0}).values()) CHECK(std::abs(m) < 1e-9);
       for (double v : mean(rows * rows, {0}).values()) CHECK(v == Approx(1).epsilon(1e-6));
@@ -282,22 +282,22 @@ TEST_CASE("audit_init finds tensors that do not start as declared") {
              contains("got 1 that differ") &&
                  contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
   // Changes the declaration after initialize().
-  stack->blocks()[0]->branch("mlp").first().weight_init() = nn::Init::xavier_uniform();
+  stack->blocks()[0].branch("mlp").first().weight_init() = nn::Init::xavier_uniform();
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 2 that differ") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
 }
 
 TEST_CASE("calibrate restores every module's mode and observers are not called") {
   const auto stack = make_stack("act_norm");
-  stack->blocks()[1]->eval();
+  stack->blocks()[1].eval();
   int seen = 0;
-  const Handle watch = stack->blocks()[0]->observe([&](const nn::JunctionPass&) { ++seen; });
+  const Handle watch = stack->blocks()[0].observe([&](const nn::JunctionPass&) { ++seen; });
   nn::calibrate(*stack, stream());
   CHECK(seen == 0);
   CHECK(stack->training());
-  CHECK_FALSE(stack->blocks()[1]->training());
-  CHECK_FALSE(stack->blocks()[1]->branch("mlp").training());
-  CHECK(stack->blocks()[2]->training());
+  CHECK_FALSE(stack->blocks()[1].training());
+  CHECK_FALSE(stack->blocks()[1].branch("mlp").training());
+  CHECK(stack->blocks()[2].training());
 }
 
 TEST_CASE("init_groups puts parameters of the same declaration into one group") {

@@ -50,7 +50,7 @@ TEST_CASE("parameters, places and factors follow the list of junctions") {
 TEST_CASE("a block names its branches and refuses other names, empty lists and a missing memory") {
   nn::Stack stack(decoder("pre"));
   nn::initialize(stack, 1);
-  nn::Block& block = *stack.blocks()[0];
+  nn::Block& block = stack.blocks()[0];
   CHECK(block.branch("cross").kind() == "cross");
   CHECK_THAT(error_of([&] { block.branch("conv"); }),
              contains("[block] expected one of the branches attn, cross, mlp, got \"conv\""));
@@ -69,19 +69,18 @@ TEST_CASE("a block names its branches and refuses other names, empty lists and a
 TEST_CASE("a branch finds its layers with weights and its shape by itself") {
   struct Own : nn::Branch {
     struct Middle : nn::Module {
-      Middle() : Module("Middle") { child("layer", layer); }
-      nn::Linear layer{{.in = 5, .out = 6}};
+      Middle() : Module("Middle") {}
+      nn::Child<nn::Linear> layer{this, "layer", {.in = 5, .out = 6}};
     };
     explicit Own(const nn::JunctionPlace& place)
-        : Branch("Own", {.activation = true}), first({.in = place.dim, .out = 5}) {
-      child("first", first), child("norm", norm), child("middle", middle), child("last", last);
-    }
+        : Branch("Own", {.activation = true}), first(this, "first", {.in = place.dim, .out = 5}) {}
     Tensor forward(nn::BranchCall& call) const override {
       return call.leave(last, middle.layer(norm(relu(call.enter(first)))));
     }
-    nn::Linear last{{.in = 6, .out = stack_dim}}, first;  // the order of registration counts
-    nn::LayerNorm norm{5};
-    Middle middle;
+    nn::Child<nn::Linear> first;
+    nn::Child<nn::LayerNorm> norm{this, "norm", 5};
+    nn::Child<Middle> middle{this, "middle"};
+    nn::Child<nn::Linear> last{this, "last", {.in = 6, .out = stack_dim}};
   };
   Own own({.dim = stack_dim});
   CHECK(own.weight_layers() == std::vector<nn::WeightLayer*>{&own.first, &own.middle.layer, &own.last});
@@ -116,7 +115,7 @@ TEST_CASE("stochastic depth draws separately for each junction of a block") {
                    .drop_path = {.rate = 0.5}});
   nn::initialize(stack, 1);
   std::vector<std::vector<bool>> kept;
-  const Handle watch = stack.blocks()[0]->observe([&](const nn::JunctionPass& j) {
+  const Handle watch = stack.blocks()[0].observe([&](const nn::JunctionPass& j) {
     std::vector<bool>& samples = kept.emplace_back();
     const std::vector<double> moved = max(abs(j.output - j.before.x), {1, 2}).values();
     for (const double m : moved) samples.push_back(m > 0);

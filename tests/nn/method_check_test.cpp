@@ -93,7 +93,7 @@ struct Decaying : nn::Gate {
 };
 
 struct MadeToDecay : Sound {  // has a parameter whose role does not decay, but whose decay factor is not 0
-  MadeToDecay() { own("a").decay_factor = 0.5; }
+  MadeToDecay() { own("a").decay_factor() = 0.5; }
 };
 
 struct Idle : Sound {  // has a parameter whose gradient is always 0
@@ -200,7 +200,7 @@ struct PastParameter : Sound {  // has a variable that is not registered
 
 struct OwnWeights : Sound {  // multiplies the skip by a matrix, also for dropped samples
   OwnWeights() {
-    child("mix", mix).each_parameter([](const std::string&, nn::Parameter& p) { p.decay_factor = 0; });
+    mix.each_parameter([](const std::string&, nn::Parameter& p) { p.decay_factor() = 0; });
   }
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
     return Sound::combine(skip + mix(skip), branch);
@@ -208,7 +208,7 @@ struct OwnWeights : Sound {  // multiplies the skip by a matrix, also for droppe
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(skip + mix(skip), (1 + a) * branch, {}, row_scale);
   }
-  nn::Linear mix{{.in = 8, .out = 8}};
+  nn::Child<nn::Linear> mix{this, "mix", {.in = 8, .out = 8}};
 };
 
 struct OneToken : Sound {
@@ -486,7 +486,7 @@ TEST_CASE("check_method() accepts a method that refuses blocks with require(), b
 
 TEST_CASE("check_method() says what to do and reports one mistake once") {
   CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"),
-             contains("expected initialised parameters, got weight") && contains("child()"));
+             contains("expected initialised parameters, got weight") && contains("nn::Child"));
   CHECK_THAT(detail_of(method_of<PastParameter>(), "registered"), contains("a tensor [1]") && contains("parameter()"));
   CHECK_THAT(detail_of(method_of<Decaying>(), "roles"),
              contains("register it with Role::gate, or set its decay_factor to 0"));
@@ -531,9 +531,9 @@ TEST_CASE("a gate of 0 with a branch of 0 is rejected at construction, and only 
     }
   };
   struct WithLayer : OpenGate {  // the layer has no values before initialize()
-    explicit WithLayer(const nn::GateContext& c) : mix({.in = c.dim, .out = c.dim}) { child("mix", mix); }
+    explicit WithLayer(const nn::GateContext& c) : mix{this, "mix", {.in = c.dim, .out = c.dim}} {}
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + mix(skip) * branch; }
-    nn::Linear mix;
+    nn::Child<nn::Linear> mix;
   };
   const auto build = [](const nn::MethodChoice& gate) {
     nn::Stack({.dim = 8, .depth = 1, .method = gate, .junctions = nn::transformer_block({.heads = 2}, {.hidden = 32})});

@@ -68,22 +68,21 @@ TEST_CASE("a name that is taken or has dots and a second parent are rejected") {
     Bad() : Module("Bad") { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
     void again() { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
     void dotted() { parameter("a.b", {2}, nn::Init::constant(0), Role::weight); }
-    void adopt_twice(nn::Module& m) {
-      child("c", m);
-      child("d", m);
-    }
   };
   Bad bad;
-  nn::LayerNorm norm(4);
   CHECK_THAT(error_of([&] { bad.again(); }), contains("expected a new name in Bad, got \"w\""));
   CHECK_THAT(error_of([&] { bad.dotted(); }), contains("without dots"));
-  CHECK_THAT(error_of([&] { bad.adopt_twice(norm); }), contains("without a parent") && contains("Bad.c"));
+  CHECK(error_of([&] { nn::Child<nn::LayerNorm>(&bad, "a.b", 4); }) ==
+        "[module] expected a child name without dots, got \"a.b\"");
+  CHECK_THAT(
+      error_of([&] { nn::ChildPtr<nn::Layer>(&bad, "d", std::make_unique<nn::Child<nn::LayerNorm>>(&bad, "c", 4)); }),
+      contains("expected a module without a parent for Bad.d, got Bad.c"));
 }
 
 TEST_CASE("an error inside a model names the module, the phase and both shapes") {
   nn::ViT model(small_vit());
   const Handle wrong =
-      model.blocks()[1]->branch("attn").on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
+      model.blocks()[1].branch("attn").on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
   const RandomScope random({.seed = 0, .step = 4});
   CHECK(error_of([&] { model(images()); }) ==
         "[linear] expected input [.., 16] for weight [48, 16], got [2, 5, 8]\n       in ViT.blocks.1.attn.qkv, "
@@ -162,7 +161,7 @@ TEST_CASE("hooks see input, output and gradient of a layer, may replace them and
   nn::ViT model(small_vit());
   std::vector<std::string> events;
   {
-    nn::Block& block = *model.blocks()[0];
+    nn::Block& block = model.blocks()[0];
     const Handle before = block.on_input([&](const nn::Layer& l, const Tensor& x) {
       events.push_back("input " + *l.path() + " " + to_string(x.shape()));
       return Tensor();
@@ -200,8 +199,7 @@ TEST_CASE("observers see each junction once, with and without checkpoints") {
     model.checkpoint_blocks(checkpointed);
     int junctions = 0;
     std::vector<Handle> watch;
-    for (const auto& block : model.blocks())
-      watch.push_back(block->observe([&](const nn::JunctionPass&) { ++junctions; }));
+    for (auto& block : model.blocks()) watch.push_back(block.observe([&](const nn::JunctionPass&) { ++junctions; }));
     (void)backward(sum(model(images())));
     CHECK(junctions == 6);
   }
@@ -212,7 +210,7 @@ TEST_CASE("a hooked linear layer is called even if its parent would fuse it") {
   int calls = 0;
   const Tensor plain = model(images());
   const Handle watch =
-      model.blocks()[1]->branch("mlp").first().on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
+      model.blocks()[1].branch("mlp").first().on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
         ++calls;
         return Tensor();
       });
@@ -222,36 +220,30 @@ TEST_CASE("a hooked linear layer is called even if its parent would fuse it") {
 
 TEST_CASE("the parameters of a child without a name appear as those of its parent") {
   struct Leaf : nn::Module {
-    explicit Leaf(const std::string& name) : Module("Leaf") { parameter(name, {1}, nn::Init::constant(1), Role::gate); }
+    explicit Leaf(const std::string& name) { parameter(name, {1}, nn::Init::constant(1), Role::gate); }
     void late() { parameter("late", {1}, nn::Init::constant(1), Role::gate); }
   };
+  struct Inner : nn::Module {
+    nn::Child<Leaf> a{this, "", "a"}, b{this, "part", "b"};
+  };
   struct Root : nn::Module {
-    Root() : Module("Root") {}
-    void add(const std::string& name, nn::Module& m) { child(name, m); }
+    nn::Child<Inner> inner{this, ""};
     void own_parameter(const std::string& name) { parameter(name, {1}, nn::Init::constant(1), Role::gate); }
   };
-  Root root, inner, other;
-  Leaf a("a"), b("b"), again("a");
-  inner.add("", a);
-  inner.add("part", b);
-  root.add("", inner);
+  struct WithPart : nn::Module {
+    nn::Child<nn::Dropout> part{this, "part", 0.1};  // has no parameters; random draws get their key from its path
+  };
+  Root root;
   std::vector<std::string> names;
   for (const nn::Parameter& p : root.parameters()) names.push_back(p.name);
   CHECK(names == std::vector<std::string>{"a", "part.b"});
-  CHECK(*a.path() == "Root");
-  CHECK(*b.path() == "Root.part");
-  CHECK_THAT(error_of([&] { root.add("", again); }), contains("expected a new name in Root, got \"a\""));
+  CHECK(*root.inner.a.path() == "Root");
+  CHECK(*root.inner.b.path() == "Root.part");
+  CHECK_THAT(error_of([&] { nn::Child<Leaf>(&root, "", "a"); }), contains("expected a new name in Root, got \"a\""));
   CHECK_THAT(error_of([&] { root.own_parameter("a"); }), contains("expected a new name in Root, got \"a\""));
-  Root empty_part, one_more;
-  one_more.add("part", empty_part);  // this module has no parameters; random draws get their key from its path
-  CHECK_THAT(error_of([&] { root.add("", one_more); }), contains("expected a new name in Root, got \"part\""));
-  CHECK_THAT(error_of([&] { a.late(); }),
+  CHECK_THAT(error_of([&] { nn::Child<WithPart>(&root, ""); }), contains("expected a new name in Root, got \"part\""));
+  CHECK_THAT(error_of([&] { root.inner.a.late(); }),
              contains("expected a child without a name to be complete when it is registered"));
-  Leaf three("w"), leaf("w");
-  Root four;
-  four.add("3", leaf);
-  other.add("blocks.3", three);
-  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("expected a new name in Root, got \"blocks.3\""));
 }
 
 TEST_CASE("sizes of models that overflow, or that no memory holds, are errors") {

@@ -188,7 +188,7 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
   const DefaultsScope scope(reference_f64);
   const auto moved = [](double factor, const std::string& optimizer) {
     Pair pair;
-    pair.own("gamma").eps_factor = factor;
+    pair.own("gamma").eps_factor() = factor;
     make_optimizer(optimizer, pair, {.lr = 1, .eps = 4})->step(pair.gradients(2));
     return std::pair(pair.weight.values()[0], 0.5 - pair.gamma.item());
   };
@@ -201,7 +201,7 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
     CHECK(moved(0.25, optimizer).first == moved(1, optimizer).first);
   }
   Pair pair;
-  pair.own("gamma").eps_factor = 0;
+  pair.own("gamma").eps_factor() = 0;
   CHECK_THAT(
       error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
       contains("finite factors for gamma: at least 0 for learning rate and decay, above 0 for eps; got 0.1, 0 and 0"));
@@ -216,8 +216,8 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay in
       Tensor weight = parameter("weight", tensor({1, -2}, {2}), Role::weight),
              bias = parameter("bias", tensor({3, 0.5}, {2}), Role::bias);
     } model;
-    model.own("weight").decay_factor = weight_factor;
-    model.own("bias").decay_factor = bias_factor;
+    model.own("weight").decay_factor() = weight_factor;
+    model.own("bias").decay_factor() = bias_factor;
     const auto optimizer = make_optimizer(name, model, {.weight_decay = decay});
     for (int t = 1; t <= 3; ++t)
       optimizer->step(backward(sum((model.weight + model.bias) * tensor({0.3 * t, -1}, {2}))));
@@ -232,14 +232,14 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay in
     CHECK(trained(name, 0.1, 0, 2) == std::pair(none.first, both.second));
   }
   Pair pair;
-  CHECK(pair.own("weight").decay_factor == 1);
-  CHECK(pair.own("gamma").decay_factor == 0);
-  pair.own("gamma").decay_factor = 0.5;
+  CHECK(pair.own("weight").decay_factor() == 1);
+  CHECK(pair.own("gamma").decay_factor() == 0);
+  pair.own("gamma").decay_factor() = 0.5;
   const nn::AdamW optimizer(pair.parameters(), {.weight_decay = 0.05});
   REQUIRE(optimizer.groups().size() == 2);
   CHECK(optimizer.groups()[1].weight_decay == 0.025);
   CHECK_THAT(optimizer.describe_groups(), contains("lr x 0.1  decay 0.025      1 tensors"));
-  pair.own("gamma").decay_factor = -1;
+  pair.own("gamma").decay_factor() = -1;
   CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
              contains("[optimizer] expected finite factors for gamma") && contains("0.1, -1 and 1"));
 }
@@ -324,7 +324,7 @@ TEST_CASE("a saved and loaded optimizer continues bit for bit") {
 
 TEST_CASE("a state that does not fit the optimizer is rejected as a whole") {
   Pair pair;
-  pair.own("gamma").frozen = true;  // the optimizer has no memory of gamma
+  pair.own("gamma").frozen() = true;  // the optimizer has no memory of gamma
   nn::AdamW optimizer(pair.parameters(), {});
   optimizer.step(pair.gradients(1));
   nn::NamedTensors state = optimizer.state();
@@ -365,7 +365,7 @@ TEST_CASE("clipping by the global norm scales all gradients by one factor") {
   nn::Sgd(scaled.parameters(), {.lr = 1}).step(scaled.gradients(2 / std::sqrt(28.0)));
   CHECK(relative_error(clipped.weight, scaled.weight) < 1e-6);
   Pair part;
-  part.own("gamma").frozen = true;  // the gradient of a frozen parameter does not count
+  part.own("gamma").frozen() = true;  // the gradient of a frozen parameter does not count
   nn::Sgd(part.parameters(), {.lr = 1, .clip_norm = 1}).step(part.gradients(2));
   const Tensor moved = part.weight.detach() - tensor({1, -2, 3}, {3});
   CHECK(sum(moved * moved).item() == Approx(1).epsilon(1e-5));
@@ -392,7 +392,7 @@ TEST_CASE("groups follow from roles and are described in text") {
   CHECK_THAT(optimizer.describe_groups(), contains("decay 0.05") && contains("lr x 0.1") && !contains("eps"));
 
   model.each_parameter(
-      [](const std::string& name, nn::Parameter& p) { p.eps_factor = name == "blocks.1.mlp.fc1.weight" ? 0.5 : 1; });
+      [](const std::string& name, nn::Parameter& p) { p.eps_factor() = name == "blocks.1.mlp.fc1.weight" ? 0.5 : 1; });
   const nn::AdamW parted(model.parameters(), {.weight_decay = 0.05});
   REQUIRE(parted.groups().size() == 4);
   CHECK_THAT(parted.describe_groups(),
@@ -404,7 +404,7 @@ TEST_CASE("a parameter without a gradient is an error unless it is frozen") {
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
   CHECK_THAT(error_of([&] { optimizer.step(backward(sum(pair.weight))); }),
              contains("[optimizer] expected a gradient for gamma [1], got none") && contains("freeze()"));
-  pair.own("gamma").frozen = true;
+  pair.own("gamma").frozen() = true;
   nn::Sgd frozen(pair.parameters(), {.lr = 1});
   frozen.step(pair.gradients(1));
   CHECK(pair.gamma.item() == Approx(0.5));
@@ -452,7 +452,7 @@ TEST_CASE("learning-rate schedules have the expected values") {
 
 TEST_CASE("a frozen parameter gets no gradient, adds nothing to the norm and costs no work until it is unfrozen") {
   Pair pair;
-  pair.own("gamma").frozen = true;
+  pair.own("gamma").frozen() = true;
   int asked = 0;  // number of computations of a gradient that only gamma needs
   const auto probed = [&] {
     return record("probe", pair.gamma.array(), {pair.gamma},
@@ -466,7 +466,7 @@ TEST_CASE("a frozen parameter gets no gradient, adds nothing to the norm and cos
   CHECK(g.norm() == Approx(0.5 * std::sqrt(3.0)));
   CHECK_THAT(error_of([&] { g["gamma"]; }), contains("not frozen, got \"gamma\""));
 
-  pair.own("gamma").frozen = false;
+  pair.own("gamma").frozen() = false;
   CHECK(backward(sum(pair.weight * probed())).find(pair.gamma).item() == 2);
   CHECK(asked == 1);
 }
@@ -477,7 +477,7 @@ TEST_CASE(
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
   const Tensor loss = sum(pair.weight) + sum(pair.gamma * pair.gamma);
   const Gradients before = backward(loss);
-  pair.own("gamma").frozen = true;
+  pair.own("gamma").frozen() = true;
   CHECK(before.entries().size() == 2);
   CHECK(backward(loss).entries().size() == 1);
   optimizer.step(before);
@@ -487,7 +487,7 @@ TEST_CASE(
 
 TEST_CASE("checkpoint() leaves frozen parameters alone") {
   Pair pair;
-  pair.own("gamma").frozen = true;
+  pair.own("gamma").frozen() = true;
   const Gradients g =
       backward(sum(checkpoint([&](const Tensors& in) { return in[0] * pair.weight * pair.gamma; }, {ones({3})})));
   REQUIRE(g.entries().size() == 1);
@@ -497,7 +497,7 @@ TEST_CASE("checkpoint() leaves frozen parameters alone") {
 TEST_CASE("an optimizer sees changes of frozen flags and factors that are made after its construction") {
   Pair pair;
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
-  pair.own("gamma").frozen = true;
+  pair.own("gamma").frozen() = true;
   optimizer.step(pair.gradients(1));
   CHECK(pair.gamma.item() == 0.5);
   CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
@@ -505,7 +505,7 @@ TEST_CASE("an optimizer sees changes of frozen flags and factors that are made a
   CHECK_THAT(optimizer.describe_groups(), contains("first gamma, frozen\n") && !contains("first weight, frozen"));
 
   pair.freeze(false);
-  pair.each_parameter([](const std::string&, nn::Parameter& p) { p.lr_factor = p.name == "gamma" ? 0.25 : 0.5; });
+  pair.each_parameter([](const std::string&, nn::Parameter& p) { p.lr_factor() = p.name == "gamma" ? 0.25 : 0.5; });
   optimizer.step(pair.gradients(1));
   CHECK(pair.gamma.item() == 0.25);
   CHECK(pair.weight.values() == std::vector<double>{-0.5, -5, 4.5});
@@ -515,32 +515,32 @@ TEST_CASE("an optimizer sees changes of frozen flags and factors that are made a
 TEST_CASE("parameters are handles: copies share factors and frozen and can be sorted and erased") {
   Pair pair;
   std::vector<nn::Parameter> ps = pair.parameters();
-  ps[0].lr_factor = 0.5;
-  CHECK(pair.own("weight").lr_factor == 0.5);
+  ps[0].lr_factor() = 0.5;
+  CHECK(pair.own("weight").lr_factor() == 0.5);
   std::ranges::reverse(ps);
   CHECK(ps[0].name == "gamma");
-  CHECK(ps[0].lr_factor == 0.1);
-  CHECK(ps[1].lr_factor == 0.5);
+  CHECK(ps[0].lr_factor() == 0.1);
+  CHECK(ps[1].lr_factor() == 0.5);
   std::erase_if(ps, [](const nn::Parameter& p) { return p.role == nn::Role::gate; });
   REQUIRE(ps.size() == 1);
   CHECK(ps[0].value.node() == pair.weight.node());
-  ps[0].frozen = true;
-  CHECK(pair.own("weight").frozen);
-  CHECK_FALSE(pair.own("gamma").frozen);
-  ps[0].frozen = pair.own("gamma").frozen;  // the assignment copies the value of `frozen`, not the reference
-  pair.own("gamma").frozen = true;
-  CHECK_FALSE(pair.own("weight").frozen);
+  ps[0].frozen() = true;
+  CHECK(pair.own("weight").frozen());
+  CHECK_FALSE(pair.own("gamma").frozen());
+  ps[0].frozen() = pair.own("gamma").frozen();
+  pair.own("gamma").frozen() = true;
+  CHECK_FALSE(pair.own("weight").frozen());
 }
 
 TEST_CASE("a parameter that is unfrozen later trains as if training began then") {
   const DefaultsScope scope(reference_f64);
   for (const char* optimizer : {"adamw", "lamb"}) {
     Pair late, fresh;
-    late.own("gamma").frozen = true;
+    late.own("gamma").frozen() = true;
     const auto a = make_optimizer(optimizer, late, {.lr = 0.1});
     for (int t = 0; t < 5; ++t) a->step(late.gradients(1));
     CHECK(a->state().size() == 3);
-    late.own("gamma").frozen = false;
+    late.own("gamma").frozen() = false;
     const auto b = make_optimizer(optimizer, fresh, {.lr = 0.1});
     for (const double g : {1.0, -0.3, 0.7}) a->step(late.gradients(g)), b->step(fresh.gradients(g));
     CHECK(late.gamma.item() == fresh.gamma.item());
@@ -556,21 +556,21 @@ TEST_CASE(
     const auto make = [](Pair& pair) {
       return std::make_unique<nn::AdamW>(pair.parameters(), nn::AdamWOptions{.lr = 0.1});
     };
-    whole.own("gamma").frozen = true;
+    whole.own("gamma").frozen() = true;
     const auto a = make(whole);
     for (int t = 0; t < 3; ++t) a->step(whole.gradients(1));
-    whole.own("gamma").frozen = false;
+    whole.own("gamma").frozen() = false;
     for (int t = 0; t < 2; ++t) a->step(whole.gradients(0.5));
-    whole.own("gamma").frozen = frozen_again;
+    whole.own("gamma").frozen() = frozen_again;
 
     nn::NamedTensors state = a->state();
     CHECK(state.at("gamma.steps").item() == 2);
     CHECK_FALSE(state.contains("weight.steps"));
-    resumed.own("gamma").frozen = frozen_again;
+    resumed.own("gamma").frozen() = frozen_again;
     const auto b = make(resumed);
     copy_into(whole.weight.array(), resumed.weight.array()), copy_into(whole.gamma.array(), resumed.gamma.array());
     b->load_state(state);
-    whole.own("gamma").frozen = resumed.own("gamma").frozen = false;
+    whole.own("gamma").frozen() = resumed.own("gamma").frozen() = false;
     for (int t = 0; t < 4; ++t) a->step(whole.gradients(0.3 * t)), b->step(resumed.gradients(0.3 * t));
     CHECK(whole.weight.values() == resumed.weight.values());
     CHECK(whole.gamma.values() == resumed.gamma.values());
@@ -578,7 +578,7 @@ TEST_CASE(
   // If the loaded state has no memory of a parameter, load_state() removes the memory of this parameter.
   Pair pair;
   nn::AdamW optimizer(pair.parameters(), {});
-  pair.own("gamma").frozen = true;
+  pair.own("gamma").frozen() = true;
   nn::NamedTensors without = nn::AdamW(pair.parameters(), {}).state();
   optimizer.step(pair.gradients(1));
   CHECK(optimizer.state().contains("gamma.moment1"));
@@ -600,12 +600,11 @@ TEST_CASE("with several optimizers for one model, each steps its own parameters"
 
 TEST_CASE("statistics stay frozen") {
   struct Model : nn::Module {
-    Model() : Module("Model") { child("norm", norm); }
-    nn::BatchNorm2d norm{2};
+    nn::Child<nn::BatchNorm2d> norm{this, "norm", 2};
   } model;
   model.freeze();
   model.freeze(false);
-  for (const nn::Parameter& p : model.parameters()) CHECK(p.frozen == p.name.starts_with("norm.running_"));
+  for (const nn::Parameter& p : model.parameters()) CHECK(p.frozen() == p.name.starts_with("norm.running_"));
 }
 
 TEST_CASE("an optimizer without memory still counts its steps after loading") {

@@ -40,8 +40,8 @@ Traces traces_of_a_pass() {
   nn::initialize(model, 0);
   nn::initialize(norm, 0);
   Traces traces;
-  const nn::Block& block = *model.stack().blocks()[0];
-  const Handle junctions = model.stack().blocks()[0]->observe([&](const nn::JunctionPass&) { ++traces.junctions; });
+  const nn::Block& block = model.stack().blocks()[0];
+  const Handle junctions = model.stack().blocks()[0].observe([&](const nn::JunctionPass&) { ++traces.junctions; });
   const auto* const attention = dynamic_cast<const nn::AttentionBranch*>(&block.junctions()[0]->branch());
   REQUIRE(attention);
   const Handle attentions = attention->observe([&](const nn::AttentionPass&) { ++traces.attentions; });

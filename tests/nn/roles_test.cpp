@@ -26,7 +26,7 @@ struct Everything : nn::Module {
 TEST_CASE("a role gives both factors, a registration may give others and own() changes them") {
   Everything model;
   std::map<std::string, std::pair<double, double>> factors;
-  for (const nn::Parameter& p : model.parameters()) factors[p.name] = {p.lr_factor, p.decay_factor};
+  for (const nn::Parameter& p : model.parameters()) factors[p.name] = {p.lr_factor(), p.decay_factor()};
   using Pair = std::pair<double, double>;
   CHECK(factors.at("weight") == Pair{1, 1});
   for (const char* name : {"bias", "norm", "gate", "shift", "embedding", "position"})
@@ -34,8 +34,8 @@ TEST_CASE("a role gives both factors, a registration may give others and own() c
   CHECK(factors.at("own_rate") == Pair{0.1, 1});
   CHECK(factors.at("own_decay") == Pair{1, 0.5});
   CHECK(factors.at("own_both") == Pair{0.2, 0});
-  model.own("gate").decay_factor = 1;
-  CHECK(model.own("gate").decay_factor == 1);
+  model.own("gate").decay_factor() = 1;
+  CHECK(model.own("gate").decay_factor() == 1);
 }
 
 TEST_CASE("the start of a linear layer's bias and the role of its weight can be chosen") {
@@ -47,7 +47,7 @@ TEST_CASE("the start of a linear layer's bias and the role of its weight can be 
   CHECK(gate.bias().values() == std::vector<double>{-2, -2, -2});
   const std::vector<nn::Parameter> parameters = gate.parameters();
   CHECK(parameters[0].role == nn::Role::gate);
-  CHECK(parameters[0].decay_factor == 0);
+  CHECK(parameters[0].decay_factor() == 0);
   CHECK(parameters[1].role == nn::Role::bias);
   CHECK(nn::AdamW(parameters, {.weight_decay = 0.1}).groups().size() == 1);
 }

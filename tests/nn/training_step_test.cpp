@@ -96,7 +96,7 @@ TEST_CASE("the training step is saved with the weights and is neither trained no
   }
   for (const nn::Parameter& p : model.parameters())
     if (p.name == "training_step") {
-      CHECK(p.frozen);
+      CHECK(p.frozen());
       CHECK(p.role == nn::Role::counter);
     }
 }

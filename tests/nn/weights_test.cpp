@@ -21,22 +21,19 @@ struct Small : nn::Module {
          gamma = parameter("gamma", tensor({0.1}, {1}), Role::gate);
 };
 
-// A model whose parameter names are like those of CaiT.
-struct Named : nn::Module {
-  explicit Named(const std::string& parameter_name, const Shape& shape) : Module("Named") {
-    value = parameter(parameter_name, shape, nn::Init::constant(1), Role::weight);
-  }
-  Tensor value;
-};
+// A model with parameters of these names.
 struct Tree : nn::Module {
-  explicit Tree(const std::vector<std::string>& names, const Shape& shape = {2}) : Module("Tree") {
-    for (const std::string& full : names) {
-      const std::size_t dot = full.rfind('.');
-      leaves.push_back(std::make_unique<Named>(full.substr(dot + 1), shape));
-      child(full.substr(0, dot), *leaves.back());
-    }
+  explicit Tree(const std::vector<std::string>& names, const Shape& shape = {2}) {
+    for (const std::string& name : names) add(name, shape);
   }
-  std::vector<std::unique_ptr<Named>> leaves;
+  Tensor add(const std::string& name, const Shape& shape) {
+    const std::size_t dot = name.find('.');
+    if (dot == std::string::npos) return parameter(name, shape, nn::Init::constant(1), Role::weight);
+    const std::string part = name.substr(0, dot);
+    if (!parts.contains(part)) parts[part] = {this, part, std::make_unique<Tree>(std::vector<std::string>())};
+    return parts[part]->add(name.substr(dot + 1), shape);
+  }
+  std::map<std::string, nn::ChildPtr<Tree>> parts;
 };
 
 std::set<std::string> keys(const nn::NamedTensors& tensors) {

@@ -43,28 +43,18 @@ struct Row {
   constexpr const char* shown = #__VA_ARGS__;
 // clang-format off
 SHOWN(
-struct Embedding : nn::Layer {
-  Embedding(std::int64_t rows, std::int64_t dim) : Layer("Embedding"), table(parameter("weight", {rows, dim}, nn::Init::truncated_normal(1), Role::embedding)) {}
-  Tensor forward(const Tensor& index) const override { return embedding(index, table); }
-  Tensor table;
-};
 struct Net : nn::Layer {
-  explicit Net(int depth) : Layer("Net") {
-    child("words", words);
-    for (int i = 0; i < depth; ++i) {
-      layers.push_back(std::make_unique<nn::Linear>(nn::LinearOptions{.in = 8, .out = 8}));
-      child(fmt::format("layers.{}", i), *layers.back());
-    }
-    child("head", head);
+  nn::Child<nn::Embedding> words{this, "words", {.rows = 7, .dim = 8}};
+  nn::Children<nn::Linear> layers{this, "layers"};
+  nn::Child<nn::Linear> head{this, "head", {.in = 8, .out = 3}};
+  explicit Net(int depth) {
+    for (int i = 0; i < depth; ++i) layers.add({.in = 8, .out = 8});
   }
   Tensor forward(const Tensor& index) const override {
     Tensor h = words(index);
-    for (const auto& layer : layers) h = h + gelu((*layer)(h));
+    for (const nn::Linear& layer : layers) h = h + gelu(layer(h));
     return head(h);
   }
-  Embedding words{7, 8};
-  std::vector<std::unique_ptr<nn::Linear>> layers;
-  nn::Linear head{{.in = 8, .out = 3}};
 };
 )
 // clang-format on
@@ -220,8 +210,10 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       ROW("nn.Conv2d(2, 3, 3, stride=2, padding=1)", nn::Conv2d({.in = 2, .out = 3, .kernel = 3, .stride = 2, .padding = 1})),
       ROW("nn.LayerNorm(3), nn.RMSNorm(3)", nn::LayerNorm(3), nn::RmsNorm(3)),
       ROW("nn.Dropout(0.1)", nn::Dropout(0.1)),
-      ROW("nn.Embedding(7, 8)", Embedding(7, 8)),
-      ROW("nn.Sequential(first, nn.GELU(), second)(v)", second(gelu(first(v)))),
+      ROW("nn.Embedding(7, 8)", nn::Embedding({.rows = 7, .dim = 8})),
+      ROW("nn.MaxPool2d(3, 2, 1), nn.AvgPool2d(2)", nn::MaxPool2d({.kernel = 3, .stride = 2, .padding = 1}), nn::AvgPool2d({.kernel = 2})),
+      ROW("nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())", nn::GlobalAvgPool2d()),
+      ROW("nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))", nn::Sequential(nn::make<nn::Linear>({.in = 3, .out = 4}), relu, nn::make<nn::Linear>({.in = 4, .out = 2}))),
       ROW("nn.ModuleList(...)", model.layers),
       ROW("model.parameters(), model.named_parameters()", model.trainable(), model.parameters()),
       ROW("sum(p.numel() for p in model.parameters())", model.parameter_count()),
@@ -231,7 +223,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       ROW("torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)", nn::Sgd(model.parameters(), {.lr = 0.1, .momentum = 0.9})),
       ROW("torch.optim.Adagrad(model.parameters()), timm.optim.Lamb(model.parameters())", nn::Adagrad(model.parameters(), {}), nn::Lamb(model.parameters(), {})),
       ROW("optimizer.param_groups", optimizer.groups(), optimizer.describe_groups()),
-      RUN("[{'params': head, 'lr': 1e-4}, {'params': rest}]", model.each_parameter([](const std::string& name, nn::Parameter& p) { if (name.starts_with("head.")) p.lr_factor = 0.1; });),
+      RUN("[{'params': head, 'lr': 1e-4}, {'params': rest}]", model.each_parameter([](const std::string& name, nn::Parameter& p) { if (name.starts_with("head.")) p.lr_factor() = 0.1; });),
       RUN("optimizer.zero_grad(); loss.backward(); optimizer.step()", optimizer.step(backward(cross_entropy(model(index), labels)));),
       ROW("clip_grad_norm_(model.parameters(), 1)", nn::AdamW(model.parameters(), {.clip_norm = 1})),
       ROW("CosineAnnealingLR(optimizer, 100)", nn::AdamW(model.parameters(), {.lr = nn::cosine(1e-3, 100)})),

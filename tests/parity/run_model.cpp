@@ -89,19 +89,14 @@ namespace {
 
 struct Net : nn::Layer {  // embed -> stack -> mean over tokens -> head
   Net(const Case& c)
-      : Layer("Net"),
-        embed({.in = c.tensors.at("param.embed.weight").dim(1), .out = c.settings.at("dim")}),
-        stack(stack_options(c.settings, c.has("param.stack.norm.weight"))),
-        head({.in = c.settings.at("dim"), .out = c.tensors.at("param.head.weight").dim(0)}) {
-    child("embed", embed);
-    child("stack", stack);
-    child("head", head);
-  }
+      : embed{this, "embed", {.in = c.tensors.at("param.embed.weight").dim(1), .out = c.settings.at("dim")}},
+        stack(this, "stack", stack_options(c.settings, c.has("param.stack.norm.weight"))),
+        head{this, "head", {.in = c.settings.at("dim"), .out = c.tensors.at("param.head.weight").dim(0)}} {}
   Tensor forward(const Tensor& x) const override { return head(mean(stack(embed(x)), {1})); }
 
-  nn::Linear embed;
-  nn::Stack stack;
-  nn::Linear head;
+  nn::Child<nn::Linear> embed;
+  nn::Child<nn::Stack> stack;
+  nn::Child<nn::Linear> head;
 };
 
 }  // namespace

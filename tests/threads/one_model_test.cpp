@@ -209,9 +209,9 @@ TEST_CASE("hooks and observers of a model see the passes of each thread") {
     nn::ViT model = vit(gate);
     std::atomic<int> junctions = 0, blocks = 0;
     std::vector<Handle> watch;
-    for (const auto& block : model.blocks()) {
-      watch.push_back(block->observe([&](const nn::JunctionPass&) { ++junctions; }));
-      watch.push_back(block->on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
+    for (auto& block : model.blocks()) {
+      watch.push_back(block.observe([&](const nn::JunctionPass&) { ++junctions; }));
+      watch.push_back(block.on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
         ++blocks;
         return Tensor();
       }));
@@ -227,13 +227,10 @@ TEST_CASE("hooks and observers of a model see the passes of each thread") {
 
 TEST_CASE("batch norm is trained by one thread and evaluated by several") {
   struct Net : nn::Layer {
-    Net() : Layer("Net"), conv({.in = 1, .out = 4, .kernel = 3}), norm(4) {
-      child("conv", conv), child("norm", norm);
-      nn::initialize(*this, 1);
-    }
+    Net() { nn::initialize(*this, 1); }
     Tensor forward(const Tensor& x) const override { return norm(conv(x)); }
-    nn::Conv2d conv;
-    nn::BatchNorm2d norm;
+    nn::Child<nn::Conv2d> conv{this, "conv", {.in = 1, .out = 4, .kernel = 3}};
+    nn::Child<nn::BatchNorm2d> norm{this, "norm", 4};
   } model;
   const Tensor images = random_normal({4, 1, 8, 8}, 0, "images");
   std::thread([&] { CHECK_NOTHROW((void)model(images)); }).join();

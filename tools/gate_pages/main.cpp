@@ -87,7 +87,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
   std::vector<std::string> claims;
   for (const nn::InitProperty c : m.claims) claims.emplace_back(enum_name(c));
   const auto posts =
-      std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
+      std::ranges::count_if(stack.blocks(), [](const auto& block) { return block.norm() == nn::Norm::post; });
   const std::string placement = m.norm == nn::Norm::none ? "no norms in blocks; the model keeps its final norm"
                                 : posts == depth         ? "after each residual sum (post)"
                                 : posts == 0             ? "before each branch (pre)"

@@ -177,14 +177,11 @@ TEST_CASE("layers: attention uses the first four samples and one token has no re
 
 TEST_CASE("layers: the gradient norm covers a branch's parameters under any names") {
   struct Wrapped : nn::Layer {
-    nn::Stack inner{{.dim = 4,
-                     .depth = 2,
-                     .method = "layerscale",
-                     .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
-    Wrapped() : Layer("Wrapped") {
-      child("encoder", inner);
-      nn::initialize(*this, 0);
-    }
+    nn::Child<nn::Stack> inner{
+        this,
+        "encoder",
+        {.dim = 4, .depth = 2, .method = "layerscale", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
+    Wrapped() { nn::initialize(*this, 0); }
     Tensor forward(const Tensor& x) const override { return inner(x); }
   };
   const DefaultsScope f64(reference_f64);
@@ -207,13 +204,12 @@ TEST_CASE("layers: a probe changes no result and removes its hooks and needs a f
   const std::vector<double> alone = gradient();
   {
     lab::SignalProbe probe(stack);
-    CHECK(dynamic_cast<nn::AttentionBranch&>(stack.blocks()[0]->branch("attn")).observed());
+    CHECK(dynamic_cast<nn::AttentionBranch&>(stack.blocks()[0].branch("attn")).observed());
     CHECK_THAT(error_of([&] { probe.finish(Gradients(zeros({}), {})); }), contains("expected a forward pass"));
     CHECK(gradient() == alone);
     CHECK(probe.finish(Gradients(zeros({}), {})).branches.size() == 4);
   }
-  for (const auto& block : stack.blocks())
-    CHECK_FALSE(dynamic_cast<nn::AttentionBranch&>(block->branch("attn")).observed());
+  for (auto& block : stack.blocks()) CHECK_FALSE(dynamic_cast<nn::AttentionBranch&>(block.branch("attn")).observed());
   CHECK(gradient() == alone);
 }
 
@@ -264,8 +260,8 @@ TEST_CASE("layers: for every method the change compares the stream before and af
     std::vector<double> expected;
     std::vector<Handle> watch;
     Tensor before_attention;
-    for (const auto& block : model.stack().blocks())
-      watch.push_back(block->observe([&](const nn::JunctionPass& j) {
+    for (auto& block : model.stack().blocks())
+      watch.push_back(block.observe([&](const nn::JunctionPass& j) {
         if (j.branch.kind() == "attn") before_attention = j.before.x;
         Tensor y = j.gate.combine(j.before.x, j.branch_value);
         if (gate == "b2t" && j.branch.kind() == "mlp")
@@ -454,11 +450,11 @@ TEST_CASE("layers: the Jacobian is measured on images and with a memory") {
 
   // The branch x * (the sum of the memory over its tokens), between two layers that are the identity.
   struct Reader : nn::Branch {
-    explicit Reader(const nn::JunctionPlace&) { child("first", first), child("last", last); }
+    explicit Reader(const nn::JunctionPlace&) {}
     Tensor forward(nn::BranchCall& call) const override {
       return call.leave(last, call.enter(first) * sum(call.memory().x, {1}, true));
     }
-    nn::Linear first{{.in = 4, .out = 4}}, last{{.in = 4, .out = 4}};
+    nn::Child<nn::Linear> first{this, "first", {.in = 4, .out = 4}}, last{this, "last", {.in = 4, .out = 4}};
   };
   struct Plain : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }

@@ -126,7 +126,9 @@ TEST_CASE("a study sets defaults, and the command line overrides them") {
                     .stop_hopeless = true});
     return study.run(argc, argv, [](lab::Trial&) {});
   };
-  const std::string all = call(folder.path(), main, {"--print-config"}).out;
+  const Ended printed = call(folder.path(), main, {"--print-config"});
+  INFO(printed.err);
+  const std::string& all = printed.out;
   for (const char* setting :
        {"\"steps\": 7", "\"warmup\": 2", "\"batch\": 5", "\"lr\": 0.003", "\"weight_decay\": 0.5", "\"clip_norm\": 2.0",
         "\"loss_limit\": 4.0", "\"seeds\": [1, 3]", "\"stop_hopeless\": true"})
@@ -141,9 +143,10 @@ TEST_CASE("measure_layers() needs a model with a stack of blocks") {
     study.measure_layers();
     return study.run(argc, argv, [](lab::Trial& trial) {
       struct Flat : nn::Layer {
-        Flat() : Layer("Flat") {}
-        Tensor forward(const Tensor& x) const override { return x; }
+        nn::Child<nn::Linear> linear{this, "linear", {.in = 2, .out = 2}};
+        Tensor forward(const Tensor& x) const override { return linear(x); }
       } model;
+      nn::initialize(model, trial.seed());
       trial.train(model);
     });
   };

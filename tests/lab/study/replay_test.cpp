@@ -20,9 +20,8 @@ TEST_CASE("replay distinguishes a number format that is too narrow from an unsta
   const TemporaryFolder folder;
   // The forward pass computes exp(100 a), which overflows in f32, and divides the result by itself.
   struct Overflowing : nn::Layer {
-    nn::Linear linear;
+    nn::Child<nn::Linear> linear{this, "linear", {.in = 3 * 32 * 32, .out = 10}};
     Tensor a = parameter("a", zeros({1}), Role::gate);
-    Overflowing() : Layer("Overflowing"), linear({.in = 3 * 32 * 32, .out = 10}) { child("linear", linear); }
     Tensor forward(const Tensor& x) const override {
       const Tensor logits = linear(reshape(x, {x.dim(0), x.numel() / x.dim(0)}));
       return logits * 0.01 + exp(a * 100) / exp(a * 100);

@@ -364,11 +364,8 @@ TEST_CASE("wrong claims are reported when the study starts or when their first t
 TEST_CASE("the ledger and the report have the options of the network that the body sets") {
   const TemporaryFolder folder;
   struct Own : nn::Layer {
-    nn::Linear head{{.in = 1024, .out = 10}};
-    Own() : Layer("Own") {
-      child("head", head);
-      nn::initialize(*this, 0);
-    }
+    nn::Child<nn::Linear> head{this, "head", {.in = 1024, .out = 10}};
+    Own() { nn::initialize(*this, 0); }
     Tensor forward(const Tensor& x) const override { return head(slice(reshape(x, {x.dim(0), -1}), 1, 0, 1024)); }
   };
   enum class Body { trains, asks, own } what = Body::trains;

@@ -414,8 +414,7 @@ TEST_CASE("weights of a model without a card are saved and both the program and 
 TEST_CASE("weights of a custom model are saved and both the program and the file say that they have no card") {
   const TemporaryFolder folder;
   struct Custom : nn::Layer {
-    nn::Linear linear{{.in = 3 * 32 * 32, .out = 10}};
-    Custom() : Layer("Custom") { child("linear", linear); }
+    nn::Child<nn::Linear> linear{this, "linear", {.in = 3 * 32 * 32, .out = 10}};
     Tensor forward(const Tensor& x) const override { return linear(reshape(x, {x.dim(0), 3 * 32 * 32})); }
   };
   const auto main = [&](int argc, const char* const* argv) {

@@ -59,7 +59,7 @@ TEST_CASE("pictures of masks show the keys that attention drops in the first ste
       REQUIRE(picture->height == 3 * pitch - vision::mask_gap);
       const RandomScope random({.seed = 5, .step = 0});
       for (std::int64_t block = 0; block < 3; ++block) {
-        nn::Branch& attention = stack->blocks()[static_cast<std::size_t>(block)]->branch("attn");
+        nn::Branch& attention = stack->blocks()[static_cast<std::size_t>(block)].branch("attn");
         const std::vector<double> weighs = attention(unit).values();
         for (std::int64_t row = 0; row < 4; ++row)
           for (std::int64_t patch = 0; patch < side * side; ++patch) {
