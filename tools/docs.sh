@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the documentation as a static site, build/docs/index.html: the Markdown pages, and a Doxygen reference of the
-# public headers. Fails if a link has no target, if a public type or function has no comment, or if the header of the
-# reference is clipped.
+# public headers. Fails if a link has no target, if a public type or function has no comment, if the search does not find
+# a page, or if the header of the reference is clipped.
 # Usage: tools/docs.sh        needs doxygen, python3-markdown and python3-pygments (see tools/install.sh test)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +26,7 @@ status=0
 /usr/bin/python3 tools/docs/undocumented.py "$site/warnings.txt" || status=1
 /usr/bin/python3 tools/docs/pages.py "$site" || status=1
 /usr/bin/python3 tools/docs/links.py "$site" || status=1
+/usr/bin/python3 tools/docs/search.py "$site" || status=1
 /usr/bin/python3 tools/docs/header.py "$site" || status=1
 [ "$status" -ne 0 ] || echo "$site/index.html"
 exit "$status"

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Makes HTML pages from the project's Markdown, in the folder of a site. The folder must contain Doxygen's tags.xml.
 
-A link to a Markdown file becomes a link to the page of that file. A link to a public header leads to the page of the
+A search field in the header finds sections of the pages, and names of the reference (search.js); this script writes its
+index, search_index.js. A link to a Markdown file becomes a link to the page of that file. A link to a public header leads to the page of the
 header in the reference. A link to another text file leads to a page that shows the file. A link to a folder leads to a
 list of the files in that folder. Fails if the target of a link does not exist.
 """
 import html
+import json
 import os
 import pathlib
 import re
@@ -28,7 +30,8 @@ sources = [pathlib.Path(name) for name in ('README.md', 'CONTRIBUTING.md', 'CHAN
 parts = ('.notes.md', 'questions.md')
 sources += sorted(path for path in root.glob('docs/**/*.md') if not path.name.endswith(parts))
 reference = {}
-for compound in xml.etree.ElementTree.parse(site / 'tags.xml').getroot().iter('compound'):
+tags = xml.etree.ElementTree.parse(site / 'tags.xml').getroot()
+for compound in tags.iter('compound'):
     if compound.get('kind') == 'file':
         reference[os.path.relpath(compound.findtext('path', '') + compound.findtext('name'))] = compound.findtext('filename')
 
@@ -63,13 +66,47 @@ def write(page, title, body, contents=''):
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(f'''<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><link rel="stylesheet" href="{up}site.css"></head>
+<title>{html.escape(title)}</title><link rel="stylesheet" href="{up}site.css">
+<script src="{up}search.js" defer></script></head>
 <body><header><a class="name" href="{up}index.html">Plumb</a><nav>{navigation}</nav></header>
 <div class="columns">{contents}<main>{body}</main></div></body></html>
 ''', encoding='utf-8')
 
 
 CLOSE_ON_PHONE = '<script>if (innerWidth < 1120) document.querySelector("aside details").open = false</script>'
+
+index = []  # the entries of the search: address, title of the page, heading, text, weight
+
+
+def plain(markup):
+    """The text of HTML in one line."""
+    return ' '.join(html.unescape(re.sub(r'<[^>]*>', '', re.sub(r'</(p|li|td|th|div)>', ' ', markup))).split())
+
+
+def add_sections(page, title, body):
+    """Adds one entry for each heading of a page, with the text below it."""
+    # A heading of the change log or of a ledger is rarely the page that a reader looks for.
+    weight = .5 if page.name == 'CHANGELOG.html' or page.is_relative_to('docs/results') else 1
+    parts = re.split(r'(?=<h[1-6] id=)', body)
+    for part in parts if parts[0].strip() else parts[1:]:
+        heading = re.match(r'<h[1-6] id="([^"]*)">(.*?)</h[1-6]>', part, re.S)
+        address = f'{page}#{html.unescape(heading[1])}' if heading else str(page)
+        index.append((address, title, plain(heading[2]) if heading else title, plain(part[heading.end():] if heading else part), weight))
+
+
+def add_reference(tags):
+    """Adds one entry for each public type and each function outside of types."""
+    for compound in tags.iter('compound'):
+        scope = compound.findtext('name').removeprefix('plumb::')
+        if compound.get('kind') in ('class', 'struct'):
+            index.append(('reference/' + compound.findtext('filename'), 'Reference', scope, '', .9))
+        elif compound.get('kind') == 'namespace':
+            scope = '' if scope == 'plumb' else scope + '::'
+            functions = {m.findtext('name'): m for m in reversed(compound.findall('member')) if m.get('kind') == 'function'}
+            for name, member in sorted(functions.items()):  # the first overload of each name
+                index.append((f'reference/{member.findtext("anchorfile")}#{member.findtext("anchor")}', 'Reference',
+                              scope + name, '', .9))
+
 
 others = set()  # files and folders to which pages link
 
@@ -107,6 +144,7 @@ def relink(source, text):
     return re.sub(r'\b(href|src)="([^"]*)"', link, text)
 
 
+shutil.copyfile('tools/docs/search.js', site / 'search.js')
 shutil.copyfile('tools/docs/site.css', site / 'site.css')
 with open(site / 'site.css', 'a', encoding='utf-8') as css:
     css.write('@media (prefers-color-scheme: light) {\n' + formatter.get_style_defs('.code') + '\n}\n')
@@ -143,6 +181,7 @@ for source in sources:
         items = ''.join(f'<li><a href="#{s["id"]}">{s["name"]}</a></li>' for s in sections)
         contents = f'<aside><details open><summary>On this page</summary><ul>{items}</ul></details></aside>' + CLOSE_ON_PHONE
     name = title[1] if title else source.stem
+    add_sections(page_of(source), name, body)
     write(page_of(source), name if name == 'Plumb' else f'{name} · Plumb', body, contents)
 
 for file in sorted(others):
@@ -152,6 +191,10 @@ for file in sorted(others):
     else:
         text = file.read_text(encoding='utf-8')
         write(page_of(file), str(file), f'<h1>{html.escape(str(file))}</h1>{highlighted(text, file.name)}')
+
+add_reference(tags)
+(site / 'search_index.js').write_text(
+    'const searchIndex = ' + json.dumps(index, ensure_ascii=False, separators=(',', ':')).replace('],[', '],\n[') + ';\n', encoding='utf-8')
 
 for line in errors:
     print(line, file=sys.stderr)
