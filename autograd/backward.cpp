@@ -18,15 +18,17 @@ enum class Graph { keep, consume, record };
 using NodeSet = std::unordered_set<const Node*>;
 
 // Returns the nodes on the paths from `root` to `targets`, through which gradients reach the targets. The search does
-// not go beyond `stops`.
+// not go beyond `stops`, nor to nodes that are older than every target.
 NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
+  const auto oldest = std::ranges::min_element(targets, {}, &Node::sequence);
   std::vector<const Node*> found{root.get()};
   NodeSet seen{root.get()};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Node* const node = found[i];
     if (stops.contains(node)) continue;
     for (const Node::Input& input : node->inputs)
-      if (input.node && seen.insert(input.node.get()).second) found.push_back(input.node.get());
+      if (input.node && input.node->sequence >= (*oldest)->sequence && seen.insert(input.node.get()).second)
+        found.push_back(input.node.get());
   }
   std::ranges::sort(found, {}, &Node::sequence);  // puts inputs before outputs
   NodeSet useful(targets);
@@ -173,6 +175,21 @@ const char* why_constant(const std::shared_ptr<Node>& node) {
   return "a constant: it was computed from no variable() and no parameter that is not frozen, or within NoGrad";
 }
 
+// Whether the search from `root` finds a variable that is not in `own`.
+bool depends_on_others(const Node* root, const NodeSet& own) {
+  std::vector<const Node*> left{root};
+  NodeSet seen{root};
+  while (!left.empty()) {
+    const Node* const node = left.back();
+    left.pop_back();
+    if (own.contains(node)) continue;
+    if (node->inputs.empty()) return true;
+    for (const Node::Input& input : node->inputs)
+      if (input.node && seen.insert(input.node.get()).second) left.push_back(input.node.get());
+  }
+  return false;
+}
+
 Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) {
   check(loss.numel() == 1, "[backward] expected a scalar loss, got shape {}", loss.shape());
   check(root && !root->frozen, "[backward] expected a loss that depends on a variable, got {}", why_constant(root));
@@ -230,6 +247,42 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
 }
 
 namespace detail {
+
+std::pair<Tensor, Tensors> value_and_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& xs) {
+  check(!xs.empty(), "[grad] expected at least one argument, got an empty list");
+  Tensors own;        // the arguments as f gets them: each has a node that no other tensor has
+  NodeSet variables;  // the nodes of the arguments that no other graph can reach
+  for (const Tensor& x : xs) {
+    check(x.defined() && is_float(x.dtype()), "[grad] expected f32 or f64 as argument {} of the function, got {}{}",
+          own.size(), describe(x), x.defined() ? ": capture a tensor that is not differentiated" : "");
+    if (grad_enabled() && x.requires_grad()) {
+      own.push_back(alias(x));
+    } else {
+      own.push_back(variable(x));
+      variables.insert(own.back().node().get());
+    }
+  }
+  Tensor y;
+  {
+    const EnableGrad recording;
+    y = f(own);
+  }
+  check(y.defined() && is_real(y.dtype()) && y.numel() == 1,
+        "[grad] expected a function that returns a floating scalar, got {}{}", describe(y),
+        y.defined() && is_real(y.dtype()) ? ": return its sum or its mean" : "");
+  const bool record = grad_enabled() && y.requires_grad() && depends_on_others(y.node().get(), variables);
+  NodeSet targets;
+  for (const Tensor& x : own) targets.insert(x.node().get());
+  std::vector<Reached> found;
+  if (y.requires_grad())
+    found = propagate(y.node(), ones_like(y), &targets, {}, record ? Graph::record : Graph::consume);
+  Tensors gradients;
+  for (const Tensor& x : own) {
+    const auto entry = std::ranges::find(found, x.node(), &Reached::node);
+    gradients.push_back(entry == found.end() ? zeros_like(x) : entry->gradient);
+  }
+  return {record ? y : y.detach(), gradients};
+}
 
 Array take_gradient(std::size_t i) {
   if (!taking.node) return {};

@@ -1,8 +1,10 @@
-// backward() and grad(): gradients of tensors. The graph is walked with loops, not with recursion, so
-// only memory limits its depth.
+// backward() and grad(): gradients of tensors. value_and_grad() and grad(f): gradients of functions. The graph is
+// walked with loops, not with recursion, so only memory limits its depth.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "autograd/tensor.h"
 
@@ -107,9 +109,55 @@ struct GradOptions {
                                                                                  const GradOptions& options = {});
 
 namespace detail {
+// f(x) and its gradients with respect to each element of x.
+std::pair<Tensor, Tensors> value_and_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& x);
 // The gradients of y with respect to `targets`. The walk through the graph stops at the targets. Each target must have
 // a node that no other target has. An undefined result means that y does not depend on the target.
 Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& targets, bool create_graph);
 }  // namespace detail
+
+// The value f(x) of a function, and its gradient with respect to every argument. f must return a floating scalar; the
+// arguments must be f32 or f64. f captures the tensors that it does not differentiate, such as labels.
+//   const auto [loss, g] = value_and_grad([&](const Tensor& w) { return mse_loss(matmul(x, w), y); }, weight);
+// The gradient has the form of the arguments: a Tensor for one tensor, a std::array of Tensors for several tensors, and
+// Tensors for a list, such as value_and_grad(f, Tensors{w, b}). The arguments need not be variables and do not change.
+// The gradient is zero if f does not depend on the argument.
+//
+// Both results can be differentiated again if f depends on a variable outside of it, which f captures or receives as an
+// argument. Such calls record the gradient, which takes more time and memory; within a NoGrad they return constants. If
+// f depends on no other variable, as with tensors that come from no variable, the results are constants. Throws Error
+// if f does not return a scalar, or if an argument is undefined or neither f32 nor f64.
+template <class F>
+[[nodiscard("value_and_grad() only returns the results: keep them")]] std::pair<Tensor, Tensors> value_and_grad(
+    F&& f, const Tensors& x) {
+  static_assert(std::is_invocable_r_v<Tensor, F&, const Tensors&>,
+                "value_and_grad(f, x): f must take a list of tensors, const Tensors&, and return a Tensor");
+  return detail::value_and_gradients(std::ref(f), x);
+}
+template <class F, std::same_as<Tensor>... More>
+[[nodiscard("value_and_grad() only returns the results: keep them")]] auto value_and_grad(F&& f, const Tensor& x,
+                                                                                          const More&... more) {
+  static_assert(std::is_invocable_r_v<Tensor, F&, const Tensor&, const More&...>,
+                "value_and_grad(f, x..): f must take as many tensors as there are arguments, and return a Tensor");
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    auto [value, g] =
+        detail::value_and_gradients([&](const Tensors& in) -> Tensor { return f(in[I]...); }, {x, more...});
+    if constexpr (sizeof...(I) == 1)
+      return std::pair(std::move(value), std::move(g[0]));
+    else
+      return std::pair(std::move(value), std::array{std::move(g[I])...});
+  }
+  (std::make_index_sequence<1 + sizeof...(More)>());
+}
+
+// The gradient of f as a function: grad(f)(x..) is the gradient of value_and_grad(f, x..). grad(grad(f)) is the second
+// derivative of a function of one number.
+//   const auto slope = grad([](const Tensor& x) { return x * sin(x); });
+//   slope(tensor(1.0))
+template <class F>
+requires(!std::convertible_to<F, Tensor> && !std::convertible_to<F, Tensors>)
+    [[nodiscard("grad(f) only returns a function: call it with the arguments")]] auto grad(F f) {
+  return [f = std::move(f)](const auto&... x) { return value_and_grad(f, x...).second; };
+}
 
 }  // namespace plumb

@@ -10,11 +10,14 @@
 namespace plumb {
 namespace {
 
-// The tensors of the graph that the unrecorded forward pass of the innermost checkpoint has used.
-Tensors*& noted() {
-  thread_local Tensors* list = nullptr;
-  return list;
-}
+// The tensors of the outer graph that the forward pass of a checkpoint uses. `begin` is the sequence number of the
+// first node that is made in the pass: value_and_grad() records nodes there too.
+struct Captured {
+  Tensors tensors;
+  std::uint64_t begin = detail::next_sequence();
+};
+// The tensors of the innermost checkpoint.
+thread_local Captured* noted = nullptr;
 
 // The thread's state in the forward pass, which the recomputation restores.
 struct ForwardState {
@@ -28,10 +31,11 @@ struct ForwardState {
 namespace detail {
 
 void note_inputs(const Tensors& inputs) {
-  if (!noted()) return;
+  if (!noted) return;
   for (const Tensor& t : inputs)
-    if (t.requires_grad() && std::ranges::find(*noted(), t.node(), &Tensor::node) == noted()->end())
-      noted()->push_back(t);
+    if (t.requires_grad() && t.node()->sequence < noted->begin &&
+        std::ranges::find(noted->tensors, t.node(), &Tensor::node) == noted->tensors.end())
+      noted->tensors.push_back(t);
 }
 
 }  // namespace detail
@@ -39,25 +43,20 @@ void note_inputs(const Tensors& inputs) {
 Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs) {
   check(static_cast<bool>(f), "[checkpoint] expected a function to run, got an empty one");
   if (!grad_enabled()) return f(inputs);
-  Tensors captured, constants;
+  Captured captured;
+  Tensors constants;
   for (const Tensor& x : inputs) constants.push_back(x.detach());
   Array y;
   {
     const NoGrad no_grad;
-    Tensors* const outer = std::exchange(noted(), &captured);
-    try {
-      const Tensor result = f(constants);
-      check(result.defined(), "[checkpoint] expected a function that returns a tensor, got an undefined one");
-      detail::note_inputs({result});  // f may return a tensor that it captured
-      y = result.array();
-    } catch (...) {
-      noted() = outer;
-      throw;
-    }
-    noted() = outer;
+    const ScopedValue scope(noted, &captured);
+    const Tensor result = f(constants);
+    check(result.defined(), "[checkpoint] expected a function that returns a tensor, got an undefined one");
+    detail::note_inputs({result});  // f may return a tensor that it captured
+    y = result.array();
   }
   Tensors all = inputs;
-  all.insert(all.end(), captured.begin(), captured.end());
+  all.insert(all.end(), captured.tensors.begin(), captured.tensors.end());
   std::vector<Saved> saved(all.begin(), all.end());
 
   const auto again = [f = std::move(f), saved = std::move(saved), count = inputs.size(), state = ForwardState()](
@@ -77,7 +76,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
         if (!x.requires_grad())
           arguments.push_back(x);
         else if (create_graph)
-          arguments.push_back(record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; }));
+          arguments.push_back(detail::alias(x));
         else
           arguments.push_back(variable(x.array()));
       }

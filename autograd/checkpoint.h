@@ -15,7 +15,7 @@ namespace plumb {
 Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs);
 
 namespace detail {
-// Notes the tensors of the graph that an op used, for checkpoint(). An op that is not recorded calls this function.
+// Notes the tensors of the graph that an op uses, for checkpoint(). Every op calls this function.
 void note_inputs(const Tensors& inputs);
 }  // namespace detail
 

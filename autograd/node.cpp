@@ -11,7 +11,7 @@ namespace plumb {
 namespace {
 
 std::atomic<std::int64_t> live_count{0};
-std::atomic<std::uint64_t> next_sequence{0};
+std::atomic<std::uint64_t> next_number{0};
 
 bool& enabled() {
   thread_local bool e = true;
@@ -31,7 +31,7 @@ thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: no des
 
 Node::Node(const char* op_name, const Array& y)
     : op(op_name),
-      sequence(next_sequence++),
+      sequence(next_number++),
       path(current_path()),
       shape(y.shape()),
       dtype(y.dtype()),
@@ -65,14 +65,14 @@ bool grad_enabled() { return enabled(); }
 namespace detail {
 
 bool recording(const Tensors& inputs) {
-  if (!enabled()) {
-    note_inputs(inputs);
-    return false;
-  }
+  note_inputs(inputs);
+  if (!enabled()) return false;
   for (const Tensor& t : inputs)
     if (t.requires_grad()) return true;
   return false;
 }
+
+std::uint64_t next_sequence() { return next_number; }
 
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs) {
   if (!y.defined() || !is_real(y.dtype())) [[unlikely]]
@@ -96,6 +96,10 @@ void keep_output(Node& node, const Array& y) {
   node.output_version = y.version();
 }
 
+Tensor alias(const Tensor& x) {
+  return record("alias", x.array(), {x}, [](const Tensor& dy) { return Tensors{dy}; });
+}
+
 }  // namespace detail
 
 Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs) {
@@ -105,8 +109,7 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
     Tensors aliases;
     Tensors wanted;
     for (const Tensor& x : saved) {
-      aliases.push_back(x.requires_grad() ? record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; })
-                                          : x);
+      aliases.push_back(x.requires_grad() ? detail::alias(x) : x);
       if (x.requires_grad()) wanted.push_back(aliases.back());
     }
     const Tensor y = composed(aliases);

@@ -76,8 +76,10 @@ struct Node {
 std::int64_t live_nodes();
 
 namespace detail {
-// Whether an op on these inputs is recorded in the graph. If recording is off, notes the inputs for checkpoint().
+// Whether an op on these inputs is recorded in the graph. Notes the inputs for checkpoint().
 bool recording(const Tensors& inputs);
+// The sequence number of the next node.
+std::uint64_t next_sequence();
 // Makes the node of y = op(inputs), without backward functions. Throws Error if y is not floating.
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
 // Keeps y in the node for a backward function that reads it. The backward pass throws Error if y was changed in place.
@@ -131,6 +133,11 @@ Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast 
   }
   return result;
 }
+
+namespace detail {
+// x with a new node of its own, through which gradients flow to x.
+Tensor alias(const Tensor& x);
+}  // namespace detail
 
 // Returns the differentiable backward function of a fused op, made from its composed definition. The backward function
 // keeps the inputs, computes y = composed(inputs) again from primitives, and differentiates this y.

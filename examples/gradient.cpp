@@ -3,9 +3,9 @@
 using namespace plumb;
 
 int main() {
-  const Tensor x = variable(tensor({0, 1, 2}));               // gradients are computed for variables
-  const Tensor f = x * sin(x);                                // any function of x, written in ops
-  const Tensor d1 = grad(sum(f), x, {.create_graph = true});  // create_graph: d1 can be differentiated again
-  const Tensor d2 = grad(sum(d1), x);
-  fmt::print("f   {}\nf'  {}\nf'' {}\n", f, d1, d2);
+  const auto f = [](const Tensor& x) { return x * sin(x); };          // any function, written in ops
+  const auto d1 = grad([&](const Tensor& x) { return sum(f(x)); });   // the gradient of a function is a function
+  const auto d2 = grad([&](const Tensor& x) { return sum(d1(x)); });  // and can be differentiated again
+  const Tensor x = tensor({0, 1, 2});
+  fmt::print("f   {}\nf'  {}\nf'' {}\n", f(x), d1(x), d2(x));
 }

@@ -13,10 +13,8 @@ int main() {
 
   const Tensor inputs = cat({x, ones({points, 1})}, 1);  // a column of ones for the bias
   Tensor weight = zeros({3, classes});
-  for (int step = 0; step < 50; ++step) {
-    const Tensor w = variable(weight), loss = cross_entropy(matmul(inputs, w), labels);
-    weight = weight - grad(loss, w);
-  }
+  const auto loss_at = [&](const Tensor& w) { return cross_entropy(matmul(inputs, w), labels); };
+  for (int step = 0; step < 50; ++step) weight = weight - grad(loss_at)(weight);
 
   const Tensor w = variable(weight), logits = matmul(inputs, w), loss = cross_entropy(logits, labels);
   const Tensor hits = cast(equal(argmax(logits), labels), DType::f32);

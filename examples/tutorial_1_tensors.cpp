@@ -13,16 +13,18 @@ int main() {
 
   // Gradients
   const auto loss_at = [&](const Tensor& c) { return mse_loss(matmul(powers, c), y); };
-  Tensor c = variable(zeros({4}));
+  Tensor c = zeros({4});
   for (int step = 0; step <= 200; ++step) {
-    const Gradients g = backward(loss_at(c));
-    if (step % 50 == 0) fmt::print("step {:>3}: loss {:.4f}, norm of the gradient {:.4f}\n", step, g.loss(), g.norm());
-    c = variable(c.detach() - 0.5 * g.find(c));
+    const auto [loss, g] = value_and_grad(loss_at, c);
+    if (step % 50 == 0)
+      fmt::print("step {:>3}: loss {:.4f}, norm of the gradient {:.4f}\n", step, loss.item(), norm(g).item());
+    c = c - 0.5 * g;
   }
   fmt::print("coefficients {}\n", c);
 
   // Second derivatives
-  const TopEigenvalue sharpness = top_eigenvalue(loss_at(c), {c});
+  const Tensor at = variable(c);
+  const TopEigenvalue sharpness = top_eigenvalue(loss_at(at), {at});
   fmt::print("sharpness {:.3f}: gradient descent diverges at learning rates above {:.3f}\n", sharpness.value,
              2 / sharpness.value);
 

@@ -222,6 +222,33 @@ TEST_CASE("misuse: a mask or labels or an index changed in place between forward
   CHECK_REFUSED(backward(sum(row)), "changed in place");
 }
 
+TEST_CASE("misuse: the gradient of a function whose result is no floating scalar") {
+  const Tensor x = ones({2, 3});
+  CHECK_REFUSED(
+      grad([](const Tensor& t) { return t * t; })(x),
+      "[grad] expected a function that returns a floating scalar, got f32 [2, 3]: return its sum or its mean");
+  CHECK_REFUSED(value_and_grad([](const Tensor& t) { return argmax(flatten(t, 0)); }, x),
+                "floating scalar, got i64 []");
+  CHECK_REFUSED(value_and_grad([](const Tensor&) { return Tensor(); }, x), "floating scalar, got an undefined tensor");
+}
+
+TEST_CASE("misuse: the gradient of a function with respect to labels or to nothing") {
+  const auto loss = [](const Tensor& logits, const Tensor& labels) { return cross_entropy(logits, labels); };
+  CHECK_REFUSED(grad(loss)(ones({2, 3}), integers({0, 1}, {2})),
+                "[grad] expected f32 or f64 as argument 1 of the function, got i64 [2]: capture a tensor that is not "
+                "differentiated");
+  CHECK_REFUSED(grad(loss)(Tensor(), integers({0, 1}, {2})), "as argument 0 of the function, got an undefined tensor");
+  CHECK_REFUSED(value_and_grad([](const Tensors&) { return ones({}); }, Tensors()),
+                "[grad] expected at least one argument, got an empty list");
+}
+
+TEST_CASE("misuse: a function that throws leaves the engine unchanged") {
+  const NoGrad no_grad;
+  CHECK_REFUSED(grad([](const Tensor&) -> Tensor { throw Error("the function's own"); })(ones({})),
+                "the function's own");
+  CHECK_FALSE(grad_enabled());
+}
+
 TEST_CASE("misuse: checkpoint() without a function or with a function that returns nothing") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(checkpoint({}, {x}), "[checkpoint] expected a function to run, got an empty one");

@@ -33,6 +33,8 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   const Profile profile;
   const nn::EmaScope averaged(ema);
   const nn::EvaluationScope evaluation(model);
+  x = grad([](const Tensor& in) { return in * in; })(y);
+  const auto [value, g] = value_and_grad([](const Tensors& in) { return in[0] * in[1]; }, {x, y});
   nn::register_method<Gate>("gate");
   nn::branch<Branch>("branch");
 }
@@ -72,6 +74,12 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model, const 
   nn::EvaluationScope{model};            // refused: name: EvaluationScope scope(model);
   optimizer.state();                     // refused: discards qualifiers
   optimizer.check_finite();              // refused: discards qualifiers
+  value_and_grad([](const Tensor& in) { return in; }, y);  // refused: only returns the results
+  (void)value_and_grad([](const Tensor& in) { return in.item(); }, y);            // refused: and return a Tensor
+  (void)value_and_grad([](const Tensor& in) { return in; }, y, y);                // refused: as many tensors as there are arguments
+  (void)value_and_grad([](const Tensor& in) { return in; }, Tensors{y});          // refused: must take a list of tensors
+  const Tensor first = grad([](const Tensor& a, const Tensor& b) { return a * b; })(y, y);  // refused: conversion from
+  (void)grad(y);                         // refused: no matching function
   nn::register_method<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_method<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::branch<NoGate>("no_branch");       // refused: must derive from nn::Branch

@@ -199,6 +199,8 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       ROW("x.requires_grad_()", variable(x)),
       ROW("loss.backward(); x.grad", backward(loss).find(x)),
       ROW("torch.autograd.grad(loss, x, create_graph=True)", grad(loss, x, {.create_graph = true})),
+      ROW("torch.func.grad_and_value(lambda t: t.exp().sum())(x)", value_and_grad([](const Tensor& t) { return sum(exp(t)); }, x)),
+      ROW("torch.func.grad(torch.func.grad(lambda t: t.sin()))(loss)", grad(grad([](const Tensor& t) { return sin(t); }))(loss)),
       RUN("with torch.no_grad():", NoGrad guard;),
       ROW("torch.autograd.functional.hvp(f, parameters, direction)", hvp(loss, parameters, direction)),
       ROW("torch.autograd.gradcheck(f, x)", check_gradients([](const Tensors& in) { return exp(in[0]); }, {ones({2}, f64)})),
