@@ -262,6 +262,19 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
     add_partials(each.data(), N, 1, out(dgate));
 }
 
+// Adds the sums of the blocks, which the kernel has computed, to the gradients. A null dw or db is not wanted.
+void add_blocks(const LinearBackward& f, const WeightSums& sums, std::int64_t blocks, const LinearGradients& g,
+                float* dw, float* db) {
+  if (g.dgamma.defined()) add_partials(f.dgamma, blocks, f.K, out(g.dgamma));
+  if (g.dbeta.defined()) add_partials(f.dbeta, blocks, f.K, out(g.dbeta));
+  if (db) add_partials(f.db, blocks, f.N, db);
+  if (dw && !sums.by_blocks) whole_weight_gradient(f, dw);
+  if (sums.by_blocks)
+    parallel_elements(f.N * f.K, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(AddSums)(f.dw + begin, blocks ? sums.sums : 0, f.N * f.K, end - begin, dw + begin);
+    });
+}
+
 }  // namespace
 
 void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w,
@@ -339,14 +352,7 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
               for (std::int64_t i = first; i < last; i += blocks_at_once)
                 HWY_DYNAMIC_DISPATCH(LinearBackwardBlocks)(f, i, std::min(last, i + blocks_at_once));
             });
-  if (g.dgamma.defined()) add_partials(f.dgamma, blocks, K, out(g.dgamma));
-  if (g.dbeta.defined()) add_partials(f.dbeta, blocks, K, out(g.dbeta));
-  if (want_db) add_partials(db_blocks.data(), blocks, N, db);
-  if (want_dw && !sums.by_blocks) whole_weight_gradient(f, dw);
-  if (sums.by_blocks)
-    parallel_elements(N * K, [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(AddSums)(f.dw + begin, blocks ? sums.sums : 0, N * K, end - begin, dw + begin);
-    });
+  add_blocks(f, sums, blocks, g, dw, db);
   if (gated && (dw || db)) through_gate(w, b, gate.data<float>(), dw, db, g.dgate);
 }
 

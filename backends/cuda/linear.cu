@@ -191,21 +191,71 @@ void to_input(const Array& du, const Array& w, const Array& like, const LinearGr
   g.add_to_dx ? binary(Binary::add, exact, g.dx, g.dx) : cast(exact, g.dx);
 }
 
+// Computes the operand of the forward pass again.
+Array operand_again(const LinearCall& call, const LinearKept& kept, const Array& x) {
+  const bool norm = call.gamma.defined();
+  return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out());
+}
+
+// Writes du and sums its columns. Returns the partial sums.
+template <class T, class S, class U>
+const T* make_du(const OutputGradient<T, S, U>& output, std::int64_t rows, RowSums<T>& sums,
+                 const std::array<Out, 2>& results) {
+  count_bytes(output.bytes(rows));
+  return sums.template add<2>(output, rows, output.N, results);
+}
+
+// Computes the backward pass of a layer whose gate [N] or [1] gets a gradient, if the operands have the type of the
+// weights. See Fold.
+template <class T, class S>
+void backward_of_gate(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x,
+                      const Array& weight, const Array& b, const LinearGradients& g, OutputGradient<T, S, T> output) {
+  const std::int64_t R = leading_rows(x), N = weight.dim(0), K = weight.dim(1);
+  const bool wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined(), scaled = output.row_scale != nullptr;
+  RowSums<T> sums;
+  output.gate = nullptr;
+  const Array du = scaled ? Array(dy.shape(), dtype_of<T>, Device::cuda) : dy;
+  if (scaled) output.du = pointer<T>(Out(du));
+  const std::array<Out, 2> nowhere{};  // empty: fold_kernel reads the partial sums of db' itself
+  const T* const parts = scaled || b.defined() ? make_du(output, R, sums, nowhere) : nullptr;
+  const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)),
+            of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
+  weight_gradient(du, operand_again(call, kept, x), dw);
+  if (parts)
+    count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // fold_kernel reads them
+  const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
+  launch_rows(N, fold_kernel<T>,
+              Fold<T>{.w = elements<T>(weight),
+                      .b = elements<T>(b),
+                      .gate = elements<T>(call.gate),
+                      .parts = parts,
+                      .gates = call.gate.numel(),
+                      .blocks = RowSums<T>::blocks_of(R),
+                      .N = N,
+                      .K = K,
+                      .dw = in_place<T>(dw),
+                      .db = elements<T>(g.db),
+                      .dgate = elements<T>(of_rows),
+                      .gated = elements<T>(gated_weight)});
+  if (g.dgate.numel() != N) launch_add_all<T>(elements<T>(of_rows), N, 1.0, elements<T>(g.dgate));
+  if (wants_x && call.gamma.defined())
+    through_norm<T, T>(call, kept, du, x, gated_weight, g, Out(), sums, {});
+  else if (wants_x)
+    to_input(du, gated_weight, weight, g);
+  sums.finish();
+}
+
 // Computes the backward pass. T is the type of the weights and sums. S is the type in which dy and the slope are
 // stored. U is the type of the products' operands.
 template <class T, class S, class U>
 void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& weight,
               const Array& b, const LinearGradients& g) {
-  const std::int64_t R = leading_rows(x), N = weight.dim(0), K = weight.dim(1);
+  const std::int64_t R = leading_rows(x), N = weight.dim(0);
   const bool norm = call.gamma.defined(), junction = call.after == LinearCall::After::residual,
              gelu = call.after == LinearCall::After::gelu;
   const bool gated = junction && call.gate.defined(), scaled = junction && call.row_scale.defined(),
              wants_gate = gated && g.dgate.defined();
   const bool wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
-  const auto again = [&] {
-    return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out());
-  };
-  const auto operands = [&] { return Array(dy.shape(), dtype_of<U>, Device::cuda); };
   OutputGradient<T, S, U> output{
       .dy = pointer<S>(dy),
       .slope = gelu ? pointer<S>(kept.slope) : nullptr,
@@ -216,50 +266,12 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
       .rows_of_sample = scaled ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
       .N = N,
       .du = nullptr};
-  RowSums<T> sums;
-  // Writes du and sums its columns. Returns the partial sums.
-  const auto make_du = [&](const std::array<Out, 2>& results) {
-    count_bytes(output.bytes(R));
-    return sums.template add<2>(output, R, N, results);
-  };
-
   if constexpr (std::is_same_v<T, U>)
-    if (wants_gate) {
-      output.gate = nullptr;
-      const Array du = scaled ? operands() : dy;
-      if (scaled) output.du = pointer<U>(Out(du));
-      const std::array<Out, 2> nowhere{};  // empty: fold_kernel reads the partial sums of db' itself
-      const T* const parts = scaled || b.defined() ? make_du(nowhere) : nullptr;
-      const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)),
-                of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
-      weight_gradient(du, again(), dw);
-      if (parts)
-        // fold_kernel reads these bytes.
-        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));
-      const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
-      launch_rows(N, fold_kernel<T>,
-                  Fold<T>{.w = elements<T>(weight),
-                          .b = elements<T>(b),
-                          .gate = elements<T>(call.gate),
-                          .parts = parts,
-                          .gates = call.gate.numel(),
-                          .blocks = RowSums<T>::blocks_of(R),
-                          .N = N,
-                          .K = K,
-                          .dw = in_place<T>(dw),
-                          .db = elements<T>(g.db),
-                          .dgate = elements<T>(of_rows),
-                          .gated = elements<T>(gated_weight)});
-      if (g.dgate.numel() != N) launch_add_all<T>(elements<T>(of_rows), N, 1.0, elements<T>(g.dgate));
-      if (wants_x && norm)
-        through_norm<T, U>(call, kept, du, x, gated_weight, g, Out(), sums, {});
-      else if (wants_x)
-        to_input(du, gated_weight, weight, g);
-      return sums.finish();
-    }
+    if (wants_gate) return backward_of_gate<T, S>(call, kept, dy, x, weight, b, g, output);
 
+  RowSums<T> sums;
   const Array w = wants_x || wants_gate ? operand(call, weight) : Array();
-  Array h = wants_gate || (g.dw.defined() && !(norm && wants_x)) ? again() : Array();
+  Array h = wants_gate || (g.dw.defined() && !(norm && wants_x)) ? operand_again(call, kept, x) : Array();
   Out u;
   if (wants_gate) {
     u = Out(Array(dy.shape(), dtype_of<T>, Device::cuda));
@@ -268,9 +280,9 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
   }
   Array du = dy;
   if (output.slope || output.gate || output.row_scale || !std::is_same_v<S, U>) {
-    du = operands();
+    du = Array(dy.shape(), dtype_of<U>, Device::cuda);
     output.du = pointer<U>(Out(du));
-    make_du({g.db, wants_gate ? g.dgate : Out()});
+    make_du(output, R, sums, {g.db, wants_gate ? g.dgate : Out()});
   }
   ColumnSums<T> also;
   if (!output.du && g.db.defined()) {  // in this case, the columns of dy are not summed yet
@@ -281,7 +293,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
                 .columns = N,
                 .rows_of_block = partial_rows_of(R),
                 .partial = sums.parts(RowSums<T>::blocks_of(R), N, std::array<Out, 1>{g.db})};
-    if (!also.x) make_du({g.db, Out()});
+    if (!also.x) make_du(output, R, sums, {g.db, Out()});
   }
   if (norm && wants_x) {
     if (g.dw.defined() && !h.defined()) h = Array(x.shape(), dtype_of<U>, Device::cuda);
