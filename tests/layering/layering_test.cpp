@@ -193,6 +193,95 @@ std::size_t code_of(const fs::path& root, const std::string& layer) {
   return count;
 }
 
+// The position after the comment, text, character or preprocessor line that begins at `i`; `i` if none begins there.
+std::size_t after_text(const std::string& code, std::size_t i) {
+  const auto after = [&](const std::string& mark) {
+    const std::size_t at = code.find(mark, i + 2);
+    return at == code.npos ? code.size() : at + mark.size();
+  };
+  const bool in_word = i > 0 && std::isalnum(static_cast<unsigned char>(code[i - 1])) != 0;
+  if (code.compare(i, 2, "//") == 0) return after("\n") - 1;
+  if (code.compare(i, 2, "/*") == 0) return after("*/");
+  if (code.compare(i, 2, "R\"") == 0 && !in_word)
+    return after(")" + code.substr(i + 2, code.find('(', i) - i - 2) + "\"");
+  if (code[i] == '"' || (code[i] == '\'' && !in_word)) {
+    std::size_t end = i + 1;
+    while (end < code.size() && code[end] != code[i]) end += code[end] == '\\' ? 2 : 1;
+    return std::min(end + 1, code.size());
+  }
+  if (code[i] != '#' || (i > 0 && code[i - 1] != '\n')) return i;
+  std::size_t end = code.find('\n', i);
+  while (end != code.npos && code[end - 1] == '\\') end = code.find('\n', end + 1);
+  return std::min(end, code.size());
+}
+
+// A function, and its number of lines from the line of its opening brace to the line of its closing brace.
+struct Function {
+  std::string head;  // the code before the brace, such as "int main()"
+  std::size_t line, lines;
+};
+
+// The functions of a file, but not those inside other functions.
+std::vector<Function> functions_in(const std::string& code) {
+  static const std::regex scope(R"(^(template <.*> )?(inline )?(namespace|struct|class|union|enum|extern)\b)");
+  std::vector<Function> found;
+  std::string head;                // the code since the last statement or brace
+  std::size_t line = 1, open = 0;  // `open`: the number of open braces of the present function
+  bool after_function = false;     // a function in the list may be a member initializer a{1} of a constructor
+  for (std::size_t i = 0, end = 0; i < code.size(); i = end) {
+    end = std::max(after_text(code, i), i + 1);
+    const char c = end > i + 1 ? ' ' : code[i];
+    line += static_cast<std::size_t>(std::count(&code[i], &code[0] + end, '\n'));
+    if (open > 0) {
+      open += (c == '{') - (c == '}');
+      if (open == 0) found.back().lines = line - found.back().line + 1;
+    } else if (c == '{') {
+      if (head.ends_with(' ')) head.pop_back();
+      const bool is_body = head.find(')') != head.npos ? std::string("(,=[").find(head.back()) == std::string::npos
+                                                       : after_function && (head.empty() || head[0] == ',');
+      if (is_body && !std::regex_search(head, scope)) {
+        found.push_back({head, line, 0});
+        open = 1;
+      }
+      after_function = open > 0;
+      head.clear();
+    } else if (c == ';' || c == '}') {
+      after_function = false;
+      head.clear();
+    } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
+      head += c;
+    } else if (!head.empty() && head.back() != ' ') {
+      head += ' ';
+    }
+  }
+  return found;
+}
+
+constexpr std::size_t longest_function = 80;
+// The files that have a longer function, and must become shorter.
+const std::set<std::string> with_long_functions{"experiments/class_attention/class_attention.cpp",
+                                                "experiments/depth_limit/depth_limit.cpp",
+                                                "experiments/depth_stability/depth_stability.cpp",
+                                                "experiments/detr/detr.cpp",
+                                                "experiments/drop_key/drop_key.cpp",
+                                                "experiments/lab/study/own_rates.cpp",
+                                                "experiments/layerscale_init/layerscale_init.cpp",
+                                                "experiments/norm_placement/norm_placement.cpp",
+                                                "experiments/stability_map/stability_map.cpp",
+                                                "experiments/stochastic_depth/stochastic_depth.cpp"};
+
+// The functions of a layer that are too long, by file.
+std::map<std::string, std::vector<Function>> long_functions(const fs::path& root) {
+  std::map<std::string, std::vector<Function>> found;
+  for (const char* layer : {"core", "autograd", "backends", "nn", "experiments"})
+    for (const std::string& file : sources_of(root, layer)) {
+      std::ifstream in(root / file);
+      for (const Function& f : functions_in(std::string(std::istreambuf_iterator<char>(in), {})))
+        if (f.lines > longest_function) found[file].push_back(f);
+    }
+  return found;
+}
+
 // The largest numbers of lines by layer: the rows "| `core` | 2,500 |" of a table in CONTRIBUTING.md.
 std::map<std::string, std::size_t> budget() {
   static const std::regex row(R"(^\| `([a-z/]+)` \| ([0-9,]+) \|$)");
@@ -408,6 +497,61 @@ TEST_CASE("lines of code are counted without comments, and each statement counts
   CHECK(lines_in("  for (int i = 0; i < n; ++i) {") == 1);
   CHECK(lines_in("  print(\";;\"); x = ';'; y = 1'000;") == 3);
   CHECK(lines_in("}") == 1);
+}
+
+TEST_CASE("no function has more than 80 lines") {
+  const auto found = long_functions(plumb::test::source_dir());
+  for (const auto& [file, functions] : found)
+    for (const Function& f : functions)
+      if (!with_long_functions.contains(file))
+        FAIL_CHECK(file << ":" << f.line << ": " << f.head << " has " << f.lines << " lines: split it");
+  for (const std::string& file : with_long_functions) {
+    INFO(file << " has no long function any more: delete it from the list with_long_functions");
+    CHECK(found.contains(file));
+  }
+}
+
+TEST_CASE("the check finds a long function, and counts functions of all forms") {
+  const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering_functions";
+  fs::remove_all(root);
+  for (const char* layer : {"core", "autograd", "backends", "nn", "experiments"}) fs::create_directories(root / layer);
+  const auto lines = [](std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += "  f(i);\n";
+    return text;
+  };
+  std::ofstream(root / "nn" / "long.cpp") << "void f() {\n" << lines(78) << "}\nvoid g() {\n" << lines(79) << "}\n";
+  std::ofstream(root / "nn" / "table.cpp") << "const Rows rows = made({\n"
+                                           << lines(99) << "});\nstruct X {\n"
+                                           << lines(99) << "};\n";
+  const auto found = long_functions(root);
+  REQUIRE(found.size() == 1);
+  REQUIRE(found.at("nn/long.cpp").size() == 1);
+  CHECK(found.at("nn/long.cpp")[0].head == "void g()");
+  CHECK(found.at("nn/long.cpp")[0].line == 81);
+  CHECK(found.at("nn/long.cpp")[0].lines == 81);
+
+  const std::string forms = R"code(#define BRACE {
+template <class T>
+struct A : B<T> {
+  A() : a_{1}, b_{'{'} {
+    if (b_[0] == '}') c("} // {");  // }
+  }
+  int size() const noexcept { return 1'000; }
+  int a_{3};
+};
+/* { */ const auto g = [](int x) -> int {
+  return x;
+};
+auto h = R"({)";
+enum class E { a, b };
+)code";
+  std::vector<std::string> heads;
+  std::vector<std::size_t> sizes;
+  for (const Function& f : functions_in(forms)) heads.push_back(f.head), sizes.push_back(f.lines);
+  CHECK(heads == std::vector<std::string>{"A() : a_", ", b_", "", "int size() const noexcept",
+                                          "const auto g = [](int x) -> int"});
+  CHECK(sizes == std::vector<std::size_t>{1, 1, 3, 1, 3});
 }
 
 TEST_CASE("heavy or replaceable dependencies have one user each") {
