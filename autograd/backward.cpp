@@ -175,15 +175,16 @@ const char* why_constant(const std::shared_ptr<Node>& node) {
   return "a constant: it was computed from no variable() and no parameter that is not frozen, or within NoGrad";
 }
 
-// Whether the search from `root` finds a variable that is not in `own`.
-bool depends_on_others(const Node* root, const NodeSet& own) {
+// Whether the search from `root` finds a variable that is not in `own`, or a node from before `begin`, which always
+// leads to a variable.
+bool depends_on_others(const Node* root, const NodeSet& own, std::uint64_t begin) {
   std::vector<const Node*> left{root};
   NodeSet seen{root};
   while (!left.empty()) {
     const Node* const node = left.back();
     left.pop_back();
     if (own.contains(node)) continue;
-    if (node->inputs.empty()) return true;
+    if (node->inputs.empty() || node->sequence < begin) return true;
     for (const Node::Input& input : node->inputs)
       if (input.node && seen.insert(input.node.get()).second) left.push_back(input.node.get());
   }
@@ -270,7 +271,8 @@ std::pair<Tensor, Tensors> value_and_gradients(const std::function<Tensor(const 
   check(y.defined() && is_real(y.dtype()) && y.numel() == 1,
         "[grad] expected a function that returns a floating scalar, got {}{}", describe(y),
         y.defined() && is_real(y.dtype()) ? ": return its sum or its mean" : "");
-  const bool record = grad_enabled() && y.requires_grad() && depends_on_others(y.node().get(), variables);
+  const bool record =
+      grad_enabled() && y.requires_grad() && depends_on_others(y.node().get(), variables, own[0].node()->sequence);
   NodeSet targets;
   for (const Tensor& x : own) targets.insert(x.node().get());
   std::vector<Reached> found;
