@@ -162,7 +162,7 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed, bool pa
 }
 
 // The rule of a call that resumes or shows a folder whose rates a search chose.
-RateSearch resumed_search(StudyDeclaration& study, const Json& recorded) {
+std::int64_t resumed_seed(StudyDeclaration& study, const Json& recorded) {
   const std::string& out = study.options.out;
   const auto seed = recorded.at("seeds").at(0).get<std::int64_t>();
   usage_check(study.options.seeds.front() == seed,
@@ -171,7 +171,7 @@ RateSearch resumed_search(StudyDeclaration& study, const Json& recorded) {
               study.options.seeds.front(), seed, out, seed);
   if (std::vector<double>* rates = rates_of_axis(study))
     *rates = recorded.at(study.cli.declared(study.axis("lr")->option)->key()).get<std::vector<double>>();
-  return {.start = 0, .seed = seed};
+  return seed;
 }
 
 }  // namespace
@@ -200,90 +200,113 @@ void declare_rates(StudyDeclaration& study) {
   if (!axis) study.by_point.bind("lr", "--lr");
 }
 
-void settle_rates(StudyDeclaration& study) {
-  const Cli& cli = study.cli;
-  const StudyOptions& o = study.options;
-  const std::optional<StudyDescription> folder = recorded_study(study);
-  const bool parabola = !folder || !folder->rule.empty();
-  const std::optional<Json> recorded = folder ? std::optional(folder->settings.json) : std::nullopt;
-  if (!takes_rates(study)) return;
+namespace {
+
+// The option with which the user gives the rates of all trials.
+std::string rates_option(const StudyDeclaration& study) {
   const AxisData* axis = study.axis("lr");
-  std::vector<double>* rates = rates_of_axis(study);
-  const bool axis_typed = axis && cli.typed(axis->option), at_typed = cli.typed("--at-lr");
-  const std::string at_option = axis_typed ? axis->option : "--at-lr";
-  usage_check(!at_typed || !axis_typed, "--at-lr and {} both give the learning rates; give only one", at_option);
+  return axis && study.cli.typed(axis->option) ? axis->option : "--at-lr";
+}
+
+// Reads the rates that the user gives. Throws UsageError if options contradict each other.
+void read_typed_rates(StudyDeclaration& study, bool resumes) {
+  const Cli& cli = study.cli;
+  const bool axis = study.axis("lr") != nullptr, at_typed = cli.typed("--at-lr");
+  const std::string option = rates_option(study);
+  const bool axis_typed = option != "--at-lr";
+  usage_check(!at_typed || !axis_typed, "--at-lr and {} both give the learning rates; give only one", option);
   usage_check(!at_typed || axis || !cli.typed("--lr"), "--at-lr and --lr both give the learning rate; give only one");
   usage_check(axis || study.at_lr.size() <= 1,
               "--at-lr expects one learning rate, because {} has no axis of learning rates; got {}", cli.program(),
               fmt::join(study.at_lr, ","));
-  if (axis_typed) study.at_lr = *rates;
+  if (axis_typed) study.at_lr = *rates_of_axis(study);
   // A typed --rates-from replaces the rates of a configuration file.
   if (!axis_typed && !at_typed && cli.typed("--rates-from")) study.at_lr.clear();
   // A typed rate replaces the rate of a configuration file.
-  if (!axis && !recorded && !study.at_lr.empty() && cli.typed("--lr")) study.at_lr = {study.optimization.lr};
+  if (!axis && !resumes && !study.at_lr.empty() && cli.typed("--lr")) study.at_lr = {study.optimization.lr};
   usage_check(study.at_lr.empty() || study.rates_from.empty(),
-              "{} and --rates-from both set the learning rates; give only one", at_option);
-  const std::vector<Point> cells = cells_of(study);
-  const bool compares = cells.size() >= 2 && std::set(o.seeds.begin(), o.seeds.end()).size() >= fewest_seeds &&
-                        (o.steps > 0 || study.axis("steps"));
+              "{} and --rates-from both set the learning rates; give only one", option);
+}
 
-  const bool fixed =
-      recorded ? has_fixed_rates(*recorded) : !study.at_lr.empty() || (study.rates_from.empty() && !compares);
-  if (fixed) {
-    usage_check(study.rates_from.empty(),
-                "--rates-from: the trials of {} train at fixed learning rates; leave the option out, or choose another "
-                "--out",
-                o.out);
-    // A configuration file that was merged from several has further rates only on the axis.
-    if (recorded && axis && !at_typed) study.at_lr = *rates;
-    if (study.at_lr.empty()) study.at_lr = axis ? *rates : std::vector{study.optimization.lr};
-    if (axis)
-      *rates = study.at_lr;
-    else
-      study.optimization.lr = study.at_lr.front();
-    if (recorded && compares && !at_typed && !axis_typed && o.mode() == Mode::resume)
-      study.notes.push_back(
-          fmt::format("the trials of {} train at fixed learning rates, and so does this call; for a rate for each "
-                      "method choose another --out",
-                      o.out));
-    return;
-  }
-  if (recorded) {
-    study.rates_by = folder->facts.rates_by;
-    if (!parabola) study.shared_by.clear();  // each combination of an old folder has a search of its own
-    const std::string from = recorded->value("rates_from", "");
-    usage_check(study.at_lr.empty(),
-                "{}: each method of {} trains at its own learning rate; leave the option out, or choose another --out",
-                at_option, o.out);
-    usage_check(study.rates_from.empty() || !from.empty(),
-                "--rates-from: a search chose the learning rates of {}; leave the option out, or choose another --out",
-                o.out);
-    if (study.rates_from.empty() && !from.empty()) {
-      study.rates_from = printable(from);
-      if (o.mode() != Mode::rebuild)
-        note_error(fmt::format("reads {}: --rates-from in the settings of {}\n", study.rates_from, o.out));
-    }
-  }
-  if (!study.rates_from.empty()) {
-    study.rates = rates_from_file(study, recorded.has_value(), parabola);
-    study.next = rate_search(study);
-    return;
-  }
-  RateSearch search = recorded ? resumed_search(study, *recorded) : RateSearch{.start = 0, .seed = o.seeds.front()};
+// Trains all trials at the rates of the call, or at those of the folder that the call resumes.
+void fix_rates(StudyDeclaration& study, bool resumes, bool compares) {
+  std::vector<double>* const rates = rates_of_axis(study);
+  const bool axis = study.axis("lr") != nullptr, at_typed = study.cli.typed("--at-lr");
+  usage_check(study.rates_from.empty(),
+              "--rates-from: the trials of {} train at fixed learning rates; leave the option out, or choose another "
+              "--out",
+              study.options.out);
+  // A configuration file that was merged from several has further rates only on the axis.
+  if (resumes && axis && !at_typed) study.at_lr = *rates;
+  if (study.at_lr.empty()) study.at_lr = axis ? *rates : std::vector{study.optimization.lr};
+  if (axis)
+    *rates = study.at_lr;
+  else
+    study.optimization.lr = study.at_lr.front();
+  if (resumes && compares && !at_typed && rates_option(study) == "--at-lr" && study.options.mode() == Mode::resume)
+    study.notes.push_back(
+        fmt::format("the trials of {} train at fixed learning rates, and so does this call; for a rate for each "
+                    "method choose another --out",
+                    study.options.out));
+}
+
+// Takes the way in which the folder that the call resumes chose its rates.
+void take_rates_of(StudyDeclaration& study, const StudyDescription& folder) {
+  const StudyOptions& o = study.options;
+  study.rates_by = folder.facts.rates_by;
+  if (folder.rule.empty()) study.shared_by.clear();  // each combination of an old folder has a search of its own
+  const std::string from = folder.settings.json.value("rates_from", "");
+  usage_check(study.at_lr.empty(),
+              "{}: each method of {} trains at its own learning rate; leave the option out, or choose another --out",
+              rates_option(study), o.out);
+  usage_check(study.rates_from.empty() || !from.empty(),
+              "--rates-from: a search chose the learning rates of {}; leave the option out, or choose another --out",
+              o.out);
+  if (!study.rates_from.empty() || from.empty()) return;
+  study.rates_from = printable(from);
+  if (o.mode() != Mode::rebuild)
+    note_error(fmt::format("reads {}: --rates-from in the settings of {}\n", study.rates_from, o.out));
+}
+
+// Searches for the rate of each combination.
+void search_rates(StudyDeclaration& study, RateSearch search) {
+  const StudyOptions& o = study.options;
   search.start = study.optimization.lr;
-  if (axis) {
+  if (const std::vector<double>* rates = rates_of_axis(study); study.axis("lr")) {
     std::vector<double> sorted = *rates;
     std::ranges::sort(sorted);
     search.start = sorted[(sorted.size() - 1) / 2];
   }
-  search.start = rate_at(search.start, 0), search.parabola = parabola;
+  search.start = rate_at(search.start, 0);
   study.rates = search;
-  study.next = rate_search(study);
   if (o.mode() == Mode::run || o.mode() == Mode::overwrite)
     study.notes.push_back(fmt::format(
         "seed {} chooses a learning rate for each of {} combinations, with about {} trials of {} each; --at-lr {} "
         "trains all at one rate",
-        search.seed, cells.size(), usual_trials, search_steps_words(study, places_of(study)), search.start));
+        search.seed, cells_of(study).size(), usual_trials, search_steps_words(study, places_of(study)), search.start));
+}
+
+}  // namespace
+
+void settle_rates(StudyDeclaration& study) {
+  const StudyOptions& o = study.options;
+  const std::optional<StudyDescription> folder = recorded_study(study);
+  if (!takes_rates(study)) return;
+  read_typed_rates(study, folder.has_value());
+  const bool compares = cells_of(study).size() >= 2 &&
+                        std::set(o.seeds.begin(), o.seeds.end()).size() >= fewest_seeds &&
+                        (o.steps > 0 || study.axis("steps"));
+  if (folder ? has_fixed_rates(folder->settings.json) : !study.at_lr.empty() || (study.rates_from.empty() && !compares))
+    return fix_rates(study, folder.has_value(), compares);
+  if (folder) take_rates_of(study, *folder);
+  const bool parabola = !folder || !folder->rule.empty();
+  if (!study.rates_from.empty()) {
+    study.rates = rates_from_file(study, folder.has_value(), parabola);
+  } else {
+    const std::int64_t seed = folder ? resumed_seed(study, folder->settings.json) : o.seeds.front();
+    search_rates(study, {.seed = seed, .parabola = parabola});
+  }
+  study.next = rate_search(study);
 }
 
 RatesText describe_rates(const StudyDeclaration& study) {
