@@ -49,5 +49,6 @@
 #include "nn/models/deep_mlp.h"
 #include "nn/models/detr.h"
 #include "nn/models/vit.h"
+#include "nn/optim/checkpoint.h"
 #include "nn/optim/ema.h"
 #include "nn/optim/optimizer.h"

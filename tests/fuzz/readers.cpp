@@ -280,6 +280,38 @@ std::vector<Bytes> checkpoint_seeds() {
   return {bytes_of(file), bytes_of(std::string_view(file).substr(8))};
 }
 
+// A small training, which a checkpoint of another one of its kind continues.
+struct SmallTraining {
+  nn::Linear model{{.in = 2, .out = 1}};
+  nn::AdamW optimizer{model.parameters(), {}};
+  SmallTraining() {
+    nn::initialize(model, 0);
+    optimizer.step(backward(sum(model(ones({1, 2})))));
+  }
+};
+
+// The bytes are a file of nn::save_checkpoint().
+void fuzz_training(std::span<const std::uint8_t> bytes) {
+  const auto read = [](std::string_view content) {
+    try_read([&] {
+      SmallTraining training;
+      nn::load_checkpoint(file_with(content), training.model, training.optimizer);
+      (void)nn::training_state(training.model, training.optimizer);
+      return 0;
+    });
+  };
+  read(text_of(bytes));
+  if (!bytes.empty() && bytes.front() == '{') read(with_header_length(text_of(bytes)));
+}
+
+std::vector<Bytes> training_seeds() {
+  const std::string path = file_with("", "seed");
+  SmallTraining training;
+  nn::save_checkpoint(path, training.model, training.optimizer);
+  const std::string file = read_file(path);
+  return {bytes_of(file), bytes_of(std::string_view(file).substr(8))};
+}
+
 // The bytes are lines of a ledger, first as they are, then with right checksums. Each object that is accepted must be
 // one that the ledger can write and read again.
 void fuzz_ledger(std::span<const std::uint8_t> bytes) {
@@ -409,6 +441,7 @@ constexpr FuzzedReader readers[] = {
     {"png", fuzz_png, png_seeds},
     {"run_json", fuzz_run_json, run_json_seeds},
     {"safetensors", fuzz_safetensors, safetensors_seeds},
+    {"training", fuzz_training, training_seeds},
 };
 
 }  // namespace

@@ -236,6 +236,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has exactly t
       RUN("optimizer.load_state_dict(state)", optimizer.load_state(optimizer.state());),
       RUN("torch.save(model.state_dict(), path)", nn::save_weights(model, path);),
       ROW("model.load_state_dict(torch.load(path))", nn::load_weights(model, path)),
+      RUN("torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, path)", nn::save_checkpoint(path, model, optimizer); nn::load_checkpoint(path, model, optimizer);),
       RUN("AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))", nn::Ema ema(model, {.decay = 0.999}); ema.update(); const nn::EmaScope scope(ema);),
       ROW("torch.utils.checkpoint.checkpoint(f, x)", checkpoint([](const Tensors& in) { return exp(in[0]); }, {x})),
       RUN("torch.manual_seed(0) before Net()", nn::initialize(model, 0);),

@@ -73,15 +73,4 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
   }
 }
 
-nn::NamedTensors part_of(const nn::NamedTensors& tensors, const std::string& part) {
-  nn::NamedTensors found;
-  for (const auto& [name, tensor] : tensors)
-    if (name.starts_with(part + ".")) found[name.substr(part.size() + 1)] = tensor;
-  return found;
-}
-
-void add_part(nn::NamedTensors& tensors, const std::string& part, const nn::NamedTensors& of_part) {
-  for (const auto& [name, tensor] : of_part) tensors[part + "." + name] = tensor;
-}
-
 }  // namespace plumb::lab

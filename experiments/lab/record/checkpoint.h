@@ -21,7 +21,7 @@ struct TrialCheckpoint {
   // The values of DivergenceWatch::recent() and recent_entropies().
   std::deque<double> recent = {}, entropies = {};
   std::map<double, std::int64_t> reached = {};  // the value of LossLevels::reached()
-  nn::NamedTensors tensors = {};                // have the names "model.*", "optimizer.*", "ema.*"
+  nn::NamedTensors tensors = {};                // the value of nn::training_state()
 };
 
 // Writes a checkpoint. Throws Error if the file cannot be written; an earlier file of this name then stays unchanged.
@@ -31,10 +31,5 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file);
 
 // The checksum of the file of a checkpoint: a hash of all tensors and of all metadata except the checksum "sum".
 std::string checksum_of_checkpoint(const nn::TensorFile& file);
-
-// The tensors whose names begin with "<part>.", under their names without this prefix.
-nn::NamedTensors part_of(const nn::NamedTensors& tensors, const std::string& part);
-// Adds the tensors `of_part` to `tensors`, with the prefix "<part>.".
-void add_part(nn::NamedTensors& tensors, const std::string& part, const nn::NamedTensors& of_part);
 
 }  // namespace plumb::lab

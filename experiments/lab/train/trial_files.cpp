@@ -5,6 +5,7 @@
 #include "experiments/lab/train/trial_state.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/weights.h"
+#include "nn/optim/checkpoint.h"
 
 namespace plumb::lab {
 
@@ -15,18 +16,15 @@ std::filesystem::path TrialState::checkpoint_file() const {
 std::filesystem::path TrialState::weights_file() const { return lab::weights_file(env.folder, record.point); }
 
 TrialCheckpoint TrialState::state() const {
-  TrialCheckpoint c{.key = key,
-                    .code = env.code,
-                    .machine = env.machine,
-                    .step = record.steps,
-                    .record = record,
-                    .recent = watch.recent(),
-                    .entropies = watch.recent_entropies(),
-                    .reached = levels.reached()};
-  add_part(c.tensors, "model", nn::copies(nn::weights(*tracked.model)));
-  add_part(c.tensors, "optimizer", tracked.optimizer->state());
-  if (tracked.ema) add_part(c.tensors, "ema", tracked.ema->state());
-  return c;
+  return {.key = key,
+          .code = env.code,
+          .machine = env.machine,
+          .step = record.steps,
+          .record = record,
+          .recent = watch.recent(),
+          .entropies = watch.recent_entropies(),
+          .reached = levels.reached(),
+          .tensors = nn::training_state(*tracked.model, *tracked.optimizer, tracked.ema)};
 }
 
 void TrialState::save_checkpoint() {
@@ -90,10 +88,8 @@ void TrialState::restore() {
         record.point.label()));
   if (!from) return;
   try {
-    nn::assign(nn::weights(*tracked.model), part_of(from->tensors, "model"),
-               fmt::format("[checkpoint] {}", record.point.label()));
-    tracked.optimizer->load_state(part_of(from->tensors, "optimizer"));
-    if (tracked.ema) tracked.ema->load_state(part_of(from->tensors, "ema"));
+    nn::load_training_state(from->tensors, fmt::format("[checkpoint] {}", record.point.label()), *tracked.model,
+                            *tracked.optimizer, tracked.ema);
   } catch (const Error&) {  // the body has changed; the next call starts from the beginning
     if (found) set_aside("unfit");
     throw;
