@@ -10,13 +10,9 @@ struct CrossAttention : nn::Branch {  // from the stream x [B, T, D] to a memory
   nn::Child<nn::Linear> q, k, v, proj;
 
   explicit CrossAttention(const nn::JunctionPlace& place)
-      : CrossAttention(nn::LinearOptions{.in = place.dim, .out = place.dim, .init = place.init()}) {}
-  explicit CrossAttention(const nn::LinearOptions& o)
-      : Branch("CrossAttention", {.heads = heads}),
-        q(this, "q", o),
-        k(this, "k", o),
-        v(this, "v", o),
-        proj(this, "proj", o) {}
+      : CrossAttention(nn::Linear::Options{.in = place.dim, .out = place.dim, .init = place.init()}) {}
+  explicit CrossAttention(const nn::Linear::Options& o)
+      : Branch("Cross", {.heads = heads}), q(this, "q", o), k(this, "k", o), v(this, "v", o), proj(this, "proj", o) {}
   void scale_value_path(double factor) override { v.scale_init(factor), proj.scale_init(factor); }
   Tensor forward(nn::BranchCall& call) const override {
     const nn::MemoryTokens& m = call.memory();

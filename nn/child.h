@@ -12,12 +12,13 @@
 
 namespace plumb::nn {
 
-// Makes a module of type M from the arguments of its constructor. If they begin with options in braces, M must name
-// their type M::Options: nn::make<nn::Linear>({.in = 2, .out = 3}).
+// Makes a module of type M from the arguments of its constructor.
 template <class M, class... Arguments>
 requires std::constructible_from<M, Arguments...> std::unique_ptr<M> make(Arguments&&... arguments) {
   return std::make_unique<M>(std::forward<Arguments>(arguments)...);
 }
+// The same if the arguments begin with options in braces, nn::make<nn::Linear>({.in = 2, .out = 3}). M must name the
+// type of its options M::Options.
 template <class M, class Options = typename M::Options, class... Arguments>
 std::unique_ptr<M> make(const std::type_identity_t<Options>& options, Arguments&&... arguments) {
   return std::make_unique<M>(options, std::forward<Arguments>(arguments)...);

@@ -68,7 +68,7 @@ int plumb::lab::deep_mlp(int argc, const char* const* argv) {
   cli.section("Training");
   cli.option("--lr", &lr, "Learning rate of Adagrad").above(0);
   cli.examples({"--data fashion-mnist --data-dir DIR", "--data cifar-10 --data-dir DIR --steps 5000 --seeds 0"});
-  study.columns({"epoch_1", train_loss, "jacobian_start", "jacobian_start_error", "jacobian_end"});
+  study.columns({train_loss, "jacobian_start", "jacobian_start_error", "jacobian_end", "epoch_1"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const ImageSet& images = vision::images(trial).data().train;
     run_trial(trial,

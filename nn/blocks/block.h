@@ -31,7 +31,7 @@ struct BlockOptions {
 // constructor throws Error, because gate and branch would never get a gradient.
 class Block : public Layer {
  public:
-  using Options = BlockOptions;
+  using Options = BlockOptions;  // the options of the constructor, for nn::Child
   explicit Block(const BlockOptions& options);
 
   // Advances the stream by this block. Stack calls advance() for each of its blocks. operator() is for a single block:

@@ -42,7 +42,7 @@ struct ClassBlockOptions {
 // model. Parameters: norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma. Throws Error for inputs of other shapes.
 class LayerScaleBlockClassAttn : public Module {
  public:
-  using Options = ClassBlockOptions;
+  using Options = ClassBlockOptions;  // the options of the constructor, for nn::Child
   explicit LayerScaleBlockClassAttn(const ClassBlockOptions& options);
   Tensor operator()(const Tensor& patches, const Tensor& cls) const;
 

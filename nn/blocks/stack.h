@@ -42,7 +42,7 @@ struct StackOptions {
 // same names in the model.
 class Stack : public Layer {
  public:
-  using Options = StackOptions;
+  using Options = StackOptions;  // the options of the constructor, for nn::Child
   explicit Stack(const StackOptions& options);
 
   using Layer::operator();

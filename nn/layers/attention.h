@@ -54,7 +54,7 @@ struct AttentionPass {
 // evaluation mode.
 class AttentionBranch : public Branch {
  public:
-  using Options = AttentionOptions;
+  using Options = AttentionOptions;  // the options of the constructor, for nn::Child
   void scale_value_path(double factor) override;
 
   // The options, with DropKey's rate converted by by_rate().

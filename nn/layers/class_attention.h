@@ -11,7 +11,7 @@ namespace plumb::nn {
 // Throws Error for an input of another shape.
 class ClassAttention : public Layer {
  public:
-  using Options = AttentionOptions;
+  using Options = AttentionOptions;  // the options of the constructor, for nn::Child
   explicit ClassAttention(const AttentionOptions& options);
   // Returns the attention probabilities for u, [B, heads, 1, 1 + T], without drops (DropKey, dropout).
   Tensor probabilities(const Tensor& u) const;

@@ -18,7 +18,7 @@ struct Conv2dOptions {
 // [out, in, kernel, kernel], bias [out]. The constructor throws Error for extents below 1.
 class Conv2d : public WeightLayer {
  public:
-  using Options = Conv2dOptions;
+  using Options = Conv2dOptions;  // the options of the constructor, for nn::Child
   explicit Conv2d(const Conv2dOptions& options);
 
   // The parameters. bias() is undefined if the layer has no bias.

@@ -18,7 +18,7 @@ struct ConvBranchOptions {
 // without a second norm. The constructor throws Error for an even kernel.
 class ConvBranch : public Branch {
  public:
-  using Options = ConvBranchOptions;
+  using Options = ConvBranchOptions;  // the options of the constructor, for nn::Child
   explicit ConvBranch(const ConvBranchOptions& options);
 
  protected:

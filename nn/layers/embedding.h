@@ -17,7 +17,7 @@ struct EmbeddingOptions {
 // below 1.
 class Embedding : public Layer {
  public:
-  using Options = EmbeddingOptions;
+  using Options = EmbeddingOptions;  // the options of the constructor, for nn::Child
   explicit Embedding(const EmbeddingOptions& options);
 
   const Tensor& weight() const { return weight_; }

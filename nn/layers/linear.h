@@ -21,7 +21,7 @@ struct LinearOptions {
 // Error for extents below 1.
 class Linear : public WeightLayer {
  public:
-  using Options = LinearOptions;
+  using Options = LinearOptions;  // the options of the constructor, for nn::Child
   explicit Linear(const LinearOptions& options);
 
   // The parameters. bias() is undefined if the layer has no bias.

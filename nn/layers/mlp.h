@@ -25,7 +25,7 @@ std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim);
 // Maps x [.., dim] to fc2(activation(fc1(x))) [.., dim].
 class Mlp : public Branch {
  public:
-  using Options = MlpOptions;
+  using Options = MlpOptions;  // the options of the constructor, for nn::Child
   explicit Mlp(const MlpOptions& options);
 
  protected:

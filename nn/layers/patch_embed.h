@@ -19,7 +19,7 @@ struct PatchEmbedOptions {
 // the flattened weight of that convolution. Throws Error for images of sizes other than those in the options.
 class PatchEmbed : public Layer {
  public:
-  using Options = PatchEmbedOptions;
+  using Options = PatchEmbedOptions;  // the options of the constructor, for nn::Child
   explicit PatchEmbed(const PatchEmbedOptions& options);
   std::int64_t tokens() const { return tokens_; }
 

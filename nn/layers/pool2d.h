@@ -9,7 +9,7 @@ namespace plumb::nn {
 // Maps images [B, C, H, W] to the largest pixel of each window, [B, C, H', W'] (max_pool2d()).
 class MaxPool2d : public Layer {
  public:
-  using Options = Pool2dOptions;
+  using Options = Pool2dOptions;  // the options of the constructor, for nn::Child
   explicit MaxPool2d(const Pool2dOptions& options) : Layer("MaxPool2d"), options_(options) {}
 
  protected:
@@ -22,7 +22,7 @@ class MaxPool2d : public Layer {
 // Maps images [B, C, H, W] to the mean of each window, [B, C, H', W'] (avg_pool2d()).
 class AvgPool2d : public Layer {
  public:
-  using Options = Pool2dOptions;
+  using Options = Pool2dOptions;  // the options of the constructor, for nn::Child
   explicit AvgPool2d(const Pool2dOptions& options) : Layer("AvgPool2d"), options_(options) {}
 
  protected:

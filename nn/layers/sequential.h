@@ -13,7 +13,7 @@ namespace plumb::nn {
 // The names of the steps are "0", "1", .., as in PyTorch; a function counts too: 0.weight, 0.bias, 2.weight, 2.bias.
 class Sequential : public Layer {
  public:
-  using Function = std::function<Tensor(const Tensor&)>;
+  using Function = std::function<Tensor(const Tensor&)>;  // a step without parameters
 
   template <class... Steps>
   explicit Sequential(Steps&&... steps) : Layer("Sequential") {

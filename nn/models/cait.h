@@ -45,7 +45,7 @@ CaiTOptions cait_of(const ViTOptions& vit);
 // for invalid options.
 class CaiT : public Classifier {
  public:
-  using Options = CaiTOptions;
+  using Options = CaiTOptions;  // the options of the constructor, for nn::Child
   explicit CaiT(const CaiTOptions& options);
 
   const CaiTOptions& options() const { return options_; }  // the options that the constructor received

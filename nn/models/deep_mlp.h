@@ -28,7 +28,7 @@ const std::vector<std::string>& deep_mlp_methods();
 // an unknown method, and for sizes below 1.
 class DeepMlp : public Layer {
  public:
-  using Options = DeepMlpOptions;
+  using Options = DeepMlpOptions;  // the options of the constructor, for nn::Child
   explicit DeepMlp(const DeepMlpOptions& options);
 
   // Returns the input of the hidden layers [B, width] for x [B, ..].

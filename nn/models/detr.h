@@ -47,7 +47,7 @@ struct DetrOptions {
 // bbox_embed.layers.N. The constructor initialises the parameters. Throws Error for invalid options.
 class Detr : public Layer {
  public:
-  using Options = DetrOptions;
+  using Options = DetrOptions;  // the options of the constructor, for nn::Child
   explicit Detr(const DetrOptions& options);
   ~Detr() override;
 

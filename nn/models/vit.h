@@ -46,7 +46,7 @@ struct ViTOptions {
 // The constructor initialises the parameters. Throws Error for invalid options.
 class ViT : public Classifier {
  public:
-  using Options = ViTOptions;
+  using Options = ViTOptions;  // the options of the constructor, for nn::Child
   explicit ViT(const ViTOptions& options);
 
   // Return the options, the stack of blocks, and the blocks.

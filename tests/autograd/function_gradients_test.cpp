@@ -121,7 +121,7 @@ TEST_CASE("the product of the Hessian is the gradient of the slope along a direc
                        .dim = 8,
                        .depth = 2,
                        .heads = 2,
-                       .gate = "pre",
+                       .method = "pre",
                        .seed = 1});
   const Tensor images = random_normal({3, 1, 8, 8}, 1, "images"), labels = integers({0, 2, 1}, {3}, Device::reference),
                v = random_normal({3, 1, 8, 8}, 2, "v");

@@ -75,7 +75,8 @@ class Nesting:
                 kind = self.stack.pop() if self.stack else 'scope'
                 # A statement with a function body ends at the closing brace. A statement with an initializer ends
                 # at the semicolon.
-                if kind == 'body' and '(' in self.statement and '=' not in re.sub(r'operator\W+\(', '(', self.statement).split('(')[0]:
+                text = re.sub(r'<[^<>]*>', '', re.sub(r'operator\W+\(', '(', self.statement))
+                if kind == 'body' and '(' in text and '=' not in text.split('(')[0]:
                     self.statement = ''
             elif c == ';':
                 if not self.stack or self.stack[-1] not in ('body', 'inner'):

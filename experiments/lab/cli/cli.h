@@ -33,7 +33,7 @@ struct Setting {
   std::string options;
   std::string source = {};
 };
-using Settings = std::vector<Setting>;
+using Settings = std::vector<Setting>;  // the rows of a preset
 // The rows of `a`, then those of `b`, which override them.
 Settings operator+(Settings a, const Settings& b);
 

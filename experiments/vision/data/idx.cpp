@@ -48,7 +48,7 @@ void read_images(const std::string& path, ImageSet& set, std::uint64_t& count) {
   check(height <= most_side && width <= most_side, "{}: expected images of at most {}x{}, got a header with {}x{}",
         path, most_side, most_side, height, width);
   const std::string what = fmt::format("{} images of {}x{}", images, height, width);
-  const auto padded = [](std::uint64_t side) { return std::max<std::uint64_t>(side, padded_side); };
+  const auto padded = [](std::uint64_t extent) { return std::max<std::uint64_t>(extent, padded_side); };
   const std::uint64_t needed = images * padded(height) * padded(width);
   check(needed <= file.most_memory(), "{}: expected images of at most {} bytes in memory, got {}, which take {} bytes",
         path, file.most_memory(), what, needed);

@@ -184,7 +184,9 @@ TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same 
   REQUIRE(call(folder.path(), main, with(words, {"a", "--resume"})).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
-  CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
+  // If both jobs stopped between two trials, there was no checkpoint.
+  const std::filesystem::path checkpoints = folder / "a/checkpoints";
+  CHECK((!std::filesystem::exists(checkpoints) || std::filesystem::is_empty(checkpoints)));
 }
 
 TEST_CASE("weights that could not be written end the call with status 1, and --resume writes them") {
