@@ -20,6 +20,7 @@ using NodeSet = std::unordered_set<const Node*>;
 // Returns the nodes on the paths from `root` to `targets`, through which gradients reach the targets. The search does
 // not go beyond `stops`, nor to nodes that are older than every target.
 NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
+  if (targets.empty()) return {};
   const auto oldest = std::ranges::min_element(targets, {}, &Node::sequence);
   std::vector<const Node*> found{root.get()};
   NodeSet seen{root.get()};
@@ -251,6 +252,7 @@ namespace detail {
 
 std::pair<Tensor, Tensors> value_and_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& xs) {
   check(!xs.empty(), "[grad] expected at least one argument, got an empty list");
+  note_inputs(xs);    // a checkpoint around this call computes their gradients, too
   Tensors own;        // the arguments as f gets them: each has a node that no other tensor has
   NodeSet variables;  // the nodes of the arguments that no other graph can reach
   for (const Tensor& x : xs) {

@@ -1,10 +1,10 @@
-# Runs when the package is installed. Copies the headers of users, plumb/plumb.h, lab.h and vision.h, to include/plumb,
+# Runs when the package is installed. Copies the headers of users, those of the folder plumb, to include/plumb,
 # and every header that they include, directly or through other headers, to include/plumb/internal. The includes become
 # "plumb/internal/core/..". Therefore the package adds only include/ to a user's include path, and the headers of the
 # package never pick up a user's core/error.h. Unchanged files are not written again. The script expects
 # PLUMB_SOURCE_DIR and PLUMB_HEADERS_DESTINATION.
 cmake_minimum_required(VERSION 3.25)
-set(headers plumb/plumb.h plumb/lab.h plumb/vision.h)
+file(GLOB headers RELATIVE ${PLUMB_SOURCE_DIR} ${PLUMB_SOURCE_DIR}/plumb/*.h)
 set(done)
 while(headers)
   list(POP_FRONT headers header)
@@ -17,8 +17,11 @@ while(headers)
   list(TRANSFORM includes REPLACE "#include \"" "")
   list(APPEND headers ${includes})
   string(REGEX REPLACE "#include \"(core|autograd|nn|experiments)/" "#include \"plumb/internal/\\1/" text "${text}")
-  set(to "${PLUMB_HEADERS_DESTINATION}/internal/${header}")
-  string(REPLACE "/internal/plumb/" "/" to "${to}")
+  if(header MATCHES "^plumb/(.*)")
+    set(to "${PLUMB_HEADERS_DESTINATION}/${CMAKE_MATCH_1}")
+  else()
+    set(to "${PLUMB_HEADERS_DESTINATION}/internal/${header}")
+  endif()
   set(before "")
   if(EXISTS "$ENV{DESTDIR}${to}")
     file(READ "$ENV{DESTDIR}${to}" before)

@@ -78,6 +78,7 @@ class Children : public Module {
   D& add(std::unique_ptr<D> module) {
     check(module != nullptr, "[module] expected a module to add to {}, got null", *path());
     D& added = *module;
+    modules_.reserve(modules_.size() + 1);
     adopt(std::to_string(modules_.size()), added);
     modules_.push_back(std::move(module));
     return added;

@@ -167,11 +167,11 @@ void Module::adopt(const std::string& name, Module& module) {
       check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\", which is taken", *path(),
             full_name);
   }
+  children_.push_back({name, &module});
   module.name_ = name;
   module.parent_ = this;
-  module.place_ = children_.size();
+  module.place_ = children_.size() - 1;
   module.forget_path();
-  children_.push_back({name, &module});
   changed();
 }
 

@@ -93,6 +93,7 @@
 #include "nn/models/vit.h"
 
 // Optimizers, learning rates and averages of weights.
+#include "nn/optim/checkpoint.h"
 #include "nn/optim/ema.h"
 #include "nn/optim/learning_rate.h"
 #include "nn/optim/optimizer.h"

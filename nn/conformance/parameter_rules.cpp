@@ -84,7 +84,7 @@ Outcome save_and_load(const MethodChoice& method) {
   shake(*model);
   calibrate(*model, images());
   const auto file = std::filesystem::temp_directory_path() /
-                    fmt::format("plumb_gate_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
+                    fmt::format("plumb_method_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
   struct Removed {
     const std::filesystem::path& path;
     ~Removed() {

@@ -1,6 +1,6 @@
-// Functions that make the residual methods of the table. The arguments set the constants of a method: {.gate =
-// methods::layerscale(0.3)} is the same as {.method = "layerscale:init=0.3"}. The files nn/gates/*.cpp define these
-// functions, with formula, source and pitfalls of each method. N is the number of blocks.
+// Functions that make the residual methods of the table. The arguments set the constants of a method:
+// {.method = methods::layerscale(0.3)} is the same as {.method = "layerscale:init=0.3"}. The files nn/gates/*.cpp define
+// these functions, with formula, source and pitfalls of each method. N is the number of blocks.
 #pragma once
 
 #include "nn/gates/method.h"

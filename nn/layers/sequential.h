@@ -8,7 +8,7 @@
 namespace plumb::nn {
 
 // A layer that calls its steps in order, each with the output of the step before it; the identity if there are none.
-// A step is a layer, or a function without parameters, such as an op:
+// A step is a layer, or a function without parameters: an op of one tensor, or a lambda for an op with options.
 //   nn::Sequential model(nn::make<nn::Linear>({.in = 2, .out = 8}), relu, nn::make<nn::Linear>({.in = 8, .out = 1}));
 // The names of the steps are "0", "1", .., as in PyTorch; a function counts too: 0.weight, 0.bias, 2.weight, 2.bias.
 class Sequential : public Layer {

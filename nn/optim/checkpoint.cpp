@@ -44,6 +44,9 @@ void load_training_state(const NamedTensors& state, const std::string& what, Mod
   } catch (const Error& e) {
     if (ema) ema->load_state(former);
     throw Error(fmt::format("{}, {}", what, e.what()));
+  } catch (...) {
+    if (ema) ema->load_state(former);
+    throw;
   }
   assign(weights(model), of_model, what);
 }
@@ -66,6 +69,14 @@ void load_checkpoint(const std::filesystem::path& path, Module& model, Optimizer
         what);
   check(field("optimizer") == own, "{}: expected the state of the optimizer {}, got that of {}", what, own,
         field("optimizer"));
+  check(file.skipped.empty(), "{}: expected tensors of f32, f64, bf16 or f16, got {}", what, skipped_text(file));
+  for (const auto& [name, tensor] : file.tensors)
+    check(name.starts_with("model.") || name.starts_with("optimizer.") || name.starts_with("ema."),
+          "{}: expected tensors of a model, an optimizer and averages, got {}", what, name);
+  for (const auto& [name, value] : weights(model))
+    if (const auto saved = file.tensors.find("model." + name); saved != file.tensors.end())
+      check(saved->second.dtype() == value.dtype(), "{}: expected {} in {}, got {}", what, name,
+            enum_name(value.dtype()), enum_name(saved->second.dtype()));
   load_training_state(file.tensors, what, model, optimizer, ema);
 }
 

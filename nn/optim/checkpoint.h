@@ -20,7 +20,7 @@ void save_checkpoint(const std::filesystem::path& path, const Module& model, Opt
 // and with it the place in its schedule. A loop starts at optimizer.steps_taken(). The file has neither the options of
 // the optimizer nor the factors and frozen() of the parameters. Throws one Error, and changes nothing, if
 // save_checkpoint() did not write the file, for another type of optimizer, for averages that only one side has, and if
-// names or shapes differ.
+// names, shapes or dtypes differ.
 void load_checkpoint(const std::filesystem::path& path, Module& model, Optimizer& optimizer, Ema* ema = nullptr);
 
 // The state of a training as tensors, for files with further content: copies under the names "model.*", "optimizer.*"

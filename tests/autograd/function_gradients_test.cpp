@@ -221,6 +221,22 @@ TEST_CASE("steps of gradient descent can be differentiated with respect to their
   CHECK(grad(x, start).item() == Approx((at(1.5 + 1e-6) - at(1.5 - 1e-6)) / 2e-6).epsilon(1e-8));
 }
 
+TEST_CASE("a checkpointed part may differentiate a function with respect to a captured variable") {
+  const DefaultsScope scope(reference_f64);
+  const Tensor a = variable(tensor({2.0}, {1})), w = variable(tensor({3.0}, {1}));
+  const auto slope = grad([](const Tensor& t) { return sum(t * t * t); });
+  const auto part = [&](const Tensors& in) { return sum(in[0] * slope(w)); };  // a 3 w^2
+  const Tensors g = grad(checkpoint(part, {a}), {a, w});
+  CHECK(g[0].item() == 27);
+  CHECK(g[1].item() == 36);
+  CHECK(grad(checkpoint([&](const Tensors&) { return sum(slope(w)); }, {tensor({1.0}, {1})}), w).item() == 18);
+}
+
+TEST_CASE("the gradient with respect to no tensors is empty") {
+  const Tensor x = variable(tensor({2.0}, {1}));
+  CHECK(grad(x * x, Tensors()).empty());
+}
+
 TEST_CASE("a checkpointed part may contain the gradient of a function of captured variables") {
   const auto run = [](bool checkpointed) {
     const DefaultsScope scope(reference_f64);

@@ -117,6 +117,15 @@ TEST_CASE("a checkpoint that does not fit is refused and changes nothing") {
     CHECK_THAT(message,
                contains(begin) && contains("1 missing: " + std::string(name).substr(std::string(name).find('.') + 1)));
   }
+  // Further tensors, and weights of another dtype.
+  nn::TensorFile more = file, wide = file;
+  more.tensors["step"] = ones({1});
+  wide.tensors["model.head.weight"] = cast(wide.tensors["model.head.weight"], DType::f64);
+  nn::write_safetensors(folder / "more", more);
+  nn::write_safetensors(folder / "wide", wide);
+  CHECK_THAT(refused("more", own.optimizer, &own.ema),
+             contains(": expected tensors of a model, an optimizer and averages, got step"));
+  CHECK_THAT(refused("wide", own.optimizer, &own.ema), contains(": expected f32 in head.weight, got f64"));
   // Another model.
   nn::Linear other({.in = 3, .out = 2});
   nn::initialize(other, 0);

@@ -75,7 +75,9 @@ class Nesting:
                 kind = self.stack.pop() if self.stack else 'scope'
                 # A statement with a function body ends at the closing brace. A statement with an initializer ends
                 # at the semicolon.
-                text = re.sub(r'<[^<>]*>', '', re.sub(r'operator\W+\(', '(', self.statement))
+                text = re.sub(r'operator\W+\(', '(', self.statement)
+                while (shorter := re.sub(r'<[^<>]*>', '', text)) != text:
+                    text = shorter
                 if kind == 'body' and '(' in text and '=' not in text.split('(')[0]:
                     self.statement = ''
             elif c == ';':

@@ -44,6 +44,7 @@ function load() {
     script.src = site + 'search_index.js';
     script.onload = () => resolve(searchIndex.map(([url, page, heading, text, weight]) => ({url, page, heading, text, weight,
       lower: {page: page.toLowerCase(), heading: heading.toLowerCase(), text: text.toLowerCase()}})));
+    script.onerror = () => { index = undefined; resolve([]); };  // the next search tries again
     document.head.append(script);
   });
   return index;

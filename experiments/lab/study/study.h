@@ -14,7 +14,7 @@
 //     return study.run(argc, argv, [&](lab::Trial& trial) {
 //       nn::Stack model({.dim = 16,
 //                        .depth = trial[depth],
-//                        .gate = nn::methods::layerscale(trial[epsilon]),
+//                        .method = nn::methods::layerscale(trial[epsilon]),
 //                        .junctions = {nn::mlp({.hidden = 64})}});
 //       nn::initialize(model, trial.seed());
 //       trial.train(model);
