@@ -7,6 +7,7 @@
 
 #include "autograd/debug.h"
 #include "autograd/node.h"
+#include "autograd/checkpoint.h"
 #include "autograd/ops.h"
 
 namespace plumb {

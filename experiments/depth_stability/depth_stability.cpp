@@ -76,21 +76,21 @@ struct DepthStability : Study {
   const Axis<std::int64_t> depth = depths({6, 24, 48}, "Numbers of blocks (attention and MLP)");
   const Axis<double> lr = learning_rates({3e-3});
   bool only_check = false;
+  std::string control_name = "pre";
 
   void declare_control() {
-    judging().control = "pre";
     cli().section("Verdict");
     cli()
-        .option("--control", &judging().control, "The method with which the others are compared")
+        .option("--control", &control_name, "The method with which the others are compared")
         .one_of_methods()
         .scope(Scope::speed);
     cli().rule([this] {
-      const std::string& control = judging().control;
       const std::vector<std::string> gates = gate.values();
-      usage_check(!cli().typed("--control") || std::ranges::find(gates, control) != gates.end(),
+      usage_check(!cli().typed("--control") || std::ranges::find(gates, control_name) != gates.end(),
                   "--control {}: the method is not among --gates {}, so nothing would be compared with it; add it to "
                   "--gates, or name one of these methods",
-                  control, fmt::join(gates, ","));
+                  control_name, fmt::join(gates, ","));
+      control(gate == control_name);
     });
   }
 

@@ -10,7 +10,7 @@
 namespace plumb::vision {
 namespace {
 
-// What drops in attention: nothing, probabilities after the softmax, or keys before the softmax.
+// The drops in attention: none, of probabilities after the softmax, or of keys before the softmax.
 enum class Drop { none, dropout, drop_key };
 constexpr auto names_of(Drop) { return std::array{"none", "dropout", "drop_key"}; }
 // The attention that drops: all, or that of the encoder, between the queries of the decoder, or from the decoder to the

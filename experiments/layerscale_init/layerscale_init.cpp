@@ -83,11 +83,11 @@ struct LayerScaleInit : Study {
     const char* cait = "Touvron et al. 2021, CaiT";
     for (const int d : {12, 18, 24, 36, 48}) {
       const double rule = nn::layerscale_init(d);
-      const Point place = depth == d && gate == "layerscale" && warmup == longest;
+      const Point at_depth = depth == d && warmup == longest, place = at_depth && gate == "layerscale";
       for (const char* name : {"layerscale", "scalar_gate"})
         claim(fmt::format("{} at depth {}: eps = {:g}, the rule's, trains better than 0", name, d, rule),
               name == std::string("scalar_gate") ? cait : "ours: CaiT says it of one gate a branch",
-              lower(train_loss, epsilon == rule, epsilon == 0).at(place && gate == name));
+              lower(train_loss, epsilon == rule, epsilon == 0).at(at_depth && gate == name));
       if (d >= 24)
         claim(fmt::format("at depth {} and the rule's eps, one gate a channel trains better than one a branch", d),
               cait,

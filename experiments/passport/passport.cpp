@@ -2,7 +2,6 @@
 // at several depths and seeds on one data set.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "experiments/lab/report/parts.h"
 #include "plumb/vision.h"

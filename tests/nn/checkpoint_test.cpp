@@ -125,7 +125,7 @@ TEST_CASE("a checkpoint that does not fit is refused and changes nothing") {
   nn::write_safetensors(folder / "wide", wide);
   CHECK_THAT(refused("more", own.optimizer, &own.ema),
              contains(": expected tensors of a model, an optimizer and averages, got step"));
-  CHECK_THAT(refused("wide", own.optimizer, &own.ema), contains(": expected f32 in head.weight, got f64"));
+  CHECK_THAT(refused("wide", own.optimizer, &own.ema), contains(": expected head.weight in f32, got f64"));
   // Another model.
   nn::Linear other({.in = 3, .out = 2});
   nn::initialize(other, 0);

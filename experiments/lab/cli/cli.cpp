@@ -227,18 +227,24 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
 void Cli::apply(const std::string& preset, const Setting& row) {
   std::istringstream words(row.options);
   CliOption* option = nullptr;
+  bool has_value = true;
   for (std::string word; words >> word;) {
     if (!word.starts_with("--")) {
-      if (!option) continue;
+      check(!has_value && (!option->is_switch() || word == "true" || word == "false"),
+            "[cli] expected options with one value each in preset {}, true or false for a switch, got {} in \"{}\"",
+            preset, word, row.options);
       option->read(fmt::format("preset {}: {}", preset, option->key()), word);
       option->source.clear();
+      has_value = true;
     } else {
       option = find(word);
-      check(
-          option || std::ranges::find(left_out_, word, &std::pair<std::string, std::string>::first) != left_out_.end(),
-          "[cli] expected options of the program in preset {}, got {}", preset, word);
+      const auto left_out = std::ranges::find(not_declared_, word, &CliOption::name);
+      check(option || left_out != not_declared_.end(), "[cli] expected options of the program in preset {}, got {}",
+            preset, word);
+      if (!option) option = &*left_out;
+      has_value = false;
     }
-    if (option && !row.source.empty()) explain(option->name, row.source);
+    if (!row.source.empty() && has(option->name)) explain(option->name, row.source);
   }
 }
 

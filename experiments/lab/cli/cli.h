@@ -25,9 +25,10 @@ namespace plumb::lab {
 // only for a text (--help, --version, ...) or for another action, and the text is printed or the action is finished.
 enum class Action { run, done };
 
-// A row of a preset: options with their values as on the command line, and the source of these values, which
-// --print-config shows. An option without a value keeps its value, and gets the source. Without a source, the options
-// are only set. Options that Cli::leave_out() suppressed are skipped, so that programs can share rows.
+// A row of a preset: options with their values, and the source of these values, which --print-config shows. The value
+// of a switch is true or false. An option without a value keeps its value, and gets the source. Without a source, the
+// options are only set. For an option that Cli::leave_out() suppressed, only the variable is set, so that programs can
+// share rows.
 //   {"--dim 384 --heads 6", "facebookresearch/deit, models.py"}
 struct Setting {
   std::string options;

@@ -216,7 +216,10 @@ template <class T>
 std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::string>& items) const {
   std::vector<T> values;
   const auto append = [&](const T& value) {
-    const auto is_there = [&](const T& other) { return same(AxisValue(other), AxisValue(value)); };
+    const auto is_there = [&](const T& other) {
+      if constexpr (std::is_floating_point_v<T>) return same(AxisValue(other), AxisValue(value));
+      return other == value;
+    };
     if (!pair_ && !may_repeat_ && std::ranges::any_of(values, is_there))
       throw UsageError(fmt::format("{}: {} is given twice; give each value once", where, value));
     values.push_back(value);

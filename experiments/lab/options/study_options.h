@@ -38,12 +38,6 @@ inline constexpr double largest_size = 1 << 20;
 // The values of the options. Each member is named after its option.
 struct StudyOptions {
   std::vector<std::int64_t> seeds{0};
-  // Sets the seeds 0 to n: if each method trains at its own learning rate, seed 0 chooses the rates, and n are judged.
-  void judge_seeds(std::int64_t n) {
-    seeds.clear();
-    for (std::int64_t seed = 0; seed <= n; ++seed) seeds.push_back(seed);
-  }
-
   std::int64_t steps = 200;      // number of optimizer steps of a trial
   std::int64_t least_steps = 1;  // the smallest value that --steps accepts
   // The number of steps in which the learning rate rises. If there is no value, the recipe of the network decides. A

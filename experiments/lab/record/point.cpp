@@ -41,6 +41,16 @@ Point Point::without(std::string_view axis) const {
   return rest;
 }
 
+Point operator&&(Point a, const Point& b) {
+  for (const auto& [axis, value] : b.entries_) {
+    const AxisValue* const there = a.find(axis);
+    check(!there || same(*there, value), "[point] expected one value on the axis {} in a condition, got {} and {}",
+          axis, there ? to_string(*there) : "", to_string(value));
+    a.set(axis, value);
+  }
+  return a;
+}
+
 bool Point::contains(const Point& part) const {
   return std::ranges::all_of(part.entries_, [&](const Entry& e) {
     const AxisValue* value = find(e.first);

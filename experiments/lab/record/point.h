@@ -18,7 +18,7 @@ namespace plumb::lab {
 using AxisValue = std::variant<std::int64_t, double, std::string>;
 std::string to_string(const AxisValue& value);  // the value as typed on a command line: "48", "0.001", "pre"
 // Whether two values are equal. An integer equals a double with the same value: 0 and 0.0. Two doubles are equal if
-// both print alike with six digits, as on the command line: 0.1 + 0.2 and 0.3.
+// both print alike with six digits: 0.1 + 0.2 and 0.3.
 bool same(const AxisValue& a, const AxisValue& b);
 
 template <class T>
@@ -41,11 +41,8 @@ class Point {
   // Whether the point has all axes of `part` with the same values as `part`.
   bool contains(const Point& part) const;
   bool operator==(const Point& other) const { return entries_.size() == other.entries_.size() && contains(other); }
-  // Both conditions. A value of `b` replaces one of `a` on the same axis.
-  friend Point operator&&(Point a, const Point& b) {
-    for (const auto& [axis, value] : b.entries_) a.set(axis, value);
-    return a;
-  }
+  // Both conditions. Throws Error if they name different values on one axis.
+  friend Point operator&&(Point a, const Point& b);
   // The value on an axis of a study. Throws Error if the point does not have the axis.
   template <class T>
   T operator[](const Axis<T>& axis) const {

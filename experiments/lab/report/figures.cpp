@@ -197,10 +197,11 @@ PlotSeries layer_series(const StudyResults& results, const StyledGroup& group, c
                     .thin = expected,
                     .kind = expected ? "expected" : "mean"};
   std::map<double, std::vector<double>> values_at;
-  for (const TrialResult* trial : averaged(group))
-    if (const auto& steps = results.attached[static_cast<std::size_t>(trial - results.trials.data())].layers;
-        !steps.empty())
-      for (const auto& [x, y] : line(steps)) values_at[x].push_back(y);
+  for (const TrialResult* trial : averaged(group)) {
+    const auto place = static_cast<std::size_t>(trial - results.trials.data());
+    if (place >= results.attached.size() || results.attached[place].layers.empty()) continue;
+    for (const auto& [x, y] : line(results.attached[place].layers)) values_at[x].push_back(y);
+  }
   for (const auto& [x, values] : values_at) series.points.push_back(log_mean(x, values));
   if (std::ranges::none_of(series.points, [](const PlotPoint& p) { return std::isfinite(p.y); })) series.points.clear();
   return series;
@@ -338,7 +339,8 @@ std::vector<Plot> gate_step_plots(const StudyResults& results) {
       std::vector<double> values;
       for (const BranchStats& row : layers.branches)
         if (row.gate_max) values.push_back(*row.gate_max);
-      if (!values.empty() && std::ranges::min(values) > 0) means[static_cast<double>(step)] = log_mean(0, values).y;
+      if (!values.empty() && std::ranges::all_of(values, [](double v) { return v > 0; }))
+        means[static_cast<double>(step)] = log_mean(0, values).y;
     }
     return means;
   };

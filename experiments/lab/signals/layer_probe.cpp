@@ -23,6 +23,7 @@ Observer record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every)
   const auto now = std::make_shared<std::unique_ptr<Recorded>>();
   return {.before =
               [&trial, &stack, interval, now](std::int64_t step) {
+                now->reset();  // a step without an update left its probe
                 if (step % interval == 0 || step + 1 == trial.steps())
                   now->reset(new Recorded{step, SignalProbe(stack)});
               },

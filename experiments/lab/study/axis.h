@@ -73,12 +73,11 @@ class Axis {
   }
   // The value of a point on this axis. Throws Error if the point does not have the axis.
   T value_in(const Point& point) const { return typed(point.get<StoredAxisValue<T>>(name())); }
-  // The condition that a trial has this value on the axis. Throws UsageError if the option of the axis does not accept
-  // the value.
+  // The condition that a trial has this value on the axis. Throws Error if the option of the axis does not accept the
+  // value.
   template <class V>
   requires ComparableOnAxis<V, T> Point operator==(const V& value) const {
-    const AxisValue stored = to_stored(value);
-    return {{name(), data_->declared ? data_->declared->accepted(stored) : stored}};
+    return {{name(), accepted(to_stored(value))}};
   }
 
  private:
@@ -94,6 +93,13 @@ class Axis {
       return enum_name(value);
     else
       return static_cast<StoredAxisValue<T>>(value);
+  }
+  AxisValue accepted(const AxisValue& value) const {
+    try {
+      return data_->declared ? data_->declared->accepted(value) : value;
+    } catch (const UsageError& e) {  // the program is wrong, not its user
+      throw Error(fmt::format("[axis] {}", e.what()));
+    }
   }
   CliOption& option() const {
     internal_check(data_->declared, "bounds of the searched axis {}, which has no option", data_->name);

@@ -144,9 +144,9 @@ class Study {
   // Makes every trial measure the steps to a training loss, and returns the name of this value, "steps_to_0.1" for a
   // `loss` of 0.1. The value is the number of steps after which the mean training loss over the last 20 steps was first
   // below `loss`. A trial that never gets below `loss` measures its number of steps, which then means "at least". A
-  // trial that does not end ok measures nothing, and counts as not trained. The losses come from lab::train(),
-  // Trial::check_divergence(), or a logged "loss". The level is one of the loss itself: with smoothed or mixed labels,
-  // give a level above the entropy of the targets. Throws Error if `loss` is not finite and above 0.
+  // trial that does not end ok measures nothing, and counts as not trained. The losses come from Trial::train(),
+  // Step::minimise(), Trial::check_divergence(), or a logged "loss". The level is one of the loss itself: with smoothed
+  // or mixed labels, give a level above the entropy of the targets. Throws Error if `loss` is not finite and above 0.
   //   study.claim("LayerScale is faster to a loss of 0.1", "CaiT",
   //               lower(study.steps_to(0.1), gate == "layerscale", gate == "pre").at(depth == 24));
   std::string steps_to(double loss);
@@ -156,8 +156,7 @@ class Study {
     d_.references.push_back({value, level, name});
   }
   // Adds a published result about trials at `where` to the list of published results. `source` names the publication.
-  //   study.published(gate == "layerscale" && depth == 24, "val_accuracy", "82.9 % top-1 on ImageNet", "CaiT, table
-  //   1");
+  //   study.published(gate == "layerscale" && depth == 24, "val_accuracy", "82.9 % top-1 on ImageNet", "CaiT");
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
@@ -169,7 +168,8 @@ class Study {
 
   // Makes every trial record the statistics of its layers (signals/layer_probe.h) at the first step, at the last step
   // and ten times in between, and the study write them to layers.csv. The layers are those of the last nn::Stack of the
-  // model: in a DETR, of the decoder. Trial::train() and Trial::loop() throw Error for a model without a stack.
+  // model: in a DETR, of the decoder. Trial::train() and Trial::loop(model, optimizer) record them, and throw Error for
+  // a model without a stack; a loop() without arguments records nothing.
   void measure_layers();
 
   // Sets the values that come first in results.csv, in this order ("seconds" may be among them). The progress and the

@@ -17,9 +17,15 @@ void Step::check_may_step() const {
   check(!gradients_, "[step] expected one call of minimise() in a step, got a second in step {}", number_);
 }
 
-const Gradients& Step::minimise(const std::function<Tensor()>& loss, double target_entropy) {
+const Gradients& Step::minimise_ahead(const std::function<Tensor()>& loss, double target_entropy) {
   check_may_step();
   return update(backward(loss()), loss, target_entropy);
+}
+
+const Gradients& Step::minimise(const std::function<Tensor()>& loss, double target_entropy) {
+  const Gradients& gradients = minimise_ahead(loss, target_entropy);
+  loop_.run_.settle();  // `loss` may refer to the batch of the body, which the next step replaces
+  return gradients;
 }
 
 const Gradients& Step::minimise(const Tensor& loss, double target_entropy) {
@@ -59,7 +65,6 @@ Loop::Iterator Loop::begin() {
 }
 
 void Loop::begin_step(const Steps::Iterator& at) {
-  step_.gradients_.reset();
   if (!(at != nullptr)) return;
   step_.number_ = *at;
   for (const Observer* observer : {&options_.observer, &layers_})

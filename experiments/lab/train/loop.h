@@ -23,20 +23,25 @@ class Step {
  public:
   std::int64_t number() const { return number_; }  // counted from 0
   // Minimises the loss that `loss` computes: the backward pass, the decision whether the training has diverged, the
-  // update, and the trace of loss, lr_now and grad_norm. `loss` must compute the same value each time, because a step
-  // that diverged is repeated to find its first op whose result is not finite. With smoothed or mixed labels,
-  // `target_entropy` is the entropy of the targets, below which the loss cannot fall. Returns the gradients.
+  // update, and, in about 200 steps, the trace of loss, lr_now and grad_norm. `loss` must compute the same value each
+  // time, because a step that diverged is repeated to find its first op whose result is not finite. With smoothed or
+  // mixed labels, `target_entropy` is the entropy of the targets, below which the loss cannot fall. Returns the
+  // gradients.
   //
-  // If the loss or a gradient is not finite, the weights stay those before the step. If the loss is above the limit, up
-  // to three more updates are made. After a divergence, the loop ends when the body of the loop ends, and values that
-  // the body reports are ignored. Throws Error for a second call in a step, and in a loop without a model.
+  // If the loss or a gradient is not finite, the weights stay those before the step. After a divergence, the loop ends
+  // when the body of the loop ends, and values that the body reports are ignored. Throws Error for a second call in a
+  // step, and in a loop without a model.
   const Gradients& minimise(const std::function<Tensor()>& loss, double target_entropy = 0);
   // The same with a loss that is already computed. The reason of a divergence then names no op.
   const Gradients& minimise(const Tensor& loss, double target_entropy = 0);
 
  private:
   friend Loop;
+  friend Trial;
   explicit Step(Loop& loop) : loop_(loop) {}
+  // minimise(), which on a device may decide up to two steps later whether the step diverged: `loss` must own its
+  // batch.
+  const Gradients& minimise_ahead(const std::function<Tensor()>& loss, double target_entropy);
   void check_may_step() const;
   const Gradients& update(Gradients gradients, const std::function<Tensor()>& loss, double target_entropy);
 
@@ -60,6 +65,7 @@ class Loop {
    public:
     Step& operator*() const { return owner_->step_; }
     Iterator& operator++() {
+      owner_->step_.gradients_.reset();  // not needed while the model is evaluated and files are written
       ++at_;
       owner_->begin_step(at_);
       return *this;

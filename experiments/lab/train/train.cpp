@@ -32,7 +32,7 @@ void Trial::train(nn::Layer& model, const Observer& observer) {
   const std::unique_ptr<Task> task = run_.env.problem.task(task_settings(), model);
   for (Step& step : loop(model, *optimizer, {.ema = ema ? &*ema : nullptr, .observer = observer})) {
     const auto loss = task->loss_of(step.number());
-    step.minimise(loss, task->target_entropy());
+    step.minimise_ahead(loss, task->target_entropy());
   }
   if (has_diverged()) return;
   const Values evaluation = evaluate();

@@ -59,7 +59,7 @@ void Trial::calibrate(nn::Layer& model) {
 }
 
 void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
-  check(!run_.tracked.model, "[track] expected one call in a trial, got a second");
+  check(!run_.tracked.model, "[track] expected one call of track() or loop(model, optimizer) in a trial, got a second");
   check(run_.record.steps == 0, "[track] expected a call before the first step, got one after step {}",
         run_.record.steps);
   run_.tracked.parameters = model.parameter_count();

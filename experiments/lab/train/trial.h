@@ -60,7 +60,7 @@ class Trial {
     const auto* const wanted = dynamic_cast<const P*>(&problem_of_any_type());
     check(wanted,
           "[trial] expected the problem of the study in Trial::problem<P>(), got another type; vision::images(), "
-          "vit() and batches() need a vision::Study");
+          "vision::vit() and vision::Trial::loop() need a vision::Study");
     return *wanted;
   }
   // The settings of this trial on which batches and losses may depend. They live as long as the trial.

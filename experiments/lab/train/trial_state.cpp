@@ -29,8 +29,8 @@ void check_tracked(const TrialState& run) {
                                    {run.options.stop_hopeless, "--stop-hopeless"},
                                    {run.limits.capture_before >= 0, "--replay"}})
     usage_check(!on,
-                "{}: this program does not support the option, because its loop does not call track(model, optimizer) "
-                "(experiments/lab/train/trial.h)",
+                "{}: this program does not support the option, because its loop is not trial.loop(model, optimizer) "
+                "and does not call track(model, optimizer)",
                 option);
 }
 

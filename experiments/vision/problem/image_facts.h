@@ -12,7 +12,6 @@ namespace plumb::vision {
 // The name of the share of validation images that a network classifies correctly.
 inline constexpr const char* val_accuracy = "val_accuracy";
 
-
 // The text of DataFacts::further for images of these sizes. Only the sizes and the number of classes are used.
 std::string further_facts(const ImageSet& sizes, std::int64_t validation_images);
 // Reads the sizes and the number of classes; the set has no images. Throws Error if the problem has no images.

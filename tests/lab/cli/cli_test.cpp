@@ -323,7 +323,7 @@ TEST_CASE("The error of a preset with a wrong value names the preset", "[experim
         }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
 }
 
-TEST_CASE("The rows of a preset set values in order, give sources, and skip options that are left out",
+TEST_CASE("The rows of a preset set values in order, give sources, and set options that are left out",
           "[experiments]") {
   std::int64_t width = 1, height = 2, depth = 3;
   Cli cli("study", "A study.");
@@ -341,7 +341,7 @@ TEST_CASE("The rows of a preset set values in order, give sources, and skip opti
   std::FILE* out = std::fopen((folder / "printed").c_str(), "w");
   CHECK(cli.parse(4, arguments, out) == Action::done);
   std::fclose(out);
-  CHECK((width == 7 && height == 5 && depth == 3 && also));
+  CHECK((width == 7 && height == 5 && depth == 6 && also));
   CHECK_THAT(read_file(folder / "printed"), contains("Width\n") && contains("Height [another paper]"));
   arguments[2] = "unknown";
   CHECK(test::error_of([&] { cli.parse(3, arguments); }) ==

@@ -82,16 +82,19 @@ TEST_CASE("conditions are refused if the axis cannot have the value") {
   const auto size = study.axis<int>("--sizes", {1, 2}, "Sizes").at_least(1);
   const auto kind = study.axis("--kinds", {"plain", "block"}, "Kinds").one_of("kind", {"plain", "block"});
   const auto gate = study.methods({"pre", "layerscale"});
-  CHECK(error_of([&] { (void)(epsilon == -1); }) == "--epsilons expects numbers in [0, 10) such as 0.001,0.01, got -1");
-  CHECK(error_of([&] { (void)(epsilon == 10); }) == "--epsilons expects numbers in [0, 10) such as 0.001,0.01, got 10");
+  CHECK(error_of([&] { (void)(epsilon == -1); }) ==
+        "[axis] --epsilons expects numbers in [0, 10) such as 0.001,0.01, got -1");
+  CHECK(error_of([&] { (void)(epsilon == 10); }) ==
+        "[axis] --epsilons expects numbers in [0, 10) such as 0.001,0.01, got 10");
   CHECK_THAT(error_of([&] { (void)(size == 0); }), contains("--sizes expects integers of at least 1"));
-  CHECK(error_of([&] { (void)(kind == "blok"); }) == "--kinds: unknown kind 'blok'; did you mean 'block'?");
+  CHECK(error_of([&] { (void)(kind == "blok"); }) == "[axis] --kinds: unknown kind 'blok'; did you mean 'block'?");
   CHECK(error_of([&] { (void)(gate == "layerscal"); }) ==
-        "--gates: unknown method 'layerscal'; did you mean 'layerscale'?");
+        "[axis] --gates: unknown method 'layerscal'; did you mean 'layerscale'?");
   CHECK((epsilon == 1e-6).label() == "epsilon 1e-06");
   CHECK((gate == "layerscale:init=1e-5").label() == "layerscale:init=1e-05");  // as the option stores a method
   CHECK((gate == "pre" && size == 2) == lab::Point{{"gate", "pre"}, {"size", std::int64_t{2}}});
-  CHECK((size == 1 && size == 2) == (size == 2));  // the later value counts
+  CHECK(error_of([&] { (void)(size == 1 && gate == "pre" && size == 2); }) ==
+        "[point] expected one value on the axis size in a condition, got 1 and 2");
 }
 
 TEST_CASE("numbers are equal if both print alike with six digits") {
