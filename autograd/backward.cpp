@@ -5,9 +5,9 @@
 #include <map>
 #include <unordered_set>
 
+#include "autograd/checkpoint.h"
 #include "autograd/debug.h"
 #include "autograd/node.h"
-#include "autograd/checkpoint.h"
 #include "autograd/ops.h"
 
 namespace plumb {
@@ -177,6 +177,16 @@ const char* why_constant(const std::shared_ptr<Node>& node) {
   return "a constant: it was computed from no variable() and no parameter that is not frozen, or within NoGrad";
 }
 
+// The gradient of each tensor among those that a walk reached; zero for the others.
+Tensors gradients_of(const Tensors& xs, const std::vector<Reached>& reached) {
+  Tensors gradients;
+  for (const Tensor& x : xs) {
+    const auto entry = std::ranges::find(reached, x.node(), &Reached::node);
+    gradients.push_back(entry == reached.end() ? zeros_like(x) : entry->gradient);
+  }
+  return gradients;
+}
+
 // Whether the search from `root` finds a variable that is not in `own`, or a node from before `begin`, which always
 // leads to a variable.
 bool depends_on_others(const Node* root, const NodeSet& own, std::uint64_t begin) {
@@ -238,15 +248,8 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
         "[grad] expected a y that depends on a variable, got {}, {} (if y is a result of grad(), set "
         ".create_graph = true there; if y is constant, its gradient is zero)",
         describe(y), why_constant(y.node()));
-  Tensors result;
   const Tensor dy = given.defined() ? given : ones_like(y);
-  const std::vector<Reached> found =
-      propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);
-  for (const Tensor& x : xs) {
-    const auto entry = std::ranges::find(found, x.node(), &Reached::node);
-    result.push_back(entry == found.end() ? zeros_like(x) : entry->gradient);
-  }
-  return result;
+  return gradients_of(xs, propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep));
 }
 
 namespace detail {
@@ -281,12 +284,7 @@ std::pair<Tensor, Tensors> value_and_gradients(const std::function<Tensor(const 
   std::vector<Reached> found;
   if (y.requires_grad())
     found = propagate(y.node(), ones_like(y), &targets, {}, record ? Graph::record : Graph::consume);
-  Tensors gradients;
-  for (const Tensor& x : own) {
-    const auto entry = std::ranges::find(found, x.node(), &Reached::node);
-    gradients.push_back(entry == found.end() ? zeros_like(x) : entry->gradient);
-  }
-  return {record ? y : y.detach(), gradients};
+  return {record ? y : y.detach(), gradients_of(own, found)};
 }
 
 Array take_gradient(std::size_t i) {

@@ -14,13 +14,10 @@ ShownValues shown_values(const StudyResults& r) {
   std::erase_if(measured, hidden);
   const std::size_t asked = measured.size();
   for (const std::string& name : measured_names(r.records))
-    if (std::ranges::find(measured, name) == measured.end()) measured.push_back(name);
-  std::erase_if(measured, hidden);
-  ShownValues s{measured};
-  s.names.resize(std::min(s.names.size(), asked > 0 ? asked : shown_unasked));
-  s.left_out = static_cast<std::size_t>(std::ranges::count_if(
-      measured, [&](const std::string& name) { return std::ranges::find(s.names, name) == s.names.end(); }));
-  return s;
+    if (!hidden(name) && std::ranges::find(measured, name) == measured.end()) measured.push_back(name);
+  const std::size_t all = measured.size();
+  measured.resize(std::min(all, asked > 0 ? asked : shown_unasked));
+  return {.names = measured, .left_out = all - measured.size()};
 }
 
 namespace {

@@ -137,6 +137,8 @@ TEST_CASE("a study sets defaults, and the command line overrides them") {
         "\"clip_norm\": 2.0", "\"loss_limit\": 4.0", "\"seeds\": [1, 3]"})
     CHECK_THAT(all, contains(setting));
   CHECK_THAT(call(folder.path(), main, {"--print-config", "--steps", "90"}).out, contains("\"steps\": 90"));
+  CHECK_THAT(call(folder.path(), main, {"--print-config", "--steps", "30"}).err,
+             contains("--stop-hopeless (on by default) needs 20 steps"));
 }
 
 TEST_CASE("measure_layers() needs a model with a stack of blocks") {
