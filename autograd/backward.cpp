@@ -9,6 +9,8 @@
 #include "autograd/debug.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
+#include "core/scope.h"
 
 namespace plumb {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/ops.h"
+#include "core/random.h"
 
 namespace plumb {
 namespace {

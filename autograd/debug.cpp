@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "autograd/node.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

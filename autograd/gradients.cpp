@@ -7,6 +7,7 @@
 #include "autograd/backward.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 #include "core/nearest.h"
 
 namespace plumb {

@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "autograd/tensor.h"
-#include "core/backend.h"
 #include "core/scope.h"
 
 namespace plumb {

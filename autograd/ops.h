@@ -16,7 +16,7 @@
 #include "autograd/ops/movement.h"
 #include "autograd/ops/reductions.h"
 #include "autograd/tensor.h"
-#include "core/backend.h"
+#include "core/op_options.h"
 
 namespace plumb {
 

@@ -6,6 +6,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 #include "core/random.h"
 
 namespace plumb {

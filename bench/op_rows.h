@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "bench/machine.h"
+#include "core/backend.h"
+#include "core/drop_key.h"
 
 namespace plumb::bench {
 

@@ -8,6 +8,7 @@
 
 #include "bench/op_rows.h"
 #include "core/atomic_file.h"
+#include "core/backend.h"
 #include "experiments/lab/cli/cli.h"
 
 using namespace plumb;

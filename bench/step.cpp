@@ -15,7 +15,7 @@
 #include "experiments/lab/options/device.h"
 #include "experiments/lab/record/json_value.h"
 #include "experiments/lab/run/setup.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 
 using namespace plumb;
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/backend.h"
+#include "core/host_values.h"
 #include "core/memory.h"
 
 namespace plumb {

@@ -136,14 +136,6 @@ Array array_from(std::span<const double> values, const Shape& shape, DType dtype
 Array array_from(std::span<const float> values, const Shape& shape, Device device);
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);
-// The elements of one array in host memory, as input of arrays_from().
-struct HostValues {
-  const void* data;
-  Shape shape;
-  DType dtype;
-};
-// New arrays with these values. All arrays share one buffer, so that one copy brings all values to the device.
-std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device);
 
 // All elements, row-major, converted to double from any dtype. Waits for the kernels that the array depends on. Throws
 // Error if `a` is undefined.

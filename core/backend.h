@@ -63,8 +63,6 @@ enum class Unary {
 enum class Binary { add, subtract, multiply, divide, equal, less, less_equal, maximum, minimum, pow };
 // Reductions over axes.
 enum class Reduce { sum, max };
-// The forms of GELU: x Phi(x) by erf, or its tanh approximation.
-enum class Gelu { erf, tanh };
 
 // The layout of attention heads in a buffer: element (b, h, t, i) is at index offset + b*batch + h*head + t*token + i.
 // This layout describes both [B, H, T, hd] and the packed result of a qkv projection [B, T, 3, H, hd].
@@ -98,26 +96,6 @@ struct AttentionCall {
   std::int64_t last_key(std::int64_t n) const {
     return causal ? std::max<std::int64_t>(n + keys - queries, -1) : keys - 1;
   }
-};
-
-// The geometry of a 2-d convolution, the same along both axes: the input gets `padding` zeros on each side, and
-// the filter moves by `stride`.
-struct Conv2dGeometry {
-  std::int64_t stride = 1, padding = 0;
-  // The extent of the output for an input of extent `extent` and a filter of extent `kernel`.
-  std::int64_t output(std::int64_t extent, std::int64_t kernel) const {
-    return (extent + 2 * padding - kernel) / stride + 1;
-  }
-};
-
-// Options of 2-d pooling: windows of kernel x kernel pixels, `stride` apart, over an image with `padding` on each side.
-// Stride 0 means a stride of `kernel`, so that windows do not overlap.
-struct Pool2dOptions {
-  std::int64_t kernel = 2, stride = 0, padding = 0;
-  // The distance between windows.
-  std::int64_t step() const { return stride > 0 ? stride : kernel; }
-  // The number of windows along an axis of extent `extent`.
-  std::int64_t output(std::int64_t extent) const { return (extent + 2 * padding - kernel) / step() + 1; }
 };
 
 // The steps around the product of a linear layer, y = after(before(x) w^T + b). These steps are part of the call, so
@@ -242,16 +220,6 @@ inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 double sum_of_squares(std::span<const Array> arrays);
 inline double sum_of_squares(const Array& a) { return sum_of_squares(std::span(&a, 1)); }
 
-// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the process may
-// use; OMP_NUM_THREADS is ignored. The threads wait for work without any setting (docs/numerics.md: "Threads that
-// wait").
-void set_num_threads(int n);
-int num_threads();
-// The same seed and number of threads always give the same bits. In strict mode, any number of threads gives the same
-// bits on CPUs with the same instruction set. In strict mode, some weight gradients use block sizes that are not
-// optimal for the number of threads.
-void set_strict_determinism(bool on);
-bool strict_determinism();
 // The instructions with which the cpu backend multiplies bf16 operands: the CPU's bf16 instructions if they are faster
 // than those for f32, else the f32 instructions. In linear layers, both kinds of instructions round the same way,
 // except that denormal numbers become 0 on a CPU with AMX; the order of sums differs. With AMX, attention also

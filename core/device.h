@@ -20,4 +20,15 @@ constexpr bool in_host_memory(Device device) { return device != Device::cuda; }
 // can be used. If there is a reason, using Device::cuda throws Error with this text.
 std::string why_no_cuda();
 
+// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the process may
+// use; OMP_NUM_THREADS is ignored. The threads wait for work without any setting (docs/numerics.md: "Threads that
+// wait").
+void set_num_threads(int n);
+int num_threads();
+// The same seed and number of threads always give the same bits. In strict mode, any number of threads gives the same
+// bits on CPUs with the same instruction set. In strict mode, some weight gradients use block sizes that are not
+// optimal for the number of threads.
+void set_strict_determinism(bool on);
+bool strict_determinism();
+
 }  // namespace plumb

@@ -19,7 +19,7 @@ namespace plumb {
 
 // Records the kernel calls of the thread that made the Profile, until stop() or the destructor. A thread can have one
 // recording profile at a time. Without a profile nothing is measured and nothing slows down. On a GPU, a recording
-// profile waits for each kernel to measure the kernel's time; traffic() does not count these waits.
+// profile waits for each kernel to measure the kernel's time; table() does not count these waits.
 class Profile {
  public:
   // One kernel call.
@@ -41,8 +41,6 @@ class Profile {
   Profile& operator=(const Profile&) = delete;
 
   const std::vector<Event>& events() const { return events_; }
-  // The device's launches, copies and waits from construction to stop(), or to now.
-  Traffic traffic() const;
   // Ends the recording, like the destructor, so that later work is not recorded. stop() may be called several times.
   void stop();
   // The time in ns from construction to stop(), or to now.
@@ -60,6 +58,8 @@ class Profile {
 
  private:
   friend struct ProfileRecorder;  // core/profile.cpp
+  // The device's launches, copies and waits from construction to stop(), or to now.
+  Traffic traffic() const;
 
   std::vector<Event> events_;
   Device device_;

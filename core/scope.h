@@ -1,11 +1,11 @@
-// The current position of a thread in the program: module path, phase and step. Error messages quote this position, and
-// random draws depend on it.
+// The current position of a thread in the program: module path, phase, and step (random_scope.h). Error messages quote
+// this position, and random draws depend on it.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "core/random_scope.h"
 #include "core/scoped_value.h"
 
 namespace plumb {
@@ -13,19 +13,8 @@ namespace plumb {
 // A module path such as "ViT.blocks.3.attn.qkv"; null at the top level.
 using Path = std::shared_ptr<const std::string>;
 
-// The values that every random draw of a pass depends on, in addition to the path of the module (core/random.h).
-struct RandomState {
-  std::uint64_t seed = 0;
-  std::uint32_t step = 0;  // training step
-  // Index of the first sample of this pass in the whole batch, which several parts or workers may share. Sample i of a
-  // pass gets the draws of sample first_sample + i of the whole batch.
-  std::uint32_t first_sample = 0;
-};
-
 // The module path of this thread.
 const Path& current_path();
-// The random state of this thread: {0, 0, 0} if no RandomScope is open, as in evaluation.
-const RandomState& random_state();
 // The random state for an op that draws. Throws Error if no RandomScope is open, because then every step would draw the
 // same numbers. The text `otherwise` ends the message; this text explains how to avoid draws.
 const RandomState& random_state_for(const char* op, const char* otherwise = "or call eval() on the model");
@@ -73,22 +62,6 @@ class RepeatScope {
  private:
   ScopedValue<Repeat> why_;
   PhaseScope phase_;
-};
-
-// Sets the seed and the step of random draws until the scope ends. Training opens a scope for each step:
-//   RandomScope scope({.seed = seed, .step = step});
-// In one state, each pass of a module draws the same numbers. Two passes that must differ need two scopes:
-// - The parts of a batch: .first_sample is the index of the first sample of the part (autograd/backward.h).
-// - A second pass of a whole batch with other draws, as in R-Drop: .first_sample is the size of the batch.
-class RandomScope {
- public:
-  [[nodiscard(
-      "the seed and step apply only while the scope lives; name it: RandomScope scope({.seed = "
-      "0});")]] explicit RandomScope(RandomState state);
-
- private:
-  ScopedValue<RandomState> state_;
-  ScopedValue<bool> open_;
 };
 
 // The position for error messages: " in ViT.blocks.3.attn.qkv, forward, step 0", or "" if no scope is open.

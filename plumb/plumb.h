@@ -13,9 +13,10 @@
 #include "core/dtype.h"
 #include "core/enum_names.h"
 #include "core/error.h"
+#include "core/op_options.h"
 #include "core/precision.h"
 #include "core/profile.h"
-#include "core/scope.h"
+#include "core/random_scope.h"
 #include "core/shape.h"
 
 // Tensors, ops and gradients.
@@ -59,10 +60,12 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"
 #include "nn/layers/norm.h"
+#include "nn/layers/observers.h"
 #include "nn/layers/patch_embed.h"
 #include "nn/layers/pool2d.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/sine_positions.h"
+#include "nn/layers/stream.h"
 #include "nn/layers/talking_heads.h"
 #include "nn/layers/weight_layer.h"
 
@@ -74,6 +77,7 @@
 #include "nn/gates/method.h"
 #include "nn/gates/methods.h"
 #include "nn/gates/recipe.h"
+#include "nn/gates/training_step.h"
 
 // Blocks and stacks.
 #include "nn/blocks/block.h"
@@ -82,13 +86,11 @@
 #include "nn/blocks/stack.h"
 
 // Models, and the loss of a set of boxes.
-#include "nn/detection/assignment.h"
 #include "nn/detection/boxes.h"
+#include "nn/detection/detections.h"
 #include "nn/detection/set_loss.h"
 #include "nn/models/cait.h"
-#include "nn/models/cait_presets.h"
 #include "nn/models/classifier.h"
-#include "nn/models/deep_mlp.h"
 #include "nn/models/detr.h"
 #include "nn/models/vit.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 
 using namespace plumb;
 

@@ -1,6 +1,7 @@
 // Ops along one axis, separately for each position on the other axes: cumulative sums, and elements chosen by index.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

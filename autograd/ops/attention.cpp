@@ -9,6 +9,9 @@
 #include "autograd/ops.h"
 #include "autograd/ops/attention_masks.h"
 #include "autograd/ops/second.h"
+#include "core/backend.h"
+#include "core/drop_key.h"
+#include "core/scope.h"
 
 namespace plumb {
 

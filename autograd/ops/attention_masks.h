@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb::detail {
 

@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "autograd/ops/attention_masks.h"
 #include "autograd/ops/second.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

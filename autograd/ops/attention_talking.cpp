@@ -2,6 +2,7 @@
 // = sum_j R_ij A_j + r_i, then dropout, then A' v. Each entry needs all heads, so a kernel that loops over keys cannot
 // fuse the op. The op consists of matrix products, and of a softmax and a dropout whose masks are not stored.
 #include "autograd/ops/attention_masks.h"
+#include "core/backend.h"
 
 namespace plumb {
 Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias) {

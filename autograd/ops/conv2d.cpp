@@ -1,6 +1,7 @@
 // 2-d convolution like PyTorch's conv2d: cross-correlation of x [B, C, H, W] with weight [O, C, kh, kw].
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

@@ -1,6 +1,7 @@
 // Cross entropy: the mean over rows of -sum_c t_c log softmax(x)_c. The gradient is (softmax(x) sum(t) - t) / rows.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

@@ -2,6 +2,8 @@
 // its gradient is the op itself and no mask is kept.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
+#include "core/scope.h"
 
 namespace plumb {
 namespace {

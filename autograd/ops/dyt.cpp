@@ -2,6 +2,7 @@
 // it: dx = alpha u, dalpha = sum u x, dweight = sum dy t, dbias = sum dy, with u = weight dy (1 - t^2).
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 

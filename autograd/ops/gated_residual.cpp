@@ -2,6 +2,7 @@
 // or absent. The gradients: dskip = dy, df = s g dy, dg = sum of s dy f.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

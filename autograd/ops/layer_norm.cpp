@@ -4,6 +4,7 @@
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/ops/second.h"
+#include "core/backend.h"
 
 namespace plumb {
 

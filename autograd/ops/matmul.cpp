@@ -1,6 +1,7 @@
 // Products of matrices and vectors: y = op(a) op(b) over the last two axes, where op may transpose.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 

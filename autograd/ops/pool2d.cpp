@@ -2,6 +2,7 @@
 // take_along_axis() takes it. avg_pool2d is a convolution with one filter of equal weights.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

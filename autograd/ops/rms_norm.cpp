@@ -2,6 +2,7 @@
 // u = weight dy: dx = (u - h mean(u h)) / sqrt(mean(x^2) + eps), dweight = sum dy h.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 

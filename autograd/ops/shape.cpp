@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 namespace {

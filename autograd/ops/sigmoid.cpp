@@ -1,6 +1,7 @@
 // The logistic function, and ops composed of it.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 

@@ -1,6 +1,7 @@
 // Selection by a mask: y = mask ? a : b.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/backend.h"
 
 namespace plumb {
 

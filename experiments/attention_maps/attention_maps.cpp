@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/run/folder.h"
@@ -17,7 +17,6 @@
 #include "experiments/vision/data/loader.h"
 #include "experiments/vision/data/open_data.h"
 #include "experiments/vision/pictures/attention_images.h"
-#include "nn/nn.h"
 
 using namespace plumb;
 
@@ -223,8 +222,7 @@ int run(int argc, const char* const* argv) {
   const auto model = nn::make_model(card);
   lab::note_error(fmt::format(
       "{}: {}\n", o.weights,
-      nn::load_pretrained(*model, file, o.weights, {.method = o.gate, .given = {.heads = o.heads.has_value()}})
-          .text()));
+      nn::load_pretrained(*model, file, o.weights, {.method = o.gate, .given_heads = o.heads.has_value()}).text()));
   model->eval();
   const vision::Normalization normalization =
       card.mean.empty() || cli.given("--normalization")

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "nn/models/deep_mlp.h"
 #include "plumb/vision.h"
 
 namespace plumb::vision {

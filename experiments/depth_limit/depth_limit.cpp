@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/train/trained_at.h"
 #include "experiments/vision/programs/published_settings.h"
@@ -132,7 +133,7 @@ struct DepthLimit : Study {
       section.table.row({place.point.label(), limit_words(known, tried_depths(), most),
                          fmt::format("{}", fmt::join(tried, ", ")), published_depth(place.point[gate])});
     }
-    section.charts.push_back(std::move(plot));
+    section.charts.push_back(figure_of(plot));
     return section;
   }
 };

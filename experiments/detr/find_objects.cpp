@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/atomic_file.h"
 #include "core/backend.h"
 #include "experiments/lab/cli/cli.h"
@@ -25,13 +25,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The objects of an image with a score of at least `least`, best first. The image is resized as in the training.
-std::vector<FoundObject> objects_in(const Pixels& image, const nn::LoadedDetr& network, const Normalization& pixels,
-                                    double least) {
-  const nn::DetrCard& card = network.card;
+std::vector<FoundObject> objects_in(const Pixels& image, const nn::DetrCard& card, const nn::Detr& model,
+                                    const Normalization& pixels, double least) {
   const Pixels seen = card.image_side > 0      ? fitted(image, card.image_side)
                       : card.largest_image > 0 ? reduced(image, card.largest_image)
                                                : image;
-  std::vector<FoundObject> found = found_objects(network.model->detect(batch_of(seen, pixels).images)).front();
+  std::vector<FoundObject> found = found_objects(model.detect(batch_of(seen, pixels).images)).front();
   std::erase_if(found, [&](const FoundObject& o) { return !(o.score >= least); });
   return found;
 }
@@ -92,8 +91,7 @@ int ObjectSearch::run(const StudyOptions& options) const {
   const DefaultsScope defaults(defaults_for(options));
   const PrecisionScope precision(precision_for(options.dtype, plumb::defaults().device));
   set_num_threads(static_cast<int>(options.threads.value_or(0)));
-  const nn::LoadedDetr network = nn::load_detr(weights_);
-  const nn::DetrCard& card = network.card;
+  const auto [card, model] = nn::load_detr(weights_);
   usage_check(card.options.channels == 3, "{} expects images of {} channels, but image files have 3", weights_,
               card.options.channels);
   usage_check(!card.mean.empty(), "{} does not say how its training normalized the pixels (nn::DetrCard)", weights_);
@@ -113,7 +111,7 @@ int ObjectSearch::run(const StudyOptions& options) const {
     std::vector<FoundObject> found;
     try {
       image = read_image(file);
-      found = objects_in(image, network, pixels, score_);
+      found = objects_in(image, card, *model, pixels, score_);
     } catch (const Error& e) {
       failed(e.what());
       continue;

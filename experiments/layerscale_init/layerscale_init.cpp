@@ -34,11 +34,13 @@ struct LayerScaleInit : Study {
                       .caption = "The dashed line is a start at 0, which a log scale cannot show."};
       for (const Condition& condition : r.conditions)
         for (const char* name : {"layerscale", "scalar_gate"}) {
-          Plot plot = plot_of(r, {.value = train_loss,
-                                  .axis = epsilon.name(),
-                                  .where = depth == condition.depth && gate == name,
-                                  .title = fmt::format("{}, depth {}", name, condition.depth)});
-          if (!plot.series.empty()) section.charts.push_back(std::move(plot));
+          const Point where = depth == condition.depth && gate == name;
+          const auto is_there = [&](const TrialResult& t) { return t.point.contains(where) && t.value(train_loss); };
+          if (std::ranges::any_of(r.trials, is_there))
+            section.charts.push_back(plot_of(r, {.value = train_loss,
+                                                 .axis = epsilon.name(),
+                                                 .where = where,
+                                                 .title = fmt::format("{}, depth {}", name, condition.depth)}));
         }
       return section;
     });

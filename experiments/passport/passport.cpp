@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/report/parts.h"
 #include "plumb/vision.h"
 
@@ -150,7 +151,7 @@ TextTable warnings_of(const StudyResults& r) {
 }
 
 void append(Section& section, const std::vector<Plot>& plots) {
-  section.charts.insert(section.charts.end(), plots.begin(), plots.end());
+  for (const Plot& plot : plots) section.charts.push_back(figure_of(plot));
 }
 
 // The charts of a moment by block.

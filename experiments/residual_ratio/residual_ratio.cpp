@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/vision/programs/published_settings.h"
 #include "plumb/vision.h"
@@ -43,7 +44,7 @@ struct ResidualRatio : Study {
               "Ratio: the norm of the term that a branch adds, after its gate, divided by the norm of the stream; mean "
               "over the batch. Spread, in the table: the standard deviation over the layers of the ratio's logarithm "
               "to base 10. The section Branch against stream has the ratios after the training."};
-      for (const Plot& plot : ratio_plots(r, LoggedStep::first)) section.charts.emplace_back(plot);
+      for (const Plot& plot : ratio_plots(r, LoggedStep::first)) section.charts.push_back(figure_of(plot));
       return section;
     });
     columns({train_loss, val_accuracy, "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/study/edge_search.h"
@@ -128,7 +129,7 @@ struct StabilityMap : Study {
       section.table.row(std::move(row));
       plot.series.push_back(std::move(upper)), plot.series.push_back(std::move(lower));
     }
-    section.charts.push_back(std::move(plot));
+    section.charts.push_back(figure_of(plot));
     return section;
   }
 };

@@ -144,7 +144,7 @@ void derive_cait(VitSettings& o, Study& study) {
     cli.explain("--warmup", fmt::format("{:g} of {:g} epochs, as a share of the steps; {}", warmup.value, epochs.value,
                                         warmup.source));
   }
-  training.ends = {.first = preset.at("lr_start").value, .last = preset.at("lr_end").value};
+  training.ends = {preset.at("lr_start").value, preset.at("lr_end").value};
   training.ema_warm_up = false;
 }
 

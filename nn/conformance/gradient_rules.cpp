@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <set>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
+#include "autograd/check_gradients.h"
 #include "autograd/node.h"
+#include "autograd/ops.h"
 #include "core/names.h"
+#include "core/random_scope.h"
 #include "nn/conformance/networks.h"
 #include "nn/conformance/rules.h"
 

@@ -1,7 +1,8 @@
 // Rules about a network before training.
 #include <cmath>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
+#include "autograd/ops.h"
 #include "nn/audit.h"
 #include "nn/conformance/networks.h"
 #include "nn/conformance/rules.h"

@@ -1,8 +1,11 @@
 // Rules about junctions: what a gate does with dropped samples, and with blocks that are not transformer blocks.
 #include <optional>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
+#include "autograd/debug.h"
+#include "autograd/ops.h"
 #include "core/names.h"
+#include "core/random_scope.h"
 #include "nn/conformance/networks.h"
 #include "nn/conformance/rules.h"
 #include "nn/evaluation_scope.h"

@@ -26,13 +26,13 @@ std::string MethodReport::text() const {
   return text;
 }
 
-MethodReport check_method(const MethodChoice& method, const CheckMethodOptions& options) {
-  check(!options.steps.empty(), "[check_method] expected at least one training step, got none");
-  const RandomScope first_step({.seed = 1, .step = options.steps.front()});
+MethodReport check_method(const MethodChoice& method, const std::vector<std::uint32_t>& steps) {
+  check(!steps.empty(), "[check_method] expected at least one training step, got none");
+  const RandomScope first_step({.seed = 1, .step = steps.front()});
   MethodReport report{method->label(), {}};
   // For each kind of error: the index of the first rule with this error, and the number of later rules with this error.
   std::map<std::string, std::pair<std::size_t, int>> errors;
-  for (const auto& [rule, check_rule] : rules::all_rules(options.steps)) {
+  for (const auto& [rule, check_rule] : rules::all_rules(steps)) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
       continue;  // the failure of "second order" follows from the failure of "gradients"
     rules::Outcome outcome{};

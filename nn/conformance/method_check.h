@@ -7,6 +7,7 @@
 // The option --check-gates of the study depth_stability runs these checks, also in a program that adds custom gates.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,15 +32,10 @@ struct MethodReport {
   std::string text() const;
 };
 
-// Options of check_method().
-struct CheckMethodOptions {
-  // The training steps of the rules "steps" and "gradients". All other rules begin at the first of these steps.
-  std::vector<std::uint32_t> steps = {0, 10, 1000};
-};
-
 // Checks a method. docs/own_gates.md describes the rules. The check takes well below a second, and writes and removes
 // one temporary file. If a rule fails with the same error as an earlier rule, the report does not list the later rule.
-// The entry of the earlier rule states the number of such rules. Throws Error if `steps` is empty.
-MethodReport check_method(const MethodChoice& method, const CheckMethodOptions& options = {});
+// The entry of the earlier rule states the number of such rules. `steps` are the training steps of the rules "steps"
+// and "gradients"; all other rules begin at the first of these steps. Throws Error if `steps` is empty.
+MethodReport check_method(const MethodChoice& method, const std::vector<std::uint32_t>& steps = {0, 10, 1000});
 
 }  // namespace plumb::nn

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/bfloat16.h"
 
 namespace plumb::nn::rules {

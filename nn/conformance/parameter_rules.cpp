@@ -5,9 +5,11 @@
 #include <map>
 #include <set>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
 #include "autograd/node.h"
+#include "autograd/ops.h"
 #include "core/names.h"
+#include "core/random_scope.h"
 #include "nn/conformance/networks.h"
 #include "nn/conformance/rules.h"
 #include "nn/io/weights.h"

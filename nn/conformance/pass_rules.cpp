@@ -1,7 +1,10 @@
 // Rules that compare passes through a network, or look at the values of a pass.
 #include <algorithm>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
+#include "autograd/debug.h"
+#include "autograd/ops.h"
+#include "core/random_scope.h"
 #include "nn/conformance/networks.h"
 #include "nn/conformance/rules.h"
 #include "nn/evaluation_scope.h"

@@ -3,7 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/weights.h"
@@ -141,22 +141,23 @@ DetrCard detr_card_of(const TensorFile& file, const std::string& path) {
   }
 }
 
-LoadedDetr load_detr(const std::filesystem::path& path) {
-  LoadedDetr loaded;
+std::pair<DetrCard, std::unique_ptr<Detr>> load_detr(const std::filesystem::path& path) {
+  std::pair<DetrCard, std::unique_ptr<Detr>> loaded;
+  auto& [card, model] = loaded;
   NamedTensors tensors;
   {
     const DefaultsScope host({.dtype = DType::f32, .device = Device::cpu});
     TensorFile file = read_safetensors(path);
-    loaded.card = detr_card_of(file, path.string());
+    card = detr_card_of(file, path.string());
     tensors = std::move(file.tensors);
   }
   try {
-    loaded.model = std::make_unique<Detr>(loaded.card.options);
+    model = std::make_unique<Detr>(card.options);
   } catch (const Error& e) {
     throw Error(fmt::format("{}: cannot be read as a Detr: {}", path.string(), e.what()));
   }
-  load_weights(*loaded.model, path, names_in(tensors));
-  loaded.model->eval();
+  load_weights(*model, path, names_in(tensors));
+  model->eval();
   return loaded;
 }
 

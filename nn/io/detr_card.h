@@ -1,14 +1,15 @@
 // Files with the weights of a Detr and a description of the network, so that a program can make the network again.
 //
 //   nn::save_weights(model, "shapes.safetensors", nn::facebook_names(), nn::metadata_of(card));
-//   const nn::LoadedDetr loaded = nn::load_detr("shapes.safetensors");
-//   const nn::Detections found = loaded.model->detect(images);
+//   const auto [card, model] = nn::load_detr("shapes.safetensors");
+//   const nn::Detections found = model->detect(images);
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/io/safetensors.h"
@@ -39,13 +40,8 @@ std::map<std::string, std::string> metadata_of(const DetrCard& card);
 // keys that this version does not know, or has other sizes than its weights.
 DetrCard detr_card_of(const TensorFile& file, const std::string& path);
 
-// A network from a file, in evaluation mode.
-struct LoadedDetr {
-  DetrCard card;
-  std::unique_ptr<Detr> model;
-};
-// Reads a file that save_weights() wrote with the metadata of a card, under Plumb's names or facebook_names().
-// Throws the errors of read_safetensors(), detr_card_of() and assign().
-LoadedDetr load_detr(const std::filesystem::path& path);
+// Reads the card and the network, in evaluation mode, of a file that save_weights() wrote with the metadata of a card,
+// under Plumb's names or facebook_names(). Throws the errors of read_safetensors(), detr_card_of() and assign().
+std::pair<DetrCard, std::unique_ptr<Detr>> load_detr(const std::filesystem::path& path);
 
 }  // namespace plumb::nn

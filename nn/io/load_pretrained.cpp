@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/json_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/positions.h"

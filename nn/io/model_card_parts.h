@@ -170,7 +170,7 @@ struct FunctionComparison {
 };
 // Compares the function of a model that `here` describes, after loading, with the function of the file's network. Head
 // and positions are not compared. If a file without a card does not state a property that decides the function, and
-// `adaptation.given` does not name the property, the functions never count as the same.
+// `adaptation` does not give the property, the functions never count as the same.
 FunctionComparison compare_functions(const ModelCard& here, const TensorFile& file, const std::string& path,
                                      const std::vector<NewGate>& new_gates, const Adaptation& adaptation);
 

@@ -77,12 +77,6 @@ std::unique_ptr<Classifier> make_model(const ModelCard& card);
 // tokens is not a square.
 Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int64_t side);
 
-// Properties of a network that a file without a card does not state. A property is true if the caller knows that its
-// value in the model is the value of the file's network.
-struct GivenProperties {
-  bool heads = false, gelu = false, norm_eps = false, pool = false;
-};
-
 // Differences between model and file that load_pretrained() accepts.
 struct Adaptation {
   bool new_head = false;  // whether to accept another number of classes; the head then keeps its initial values
@@ -91,8 +85,10 @@ struct Adaptation {
   // training of the file's model. Other gates keep their initial values.
   bool new_gates = false;
   std::optional<double> gate_start = {};
-  std::string method = "";     // a text form as for card_of(); affects only Adapted::same_function
-  GivenProperties given = {};  // affects only Adapted::same_function
+  std::string method = "";  // a text form as for card_of(); affects only Adapted::same_function
+  // Properties that a file without a card does not state. One is true if the caller knows that its value in the model
+  // is the value of the file's network. They affect only Adapted::same_function.
+  bool given_heads = false, given_gelu = false, given_norm_eps = false, given_pool = false;
 };
 // The result of load_pretrained().
 struct Adapted {
@@ -102,9 +98,9 @@ struct Adapted {
   // The side of the file's grid of positions if the positions were resized, and no value otherwise.
   std::optional<std::int64_t> positions_from = {};
   // Whether the model now computes the same function as the file's network. No value if the answer is not known,
-  // because the file lacks information (a timm file lacks heads, GELU, eps and pooling; see Adaptation::given), or
-  // because the two networks cannot be compared. The networks are compared as in metadata_of(), with new gates at their
-  // values after loading, up to rounding (1e-9). With a new head or resized positions, the answer is false.
+  // because the file lacks information (a timm file lacks heads, GELU, eps and pooling; see Adaptation::given_heads),
+  // or because the two networks cannot be compared. The networks are compared as in metadata_of(), with new gates at
+  // their values after loading, up to rounding (1e-9). With a new head or resized positions, the answer is false.
   std::optional<bool> same_function = {};
   // The reasons if same_function is false or not known: "the head is new", "norm_eps is 1e-05 here and 1e-06 in the
   // file".

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/precision.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/weights.h"
@@ -35,18 +35,20 @@ std::string text_without_start(const Method& method) {
   return text;
 }
 
-// Returns the properties of the network that a file without a card does not state and that are not in `given`, with the
-// values of `here`: "GELU, eps are not in the file; taken: GELU erf, eps 1e-06". Returns "" if there are none.
-std::string not_stated(const ModelCard& here, const NamedTensors& tensors, const GivenProperties& given) {
+// Returns the properties of the network that a file without a card does not state and that are not in `adaptation`,
+// with the values of `here`: "GELU, eps are not in the file; taken: GELU erf, eps 1e-06". Returns "" if there are none.
+std::string not_stated(const ModelCard& here, const NamedTensors& tensors, const Adaptation& adaptation) {
   const auto* vit = std::get_if<ViTOptions>(&here.options);
   std::vector<std::string> names, values;
   const auto add = [&](bool known, const char* name, const std::string& value) {
     if (!known) names.push_back(name), values.push_back(fmt::format("{} {}", name, value));
   };
-  add(given.heads || tensors.contains("blocks.0.attn.proj_l.weight"), "heads", std::to_string(heads_of(here)));
-  add(given.gelu, "GELU", gelu_form);
-  add(given.norm_eps, "eps", fmt::format("{:g}", std::visit([](const auto& o) { return o.norm_eps; }, here.options)));
-  add(given.pool || !vit, "pooling", vit && vit->pool == Pool::mean ? "mean" : "token");
+  add(adaptation.given_heads || tensors.contains("blocks.0.attn.proj_l.weight"), "heads",
+      std::to_string(heads_of(here)));
+  add(adaptation.given_gelu, "GELU", gelu_form);
+  add(adaptation.given_norm_eps, "eps",
+      fmt::format("{:g}", std::visit([](const auto& o) { return o.norm_eps; }, here.options)));
+  add(adaptation.given_pool || !vit, "pooling", vit && vit->pool == Pool::mean ? "mean" : "token");
   if (names.empty()) return "";
   return fmt::format("{} {} not in the file; taken: {}", fmt::join(names, ", "), names.size() == 1 ? "is" : "are",
                      fmt::join(values, ", "));
@@ -138,7 +140,7 @@ FunctionComparison compare_functions(const ModelCard& here, const TensorFile& fi
   }
   if (!described)  // the file does not state its eps, so the model's eps is taken
     std::visit([](auto& o, const auto& ours) { o.norm_eps = ours.norm_eps; }, there.options, here.options);
-  const std::string unknown = described ? "" : not_stated(here, file.tensors, adaptation.given);
+  const std::string unknown = described ? "" : not_stated(here, file.tensors, adaptation);
   NamedTensors added;
   for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
   const bool alike = there.options.index() == here.options.index() && heads_of(there) == heads_of(here);

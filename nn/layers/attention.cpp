@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/drop_key.h"
 #include "core/random.h"
 #include "nn/layers/drop_head.h"
 #include "nn/layers/heads.h"

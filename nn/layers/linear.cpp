@@ -1,5 +1,7 @@
 #include "nn/layers/linear.h"
 
+#include "core/precision.h"
+
 namespace plumb::nn {
 
 Linear::Linear(const LinearOptions& o) : WeightLayer("Linear") {

@@ -1,5 +1,6 @@
-#include "autograd/autograd.h"
 #include "autograd/node.h"
+#include "core/scope.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -1,8 +1,9 @@
 #include <cmath>
 #include <thread>
 
-#include "autograd/autograd.h"
 #include "autograd/node.h"
+#include "core/scope.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

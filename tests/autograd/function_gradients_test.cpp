@@ -2,9 +2,8 @@
 // with PyTorch and with finite differences.
 #include <cmath>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "autograd/node.h"
-#include "nn/nn.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

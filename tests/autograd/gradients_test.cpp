@@ -1,6 +1,6 @@
 // Gradients as a value: sums, multiples and lookup.
-#include "autograd/autograd.h"
 #include "autograd/node.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

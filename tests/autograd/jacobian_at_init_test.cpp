@@ -3,8 +3,8 @@
 // feed-forward layer, ReLU.
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "core/random.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/jacobian_draws.h"
 

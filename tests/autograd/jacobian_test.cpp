@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -1,8 +1,8 @@
 // .npy files: the bytes that NumPy writes, and the files that are refused.
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "core/atomic_file.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 

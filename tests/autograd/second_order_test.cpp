@@ -3,8 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -3,6 +3,8 @@
 #include <optional>
 
 #include "backends/cpu/amx.h"
+#include "core/backend.h"
+#include "core/drop_key.h"
 #include "tests/backends/compare.h"
 #include "tests/support/emulated_amx.h"
 

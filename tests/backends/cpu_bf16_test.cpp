@@ -5,6 +5,7 @@
 
 #include "backends/cpu/amx.h"
 #include "backends/cpu/instruction_set.h"
+#include "core/backend.h"
 #include "tests/backends/compare.h"
 #include "tests/support/emulated_amx.h"
 

@@ -1,4 +1,5 @@
 // Compares every f32 kernel of the cpu backend except attention with the reference kernel of the same name (compare.h).
+#include "core/backend.h"
 #include "tests/backends/compare.h"
 
 using namespace plumb;

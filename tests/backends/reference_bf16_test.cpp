@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/backend.h"
 #include "tests/backends/compare.h"
 
 using namespace plumb;

@@ -1,3 +1,4 @@
+#include "core/host_values.h"
 #include "core/readback.h"
 
 #include "tests/support/catch.h"

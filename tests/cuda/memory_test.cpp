@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "autograd/autograd.h"
 #include "core/backend.h"
+#include "plumb/plumb.h"
 #include "tests/support/cuda.h"
 
 using namespace plumb;

@@ -2,7 +2,7 @@
 #include "tests/programs/program.h"
 
 #include "nn/conformance/method_check.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/programs/reference_cases.h"
 #include "tests/support/cuda.h"
 

@@ -5,11 +5,13 @@
 #include <functional>
 
 #include "autograd/debug.h"
+#include "core/host_values.h"
 #include "core/memory.h"
 #include "core/precision.h"
 #include "experiments/lab/options/optimizer_options.h"
 #include "nn/io/weights.h"
-#include "nn/nn.h"
+#include "nn/models/deep_mlp.h"
+#include "plumb/plumb.h"
 #include "tests/support/cuda.h"
 #include "tests/support/temporary_folder.h"
 

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "autograd/autograd.h"
 #include "backends/cuda/products.h"
 #include "core/backend.h"
 #include "core/bfloat16.h"
 #include "core/memory.h"
 #include "core/storage.h"
+#include "plumb/plumb.h"
 #include "tests/cuda_emulator/runtime.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/programs/program.h"

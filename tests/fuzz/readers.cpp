@@ -26,7 +26,7 @@
 #include "experiments/vision/options/network_options.h"
 #include "nn/io/detr_card.h"
 #include "nn/io/pretrained.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/paths.h"
 #include "tests/vision/data/data_files.h"
 

@@ -1,8 +1,8 @@
 // Mistakes with gradients: hooks, custom ops, cotangents, deleted graphs, and tensors that are changed in place.
 #include <stdexcept>
 
-#include "autograd/autograd.h"
 #include "autograd/node.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;

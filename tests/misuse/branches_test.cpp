@@ -1,5 +1,5 @@
 // Mistakes in branches of one's own that only a run shows.
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;

@@ -1,9 +1,8 @@
 // Mistakes that the compiler refuses. Each line that ends in "refused: TEXT" must cause an error whose message contains
 // TEXT. Without these lines the file must compile. does_not_compile.sh runs the check.
-#include "autograd/autograd.h"
 #include "core/profile.h"
 #include "core/thread_share.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 
 using namespace plumb;
 

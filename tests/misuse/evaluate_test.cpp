@@ -1,7 +1,6 @@
 // Mistakes with evaluation.
 #include "experiments/vision/problem/evaluate.h"
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;

@@ -1,10 +1,11 @@
 // Mistakes with gates: registration, names, and gates that break the rules of a block.
-#include "autograd/autograd.h"
 #include "nn/conformance/method_check.h"
+#include "nn/gates/gate.h"
 #include "nn/gates/gate_forms.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/temporary_folder.h"
 

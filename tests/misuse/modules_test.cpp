@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "autograd/node.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,7 +1,7 @@
 // Mistakes with ops.
 #include <cmath>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;

@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include "autograd/node.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;

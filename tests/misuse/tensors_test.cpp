@@ -1,5 +1,5 @@
 // Mistakes with tensors and ops.
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
 using namespace plumb;

@@ -1,7 +1,7 @@
 // Mistakes with weights files.
 #include <fstream>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "core/device.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

@@ -6,7 +6,7 @@
 
 #include "core/precision.h"
 #include "core/profile.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -4,7 +4,8 @@
 #include <set>
 
 #include "nn/layers/branch_context.h"
-#include "nn/nn.h"
+#include "nn/models/cait_presets.h"
+#include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

@@ -1,6 +1,5 @@
 #include "nn/optim/checkpoint.h"
-
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 
 #include "nn/io/safetensors.h"
 #include "nn/io/weights.h"

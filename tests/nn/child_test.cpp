@@ -1,6 +1,5 @@
 #include "nn/child.h"
-
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 
 #include "nn/blocks/stack.h"
 #include "nn/layers/dropout.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

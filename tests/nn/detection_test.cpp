@@ -6,9 +6,10 @@
 #include <numeric>
 #include <random>
 
-#include "autograd/autograd.h"
 #include "core/atomic_file.h"
+#include "nn/detection/match_sets.h"
 #include "nn/detection/set_loss.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/backend.h"
 #include "core/precision.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -1,9 +1,9 @@
 #include "nn/io/detr_card.h"
 
-#include "autograd/autograd.h"
 #include "nn/evaluation_scope.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/weights.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
@@ -40,11 +40,11 @@ TEST_CASE("a file with a card makes the same DETR again") {
   const NoGrad no_grad;
   const KeyMap names = GENERATE(KeyMap(), facebook_names());
   save_weights(model, folder / "w", names, metadata_of(small_card));
-  const LoadedDetr loaded = load_detr(folder / "w");
-  CHECK(json_of(loaded.card) == json_of(small_card));
-  CHECK(loaded.card.options.method->label() == small_card.options.method->label());
-  CHECK(!loaded.model->training());
-  CHECK((*loaded.model)(images).values() == model(images).values());
+  const auto [card, loaded] = load_detr(folder / "w");
+  CHECK(json_of(card) == json_of(small_card));
+  CHECK(card.options.method->label() == small_card.options.method->label());
+  CHECK(!loaded->training());
+  CHECK((*loaded)(images).values() == model(images).values());
 }
 
 TEST_CASE("cards that do not fit their weights are refused") {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "autograd/autograd.h"
 #include "nn/evaluation_scope.h"
 #include "nn/gates/method.h"
 #include "nn/io/detr_card.h"
@@ -12,6 +11,7 @@
 #include "nn/layers/sine_positions.h"
 #include "nn/models/detr.h"
 #include "nn/optim/optimizer.h"
+#include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

@@ -1,14 +1,15 @@
 // Tests of DropKey: the expected and the actual drops.
+#include "core/drop_key.h"
 #include "nn/layers/drop_key.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "core/random.h"
 #include "nn/blocks/stack.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/talking_heads.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "core/random.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/drop_head.h"
 #include "nn/layers/drop_path.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

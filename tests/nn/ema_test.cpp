@@ -1,7 +1,7 @@
 #include "nn/optim/ema.h"
 
 #include "autograd/node.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "nn/gates/gate_forms.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"

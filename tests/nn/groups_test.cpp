@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/atomic_file.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 

@@ -1,8 +1,7 @@
 // Stacks of convolutional branches: the channels of the stream are the second axis.
 #include <algorithm>
 
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

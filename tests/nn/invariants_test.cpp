@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "nn/init_groups.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -1,7 +1,7 @@
 // Blocks with other lists of junctions than attention and MLP.
 #include <algorithm>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -435,16 +435,17 @@ TEST_CASE("check_method() finds each broken rule and only that one") {
 }
 
 TEST_CASE("check_method() checks the training steps that the caller names") {
-  const auto steps_passed = [](const nn::MethodChoice& method, const nn::CheckMethodOptions& options) {
-    for (const nn::RuleResult& r : nn::check_method(method, options).rules)
+  const auto steps_passed = [](const nn::MethodChoice& method, const std::vector<std::uint32_t>& steps) {
+    for (const nn::RuleResult& r : nn::check_method(method, steps).rules)
       if (r.rule == "steps") return r.passed;
     return false;
   };
-  CHECK(steps_passed(method_of<StepOfTraining>(), {.steps = {0}}));
-  CHECK_FALSE(steps_passed(method_of<StepOfTraining>(), {.steps = {0, 3}}));
+  CHECK(steps_passed(method_of<StepOfTraining>(), {0}));
+  CHECK_FALSE(steps_passed(method_of<StepOfTraining>(), {0, 3}));
   CHECK_THAT(detail_of(method_of<StepOfTraining>(), "steps"),
              contains("after step 10, evaluation differs from training") && contains("GateContext::training_step()"));
-  CHECK_THAT(error_of([] { nn::check_method("pre", {.steps = {}}); }), contains("expected at least one training step"));
+  CHECK_THAT(error_of([] { nn::check_method("pre", std::vector<std::uint32_t>()); }),
+             contains("expected at least one training step"));
 }
 
 TEST_CASE("check_method() compares evaluation in two random scopes, also for gates that draw random numbers") {

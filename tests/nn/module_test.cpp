@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

@@ -2,7 +2,7 @@
 // (PLUMB_TEST_DATA/reference/cases); if these files are missing, the tests are skipped.
 #include <nlohmann/json.hpp>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

@@ -6,7 +6,7 @@
 
 #include "autograd/checkpoint.h"
 #include "autograd/node.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"

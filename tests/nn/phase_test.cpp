@@ -1,8 +1,7 @@
 // The phase of a pass is a label. The reason for which a pass is repeated decides whether layers keep state.
 #include <optional>
 
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "nn/gates/gate_forms.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
@@ -748,12 +748,11 @@ TEST_CASE("without a card, the function is the file's function only if the calle
   CHECK(loaded(o, tiny).text() ==
         unknown + "heads, GELU, eps, pooling are not in the file; taken: heads 3, GELU erf, eps 1e-06, pooling token");
   CHECK_FALSE(loaded(o, tiny).same_function.has_value());
-  CHECK(loaded(o, tiny, {.given = {.heads = true, .pool = true}}).text() ==
+  CHECK(loaded(o, tiny, {.given_heads = true, .given_pool = true}).text() ==
         unknown + "GELU, eps are not in the file; taken: GELU erf, eps 1e-06");
-  CHECK(loaded(o, tiny, {.given = {.heads = true, .norm_eps = true, .pool = true}}).text() ==
+  CHECK(loaded(o, tiny, {.given_heads = true, .given_norm_eps = true, .given_pool = true}).text() ==
         unknown + "GELU is not in the file; taken: GELU erf");
-  nn::Adaptation known;
-  known.given = {.heads = true, .gelu = true, .norm_eps = true, .pool = true};
+  const nn::Adaptation known{.given_heads = true, .given_gelu = true, .given_norm_eps = true, .given_pool = true};
   CHECK(loaded(o, tiny, known).same_function == true);
   o.norm_eps = 1e-5, o.heads = 6;  // values that the caller knows
   CHECK(loaded(o, tiny, known).same_function == true);

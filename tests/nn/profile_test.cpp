@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/backend.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

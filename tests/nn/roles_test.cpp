@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

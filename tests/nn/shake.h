@@ -1,8 +1,8 @@
 // Moves parameters away from their initial values, so that no 0 and no 1 hides a term of a gradient.
 #pragma once
 
-#include "autograd/autograd.h"
 #include "nn/module.h"
+#include "plumb/plumb.h"
 
 namespace plumb::test {
 

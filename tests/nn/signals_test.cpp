@@ -2,7 +2,7 @@
 // points into the heap (backends/cpu/signals.h).
 #include "core/backend.h"
 #include "core/precision.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/signal_storm.h"
 

@@ -1,9 +1,9 @@
 // Embedding, pooling and Sequential.
 #include "nn/layers/embedding.h"
+#include "plumb/plumb.h"
 
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/pool2d.h"
 #include "nn/layers/sequential.h"

@@ -1,7 +1,7 @@
 #include <sys/resource.h>
 
 #include "core/backend.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

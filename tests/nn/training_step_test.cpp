@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 

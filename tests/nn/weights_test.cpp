@@ -5,7 +5,7 @@
 #include <set>
 
 #include "autograd/node.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "autograd/ops/attention_masks.h"
-#include "nn/nn.h"
+#include "core/backend.h"
+#include "core/drop_key.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"
 #include "tests/support/emulated_amx.h"

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "autograd/ops/attention_masks.h"
+#include "core/backend.h"
+#include "core/drop_key.h"
 #include "core/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

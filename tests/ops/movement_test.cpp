@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"
 #include "tests/support/op_case.h"

@@ -2,7 +2,7 @@
 // offset is so large that the logarithm of a sum is lost beside it.
 #include <cmath>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"
 #include "tests/support/op_case.h"

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "autograd/autograd.h"
 #include "autograd/node.h"
 #include "core/random.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"
 #include "tests/support/op_case.h"

@@ -6,8 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_finite.h"
 #include "tests/support/temporary_folder.h"

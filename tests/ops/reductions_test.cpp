@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_finite.h"
 #include "tests/support/op_case.h"

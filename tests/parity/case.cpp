@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "nn/io/safetensors.h"
+#include "plumb/plumb.h"
 
 namespace plumb::parity {
 

@@ -1,7 +1,6 @@
 // Runs cases of stacks with one residual method, of whole models, and of short training runs.
-#include "autograd/autograd.h"
 #include "nn/io/weights.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/parity/case.h"
 
 namespace plumb::parity {

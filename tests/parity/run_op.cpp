@@ -1,5 +1,5 @@
 // Runs cases of single ops, and of attention with a given mask.
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/parity/case.h"
 
 namespace plumb::parity {

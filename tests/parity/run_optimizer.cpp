@@ -1,9 +1,9 @@
 // Runs cases of optimizers with given gradients, and of clipping by the global norm.
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "core/backend.h"
 #include "nn/optim/optimizer.h"
+#include "plumb/plumb.h"
 #include "tests/parity/case.h"
 
 namespace plumb::parity {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/drop_key.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/parity/case.h"
 
 namespace plumb::parity {

@@ -1,7 +1,7 @@
 // Tests of bin/vit --model cait.
 #include <nlohmann/json.hpp>
 
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 

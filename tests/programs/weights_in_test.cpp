@@ -12,7 +12,7 @@
 #include "experiments/vision/data/image_folder.h"
 #include "experiments/vision/data/loader.h"
 #include "experiments/vision/data/split.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/programs/program.h"
 #include "tests/vision/data/data_files.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/atomic_file.h"
+#include "core/scope.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plumb::test {

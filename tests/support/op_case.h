@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/autograd.h"
 #include "autograd/node.h"
+#include "plumb/plumb.h"
 
 namespace plumb::test {
 

@@ -5,9 +5,8 @@
 #include <latch>
 #include <thread>
 
-#include "autograd/autograd.h"
 #include "core/precision.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "core/atomic_file.h"
+#include "core/drop_key.h"
 #include "core/random.h"
 #include "experiments/lab/console.h"
 #include "experiments/vision/data/augment.h"

@@ -11,7 +11,8 @@
 
 #include "core/atomic_file.h"
 #include "experiments/lab/console.h"
-#include "nn/nn.h"
+#include "nn/init_groups.h"
+#include "plumb/plumb.h"
 
 namespace {
 

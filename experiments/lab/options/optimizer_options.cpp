@@ -37,7 +37,7 @@ std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Paramet
                                                          std::int64_t steps) const {
   return make_optimizer(optimizer, std::move(parameters),
                         ends && schedule == ScheduleKind::cosine
-                            ? cosine_between(std::min(ends->first, lr), lr, std::min(ends->last, lr), warmup, steps)
+                            ? cosine_between(std::min(ends->first, lr), lr, std::min(ends->second, lr), warmup, steps)
                             : make_schedule(schedule, lr, warmup, steps),
                         weight_decay, clip_norm);
 }
@@ -46,7 +46,7 @@ std::string OptimizationOptions::describe(const StudyOptions& run, const std::st
                                           const std::string& warmup) const {
   return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}",
                      run.steps, run.batch, title(optimizer), weight_decay, rates, warmup,
-                     ends && schedule == ScheduleKind::cosine ? fmt::format("cosine to {:g}", std::min(ends->last, lr))
+                     ends && schedule == ScheduleKind::cosine ? fmt::format("cosine to {:g}", std::min(ends->second, lr))
                                                               : title(schedule),
                      clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
 }

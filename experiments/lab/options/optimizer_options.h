@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/enum_names.h"
@@ -43,10 +44,7 @@ struct OptimizationOptions {
   bool ema_warm_up = true;
   // The rates of the cosine schedule in its first step and at its end, in place of peak / warmup and 0. A rate above
   // the peak counts as the peak.
-  struct Ends {
-    double first, last;
-  };
-  std::optional<Ends> ends = {};
+  std::optional<std::pair<double, double>> ends = {};
 
   // Declares the options in the section Training.
   void declare(Cli& cli);

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "experiments/lab/plot/dot_plot.h"
-#include "experiments/lab/plot/heat_map.h"
-#include "experiments/lab/plot/line_chart.h"
+#include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/text_table.h"
 
 namespace plumb::lab {
-
-// Any kind of chart.
-using Chart = std::variant<Plot, DotPlot, HeatMap>;
 
 // A PNG image in a report.
 struct Picture {
@@ -25,7 +19,7 @@ struct Picture {
 struct Section {
   std::string title = {}, caption = {};
   TextTable table = {};
-  std::vector<Chart> charts = {};
+  std::vector<Figure> charts = {};
   std::vector<Picture> pictures = {};
 };
 

@@ -1,4 +1,4 @@
-// Facts about the machine and the data of a study, for run.json and reports.
+// Facts about the data of a study, for run.json and reports.
 #pragma once
 
 #include <string>
@@ -12,12 +12,6 @@ namespace plumb::lab {
 
 // Pairs of a name and a text, in order.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
-
-// The machine that computes the trials.
-struct Machine {
-  std::string device;  // such as "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
-  int threads = 1;     // number of threads in use
-};
 
 // Facts about the training and validation data. The data are not included.
 struct DataFacts {

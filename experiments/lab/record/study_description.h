@@ -8,6 +8,7 @@
 
 #include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/record/json_value.h"
+#include "experiments/lab/record/machine.h"
 
 namespace plumb::lab {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/report/references.h"
 #include "experiments/lab/stats/reference.h"
 #include "experiments/lab/stats/summary.h"
@@ -23,7 +24,7 @@ std::optional<double> number_at(const Point& point, const std::string& axis) {
 
 }  // namespace
 
-Plot plot_of(const StudyResults& results, const Curve& curve) {
+Figure plot_of(const StudyResults& results, const Curve& curve) {
   Plot plot{.id = slug(fmt::format("{}-by-{}{}{}", curve.value, curve.axis, curve.where.entries().empty() ? "" : "-",
                                    curve.where.label())),
             .title = curve.title.empty() ? fmt::format("{} by {}", curve.value, curve.axis) : curve.title,
@@ -66,11 +67,11 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
   if (unit_of(results.judging.measures, curve.value) == Unit::fraction) plot.y.least = 0, plot.y.most = 1;
   for (PlotRule& rule : rules_of(results.judging.references, curve.value, low, high))
     plot.rules.push_back(std::move(rule));
-  return plot;
+  return figure_of(plot);
 }
 
-DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
-                const std::function<std::string(const Point&)>& name) {
+Figure dots_of(const StudyResults& results, const std::string& value, const std::string& title,
+               const std::function<std::string(const Point&)>& name) {
   DotPlot plot{.id = slug(value + "-dots"), .title = title, .x = {.title = value}};
   for (const TrialGroup& group : results.groups()) {
     const Summary s = group.summary(value);
@@ -86,7 +87,7 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
     if (std::isfinite(row.dot.x)) low = std::min(low, row.dot.x), high = std::max(high, row.dot.x);
   if (unit_of(results.judging.measures, value) == Unit::fraction) plot.x.least = 0, plot.x.most = 1;
   plot.rules = rules_of(results.judging.references, value, low, high);
-  return plot;
+  return figure_of(plot);
 }
 
 Section published_section(const StudyResults& results, const std::vector<Published>& published) {

@@ -22,13 +22,13 @@ struct Curve {
 // The chart, with a line for each combination of the other axes. Points are means over the seeds (TrialGroup::summary),
 // with intervals. The axis is logarithmic if its positive numbers span more than a factor of 20. On a logarithmic axis
 // the mean at 0 is drawn as a dashed line, and the name of the line says that it is the mean at 0.
-Plot plot_of(const StudyResults& results, const Curve& curve);
+Figure plot_of(const StudyResults& results, const Curve& curve);
 
 // A dot plot with a row for each combination of the axes, in the order of the trials. A row shows the mean of a value
 // over the seeds (TrialGroup::summary), the interval of the mean, and the value of each seed. `name` returns the name
 // of a row for its point without the seed. The default name is the label of the point.
-DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
-                const std::function<std::string(const Point&)>& name = {});
+Figure dots_of(const StudyResults& results, const std::string& value, const std::string& title,
+               const std::function<std::string(const Point&)>& name = {});
 
 // A published result about trials at `where`, for a list of its own.
 struct Published {

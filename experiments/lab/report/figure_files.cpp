@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/atomic_file.h"
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/run/files.h"
 
 namespace plumb::lab {

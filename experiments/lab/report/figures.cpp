@@ -170,6 +170,15 @@ std::string branch_title(const std::string& branch) {
                             : branch + " branch";
 }
 
+// The kinds of branches with statistics, such as "attn" and "mlp".
+std::set<std::string> branches_of(const StudyResults& results) {
+  std::set<std::string> branches;
+  for (const Attached& attached : results.attached)
+    for (const StepStats& step : attached.layers)
+      for (const BranchStats& row : step.layers.branches) branches.insert(row.branch);
+  return branches;
+}
+
 // The charts of a value of a branch at a logged step against the block, one for each condition and branch.
 std::vector<Plot> branch_plots(const StudyResults& results, const std::string& id, const std::string& y_title,
                                LoggedStep at, const std::function<std::optional<double>(const BranchStats&)>& value) {

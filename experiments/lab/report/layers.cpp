@@ -31,12 +31,4 @@ std::string layers_csv(const StudyResults& results) {
 
 std::string all_layers_csv(const StudyResults& results) { return csv_of(results, branch_columns()); }
 
-std::set<std::string> branches_of(const StudyResults& results) {
-  std::set<std::string> branches;
-  for (const Attached& attached : results.attached)
-    for (const StepStats& step : attached.layers)
-      for (const BranchStats& row : step.layers.branches) branches.insert(row.branch);
-  return branches;
-}
-
 }  // namespace plumb::lab

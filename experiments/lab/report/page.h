@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/section.h"
 #include "experiments/lab/record/data_facts.h"
 
@@ -37,9 +37,10 @@ class Gallery {
  public:
   explicit Gallery(std::vector<Figure>& kept) : kept_(&kept) {}
   // The <svg> of one chart.
+  std::string svg(Figure chart) { return kept_->emplace_back(std::move(chart)).svg; }
   template <class T>
   std::string svg(const T& chart) {
-    return kept_->emplace_back(figure_of(chart)).svg;
+    return svg(figure_of(chart));
   }
   // Several charts side by side.
   template <class T>

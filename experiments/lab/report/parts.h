@@ -1,13 +1,15 @@
 // The tables and charts of a report.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
-#include "experiments/lab/report/layers.h"
+#include "experiments/lab/report/layer_points.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
 #include "experiments/lab/stats/verdict.h"
@@ -40,6 +42,22 @@ void share_log_range(std::vector<Plot>& plots);
 std::vector<Plot> loss_plots(const StudyResults& results);
 // The score of the problem against the depth, a plot for each learning rate.
 std::vector<Plot> score_plots(const StudyResults& results, const Measure& score);
+// Values of a trial by block or by step.
+using LayerLine = std::map<double, double>;
+using LayerLineOf = std::function<LayerLine(const std::vector<StepStats>& steps)>;
+// Charts of layer statistics: one for each condition, with a line for each method. A point is the geometric mean over
+// the seeds that trained, or over all seeds if none trained.
+struct LayerChart {
+  std::string id;           // of the figures; the condition and the branch are appended
+  std::string branch = {};  // the kind of branch that the charts are about; empty: all kinds
+  PlotAxis x, y;
+  LayerLineOf line;           // the values of a trial, whose logged steps are not empty
+  LayerLineOf expected = {};  // values that a theory predicts, drawn as a thin line
+};
+// The plots, condition by condition. Conditions and methods without values are left out. Logarithmic y axes have one
+// range in all plots.
+std::vector<Plot> layer_plots(const StudyResults& results, const std::vector<LayerChart>& charts);
+
 // The ratios of branch and stream norms against the block at the first or the last logged step, a plot for each
 // condition and branch.
 enum class LoggedStep { first, last };

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/lab/plot/chart.h"
 #include "experiments/lab/plot/section.h"
 #include "experiments/lab/report/results.h"
 #include "experiments/lab/stats/reference.h"

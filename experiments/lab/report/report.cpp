@@ -116,7 +116,7 @@ std::string layer_sections(const StudyResults& results, const std::string& over_
 std::string section(const Section& own, Gallery& gallery) {
   if (own.table.empty() && own.charts.empty() && own.pictures.empty()) return "";
   std::vector<std::string> svgs;
-  for (const Chart& chart : own.charts) std::visit([&](const auto& c) { svgs.push_back(gallery.svg(c)); }, chart);
+  for (const Figure& chart : own.charts) svgs.push_back(gallery.svg(chart));
   return section(escape_markup(own.title), escape_markup(own.caption),
                  (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) +
                      (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));

@@ -8,7 +8,7 @@
 
 namespace plumb::lab {
 
-ShownValues shown_values(const StudyResults& r) {
+std::pair<std::vector<std::string>, std::size_t> shown_values(const StudyResults& r) {
   const auto hidden = [](const std::string& name) { return name == "diverged_at" || is_time(name); };
   std::vector<std::string> measured = r.columns;
   std::erase_if(measured, hidden);
@@ -17,7 +17,7 @@ ShownValues shown_values(const StudyResults& r) {
     if (!hidden(name) && std::ranges::find(measured, name) == measured.end()) measured.push_back(name);
   const std::size_t all = measured.size();
   measured.resize(std::min(all, asked > 0 ? asked : shown_unasked));
-  return {.names = measured, .left_out = all - measured.size()};
+  return {measured, all - measured.size()};
 }
 
 namespace {
@@ -59,7 +59,7 @@ class MethodNames {
 }  // namespace
 
 std::vector<std::string> further_columns(const StudyResults& r) {
-  std::vector<std::string> names = shown_values(r).names;
+  std::vector<std::string> names = shown_values(r).first;
   std::erase_if(names, [&](const std::string& name) { return find_measure(r.judging.measures, name); });
   return names;
 }

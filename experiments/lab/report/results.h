@@ -66,12 +66,8 @@ std::vector<std::string> further_columns(const StudyResults& results);
 // the call: their seeds are judged, and claims about other points are left out.
 void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named);
 
-// The measured values that have a column in tables: the values that the study chose, or the first few.
-struct ShownValues {
-  std::vector<std::string> names;
-  std::size_t left_out = 0;  // number of other measured values
-};
-// The values that tables show for these results.
-ShownValues shown_values(const StudyResults& results);
+// The measured values that have a column in tables, the values that the study chose or the first few, and the number of
+// other measured values.
+std::pair<std::vector<std::string>, std::size_t> shown_values(const StudyResults& results);
 
 }  // namespace plumb::lab

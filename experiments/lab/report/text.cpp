@@ -72,13 +72,13 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
 }  // namespace
 
 std::string results_text(const StudyResults& r, bool colour) {
-  const ShownValues s = shown_values(r);
+  const auto [shown, left_out] = shown_values(r);
   std::string text = r.records.empty()   ? "No trial has ended yet.\n"
-                     : r.axes.size() > 1 ? table_of(r, s.names).text(colour)
-                                         : list_of(r, s.names);
-  if (s.left_out > 0 && !r.records.empty())
-    text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s",
-                        (r.folder / "results.csv").string());
+                     : r.axes.size() > 1 ? table_of(r, shown).text(colour)
+                                         : list_of(r, shown);
+  if (left_out > 0 && !r.records.empty())
+    text +=
+        fmt::format("{} more value{} in {}\n", left_out, left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
   if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const TrialGroup& g) { return g.trials.size() > 1; }))
     text +=
         "Means over the n seeds that trained (if none trained: that ended), ± half the width of the 95 % Student-t "
@@ -99,7 +99,7 @@ std::string findings_text(const StudyResults& r, bool colour) {
 }
 
 std::string results_markdown(const StudyResults& r) {
-  std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown_values(r).names).markdown();
+  std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown_values(r).first).markdown();
   if (!r.claims.empty()) {
     TextTable table;
     for (const char* column : {"claim", "source", "measure", "verdict", "why"})

@@ -6,6 +6,7 @@
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/data_facts.h"
+#include "experiments/lab/record/machine.h"
 
 namespace plumb::lab {
 

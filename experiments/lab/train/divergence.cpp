@@ -5,7 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
+#include "autograd/debug.h"
+#include "autograd/ops.h"
 #include "experiments/lab/record/record.h"
 
 namespace plumb::lab {

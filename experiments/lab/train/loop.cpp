@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/backward.h"
 #include "experiments/lab/train/trial_state.h"
 #include "nn/audit.h"
 

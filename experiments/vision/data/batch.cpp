@@ -1,30 +1,11 @@
 #include "experiments/vision/data/batch.h"
 
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <vector>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 
 namespace plumb::vision {
-
-Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
-  std::vector<std::int64_t> others;
-  double mixed = 0;
-  std::vector<HostValues> given{{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32},
-                                {batch.labels.data(), {batch.size()}, DType::i64}};
-  if (batch.share < 1) {
-    others.assign(batch.labels.rbegin(), batch.labels.rend());
-    given.push_back({others.data(), {batch.size()}, DType::i64});
-    mixed = std::inner_product(others.begin(), others.end(), batch.labels.begin(), 0.0, std::plus<>(),
-                               std::not_equal_to<>()) /
-            static_cast<double>(batch.size());
-  }
-  const std::vector<Array> parts = arrays_from(given, defaults().device);
-  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(),
-          batch.share, mixed};
-}
 
 Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing) {
   const Tensor own = cross_entropy(logits, batch.labels, label_smoothing);

@@ -1,8 +1,9 @@
-// Turns a batch of the loader into tensors, and computes the loss of a batch.
+// A batch of images as tensors, and its loss.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/tensor.h"
-#include "experiments/vision/data/loader.h"
 
 namespace plumb::vision {
 
@@ -21,7 +22,5 @@ Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing 
 // The mean entropy, in nats, of the targets of loss_of(): the lowest loss that any logits of `classes` classes can
 // have. The entropy is 0 without label smoothing and mixed images.
 double target_entropy(const Batch& batch, std::int64_t classes, double label_smoothing = 0);
-// Copies a batch to the default device.
-Batch to_tensors(const HostBatch& batch, const ImageSet& set);
 
 }  // namespace plumb::vision

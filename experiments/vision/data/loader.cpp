@@ -11,9 +11,12 @@
 #include <thread>
 #include <utility>
 
+#include "autograd/ops.h"
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/host_values.h"
 #include "core/random.h"
+#include "experiments/vision/data/augment.h"
 
 namespace plumb::vision {
 namespace {
@@ -176,5 +179,22 @@ HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalizati
 }
 
 std::int64_t loading_threads(const ImageSet& set) { return set.in_files() ? num_threads() : 1; }
+
+Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
+  std::vector<std::int64_t> others;
+  double mixed = 0;
+  std::vector<HostValues> given{{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32},
+                                {batch.labels.data(), {batch.size()}, DType::i64}};
+  if (batch.share < 1) {
+    others.assign(batch.labels.rbegin(), batch.labels.rend());
+    given.push_back({others.data(), {batch.size()}, DType::i64});
+    mixed = std::inner_product(others.begin(), others.end(), batch.labels.begin(), 0.0, std::plus<>(),
+                               std::not_equal_to<>()) /
+            static_cast<double>(batch.size());
+  }
+  const std::vector<Array> parts = arrays_from(given, defaults().device);
+  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(),
+          batch.share, mixed};
+}
 
 }  // namespace plumb::vision

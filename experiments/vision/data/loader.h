@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "experiments/lab/data/prefetch.h"
-#include "experiments/vision/data/augment.h"
+#include "experiments/vision/data/augmentation.h"
+#include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/image_set.h"
 
 namespace plumb::vision {
@@ -61,5 +62,7 @@ HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalizati
 // The number of threads for loading the images of a set: num_threads() for images in files, and 1 for images in memory,
 // because an image in memory is loaded faster than a thread starts.
 std::int64_t loading_threads(const ImageSet& set);
+// Copies a batch to the default device.
+Batch to_tensors(const HostBatch& batch, const ImageSet& set);
 
 }  // namespace plumb::vision

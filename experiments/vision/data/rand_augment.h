@@ -5,17 +5,10 @@
 #include <vector>
 
 #include "experiments/lab/data/random_stream.h"
+#include "experiments/vision/data/augmentation.h"
 #include "experiments/vision/data/image_ops.h"
 
 namespace plumb::vision {
-
-// The settings of RandAugment.
-struct RandAugment {
-  std::int64_t operations = 0;  // the number of operations for each image, drawn with replacement; 0: none
-  // The magnitude of each operation is drawn from a normal distribution with the mean `magnitude` and the standard
-  // deviation `deviation`, and then clipped to [0, 10].
-  double magnitude = 9, deviation = 0.5;
-};
 
 // The names of the operations. The strength of an operation depends on the magnitude m:
 //   auto_contrast, equalize, invert           have no strength

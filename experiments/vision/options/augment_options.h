@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "experiments/vision/data/augment.h"
+#include "experiments/vision/data/augmentation.h"
+#include "experiments/vision/data/image_set.h"
 
 namespace plumb::lab {
 class Cli;

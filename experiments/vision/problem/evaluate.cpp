@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "experiments/vision/data/batch.h"
+#include "experiments/vision/data/loader.h"
 #include "nn/evaluation_scope.h"
 
 namespace plumb::vision {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
+#include "autograd/ops.h"
 #include "core/precision.h"
 #include "experiments/vision/data/batch.h"
+#include "experiments/vision/data/loader.h"
 #include "experiments/vision/problem/evaluate.h"
 #include "nn/layers/linear.h"
 #include "nn/optim/optimizer.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "autograd/autograd.h"
+#include "autograd/ops.h"
 #include "core/atomic_file.h"
 #include "experiments/lab/options/device.h"
 #include "experiments/lab/report/figure_files.h"

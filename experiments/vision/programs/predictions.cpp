@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/record/csv.h"
 #include "experiments/lab/report/page.h"
@@ -310,7 +311,7 @@ Report predictions_report(const EvaluationFacts& facts, const std::vector<Predic
   Section confusion{.title = "Confusion",
                     .caption = "All classes that occur as true or predicted classes. confusion.csv has the numbers."};
   if (small)
-    confusion.charts.emplace_back(confusion_map(facts, scores));
+    confusion.charts.push_back(figure_of(confusion_map(facts, scores)));
   else
     confusion.caption = "The most frequently confused pairs of classes. confusion.csv has all pairs.",
     confusion.table = confused_pairs(facts, scores);

@@ -119,8 +119,9 @@ void PretrainedWeights::take_init(Cli& cli, double& init) {
 
 nn::Adapted PretrainedWeights::load_into(nn::Classifier& model, nn::Adaptation adaptation) const {
   adaptation.method = supplied_.method;
-  adaptation.given = {
-      .heads = supplied_.heads.has_value(), .norm_eps = supplied_.norm_eps.has_value(), .pool = supplied_.pool};
+  adaptation.given_heads = supplied_.heads.has_value();
+  adaptation.given_norm_eps = supplied_.norm_eps.has_value();
+  adaptation.given_pool = supplied_.pool;
   return nn::load_pretrained(model, nn::read_safetensors(path_), path_, adaptation);
 }
 

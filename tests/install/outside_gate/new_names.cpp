@@ -13,12 +13,12 @@ template <auto...>
 struct Members;
 
 using RenamedTypes =
-    Types<AttentionMasking, Conv2dGeometry, KeyMask, LinearFusion, ResidualSum, lab::BranchStats, lab::Condition,
+    Types<AttentionMasking, Conv2dGeometry, LinearFusion, ResidualSum, lab::BranchStats, lab::Condition,
           lab::LayerStats, lab::SignalProbe, lab::StepScope, lab::StudyFolder, lab::StudyOptions, lab::Trial,
           nn::BranchCall, nn::BranchHooks, nn::HeadMix, nn::InitProperty, nn::JunctionPlace, nn::MemoryTokens,
           vision::Batch, vision::ImageOptions, vision::ImageSet, vision::PixelBox, vision::ViTChoice>;
 using RenamedMembers =
-    Members<&key_mask, &lab::CliOption::set, &lab::Problem::weights_metadata, &lab::StudyOptions::declare,
+    Members<&lab::CliOption::set, &lab::Problem::weights_metadata, &lab::StudyOptions::declare,
             &lab::StudyOptions::least_steps, &lab::StudyResults::conditions, &lab::Task::loss_of,
             &lab::Trial::check_divergence, &lab::Trial::mark_diverged, &lab::Trial::mark_pretrained,
             &lab::TrialGroup::summary, &lab::TrialGroup::trials, &lab::attached_to, &lab::conditions,

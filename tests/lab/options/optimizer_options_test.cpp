@@ -1,6 +1,6 @@
 #include "experiments/lab/options/optimizer_options.h"
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 
 #include "tests/support/catch.h"
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/report.h"
 #include "tests/lab/report/render.h"

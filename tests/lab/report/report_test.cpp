@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "experiments/lab/plot/text.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/stats/groups.h"
 #include "tests/lab/report/render.h"

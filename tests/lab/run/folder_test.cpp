@@ -1,3 +1,4 @@
+#include "core/scope.h"
 #include "experiments/lab/run/folder.h"
 
 #include <signal.h>

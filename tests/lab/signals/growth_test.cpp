@@ -1,9 +1,8 @@
 // The prediction of the stream's mean square in blocks of other numbers of junctions than two.
 #include "experiments/lab/signals/growth.h"
 
-#include "autograd/autograd.h"
 #include "experiments/lab/signals/probe.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 

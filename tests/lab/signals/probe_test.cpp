@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "autograd/autograd.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/growth.h"
 #include "experiments/lab/signals/probe_json.h"
 #include "experiments/vision/data/open_data.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/atomic_file.h"
+#include "core/random.h"
 #include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/rate_choice.h"
 #include "experiments/lab/study/rate_search.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_finite.h"

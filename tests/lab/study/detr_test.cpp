@@ -185,12 +185,12 @@ TEST_CASE("saved weights find objects in an image, and in a folder with a damage
   }
   CHECK(list[0]["objects"] == list[1]["objects"]);  // the same image at two paths
   // The boxes are those of the network for the image as in the training, in pixels of the file.
-  const nn::LoadedDetr network = nn::load_detr(weights);
-  CHECK(network.card.largest_image == 64);
+  const auto [card, network] = nn::load_detr(weights);
+  CHECK(card.largest_image == 64);
   const NoGrad no_grad;
-  const Normalization pixels{{network.card.mean.begin(), network.card.mean.end()},
-                             {network.card.std.begin(), network.card.std.end()}};
-  const auto found = found_objects(network.model->detect(batch_of(fitted(photograph, 64), pixels).images)).front();
+  const Normalization pixels{{card.mean.begin(), card.mean.end()},
+                             {card.std.begin(), card.std.end()}};
+  const auto found = found_objects(network->detect(batch_of(fitted(photograph, 64), pixels).images)).front();
   for (std::size_t i = 0; i < 3; ++i) {
     const auto& o = list[0]["objects"][i];
     CHECK(o["label"] == found[i].label);

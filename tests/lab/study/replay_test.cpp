@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "autograd/autograd.h"
+#include "plumb/plumb.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/interrupt.h"

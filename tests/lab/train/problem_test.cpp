@@ -4,9 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "autograd/autograd.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
+#include "plumb/plumb.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 

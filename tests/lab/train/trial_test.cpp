@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "autograd/autograd.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/train/trial.h"
@@ -23,6 +22,7 @@
 #include "nn/gates/method.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
+#include "plumb/plumb.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/interrupt.h"

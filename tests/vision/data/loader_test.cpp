@@ -1,3 +1,4 @@
+#include "experiments/vision/data/augment.h"
 #include "experiments/vision/data/loader.h"
 
 #include <algorithm>
@@ -8,9 +9,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "autograd/autograd.h"
 #include "experiments/lab/train/trial.h"
 #include "experiments/vision/data/batch.h"
+#include "plumb/plumb.h"
 #include "tests/vision/data/data_files.h"
 
 using namespace plumb::lab;

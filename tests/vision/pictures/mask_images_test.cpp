@@ -1,9 +1,8 @@
 #include "experiments/vision/pictures/mask_images.h"
 
-#include "autograd/autograd.h"
 #include "core/scope.h"
 #include "nn/io/weights.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

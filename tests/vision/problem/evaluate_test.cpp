@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include "autograd/autograd.h"
 #include "experiments/vision/problem/evaluate.h"
-#include "nn/nn.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

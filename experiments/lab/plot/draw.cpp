@@ -1,4 +1,4 @@
-#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/plot/draw.h"
 
 #include "experiments/lab/record/csv.h"
 #include "experiments/lab/record/record.h"
