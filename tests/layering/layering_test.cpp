@@ -1,8 +1,12 @@
 // Checks which layer may include which other layer. Backends include core and shared backend code. autograd includes
 // core. nn includes autograd and core. experiments include nn and the layers below nn. No layer includes experiments or
 // tests. Also checks the order of the folders in a layer, and that includes form no circles.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -32,6 +36,7 @@ std::string layer_of(const std::string& path) {
   for (const auto& [layer, may] : allowed)
     if (path.starts_with(layer + "/")) return layer;
   if (path.starts_with("backends/") && path.find('/', 9) == path.npos) return "backends";
+  if (path.starts_with("plumb/") && path != "plumb/build_info.h") return "plumb";
   return path.starts_with("backends/") || path.starts_with("tests/") ? path.substr(0, path.find('/', 9)) : "";
 }
 
@@ -75,13 +80,13 @@ std::vector<Violation> violations(const fs::path& root) {
 }
 
 // The folders of a house ("rooms"), from lowest to highest. A room may include only itself and lower rooms. The files
-// in no room are the room "" of the list; without it, all rooms may include them. nn/nn.h includes all rooms.
+// in no room are the room "" of the list; without it, all rooms may include them.
 const std::map<std::string, std::vector<std::string>> rooms{
     {"experiments/lab/",
      {"data", "record", "cli", "plot", "options", "stats", "problem", "run", "train", "signals", "report", "study"}},
     {"experiments/vision/", {"data", "options", "problem", "", "pictures", "programs"}},
     {"nn/", {"layers", "gates", "blocks", "detection", "models", "io", "optim", "conformance"}}};
-const std::string lab = "experiments/lab/", umbrella = "nn/nn.h";
+const std::string lab = "experiments/lab/";
 
 // The room of `house` that has a file: "data" for "experiments/vision/data/idx.h". Returns "" for a file outside the
 // rooms.
@@ -99,7 +104,6 @@ std::vector<Violation> room_violations(const fs::path& root) {
     const auto height = [&](const std::string& room) { return std::ranges::find(order, room) - order.begin(); };
     const bool outside = height("") == std::ssize(order);  // whether the files in no room are below all rooms
     for (const std::string& file : sources_of(root, house)) {
-      if (file == umbrella) continue;
       const std::string room = room_of(house, file);
       if (!(room.empty() && outside) && height(room) == std::ssize(order)) found.push_back({file, ""});
       for (const std::string& include : includes_of(root / file)) {
@@ -139,7 +143,6 @@ Arrows arrows_of(const fs::path& root, const std::string& layer, bool of_folders
   };
   Arrows arrows;
   for (const std::string& file : sources_of(root, layer)) {
-    if (file == umbrella) continue;
     for (const std::string& include : includes_of(root / file))
       if (include.starts_with(layer + "/") && node(include) != node(file)) arrows[node(file)].insert(node(include));
   }
@@ -271,9 +274,10 @@ std::map<std::string, std::vector<Function>> long_functions(const fs::path& root
   return found;
 }
 
-// The largest numbers of lines by layer: the rows "| `core` | 2,500 |" of a table in CONTRIBUTING.md.
+// The largest numbers of lines by layer and of public types by header: the rows "| `core` | 2,500 |" of a table in
+// CONTRIBUTING.md.
 std::map<std::string, std::size_t> budget() {
-  static const std::regex row(R"(^\| `([a-z/]+)` \| ([0-9,]+) \|$)");
+  static const std::regex row(R"(^\| `([a-z/.]+)` \| ([0-9,]+) \|$)");
   std::map<std::string, std::size_t> found;
   std::ifstream in(fs::path(plumb::test::source_dir()) / "CONTRIBUTING.md");
   std::smatch match;
@@ -300,6 +304,27 @@ std::vector<std::string> lines_by_locale(const fs::path& root) {
         if (std::regex_search(line.substr(0, line.find("//")), by_locale)) found.push_back(file + ": " + line);
     }
   return found;
+}
+
+// The lines that tools/docs/public_types.py prints in a folder.
+std::vector<std::string> public_types(const fs::path& root) {
+  const fs::path script = fs::path(plumb::test::source_dir()) / "tools/docs/public_types.py";
+  std::vector<std::string> lines(1);
+  FILE* const out = popen(("cd '" + root.string() + "' && '" + script.string() + "'").c_str(), "r");
+  REQUIRE(out != nullptr);
+  for (int c = std::fgetc(out); c != EOF; c = std::fgetc(out))
+    if (c == '\n')
+      lines.emplace_back();
+    else
+      lines.back() += static_cast<char>(c);
+  REQUIRE(pclose(out) == 0);
+  lines.pop_back();
+  return lines;
+}
+
+void skip_without_doxygen() {
+  if (std::system("command -v doxygen >/dev/null 2>&1") != 0)
+    PLUMB_SKIP("doxygen is not installed, so public types were not counted; tools/install.sh test installs it");
 }
 
 // The content of a file.
@@ -447,7 +472,6 @@ TEST_CASE("the check finds an include of a higher room, an unknown room, and cir
   std::ofstream(root / "experiments/vision" / "data" / "low.h") << "#include \"experiments/vision/study.h\"\n";
   std::ofstream(root / "experiments/vision" / "pictures" / "good.h") << "#include \"experiments/vision/study.h\"\n";
   std::ofstream(root / "nn" / "gates" / "high.h") << "#include \"nn/models/vit.h\"\n";
-  std::ofstream(root / "nn" / "nn.h") << "#include \"nn/gates/high.h\"\n";
   std::vector<std::string> files;
   for (const Violation& v : room_violations(root)) files.push_back(v.file);
   std::ranges::sort(files);
@@ -466,7 +490,8 @@ TEST_CASE("the check finds an include of a higher layer") {
   for (const auto& [layer, may] : allowed) fs::create_directories(root / layer);
   std::ofstream(root / "core" / "bad.h") << "#pragma once\n#include \"nn/module.h\"\n#include \"core/shape.h\"\n";
   std::ofstream(root / "autograd" / "bad.cpp") << "#include \"backends/cpu/kernels.h\"\n#include <vector>\n";
-  CHECK(violations(root).size() == 2);
+  std::ofstream(root / "nn" / "bad.cpp") << "#include \"plumb/plumb.h\"\n#include \"plumb/build_info.h\"\n";
+  CHECK(violations(root).size() == 3);
 }
 
 TEST_CASE("no layer has more lines of code than its budget in CONTRIBUTING.md") {
@@ -479,6 +504,71 @@ TEST_CASE("no layer has more lines of code than its budget in CONTRIBUTING.md") 
     CHECK(lines <= most.at(layer));
     CHECK(lines * 100 > most.at(layer) * 90);  // a budget far above the code is no budget
   }
+}
+
+TEST_CASE("no header of users has more public types than its budget in CONTRIBUTING.md or names an internal type") {
+  skip_without_doxygen();
+  const std::map<std::string, std::size_t> most = budget();
+  std::size_t headers = 0;
+  for (const std::string& line : public_types(plumb::test::source_dir())) {
+    INFO(line);
+    const std::string header = line.substr(0, line.find(' '));
+    if (header == "error:") {
+      FAIL_CHECK("declare the type in a header that plumb/*.h lists, or leave it out of the declaration");
+      continue;
+    }
+    ++headers;
+    REQUIRE(most.contains(header));
+    const std::size_t types = std::stoul(line.substr(header.size()));
+    CHECK(types <= most.at(header));
+    CHECK(types * 100 > most.at(header) * 90);
+  }
+  CHECK(headers == 3);
+}
+
+TEST_CASE("the check counts public types and finds declarations that name internal types") {
+  skip_without_doxygen();
+  const fs::path root = fs::path(plumb::test::binary_dir()) / "tests" / "layering_types",
+                 source = plumb::test::source_dir();
+  fs::remove_all(root);
+  for (const char* folder : {"plumb", "core", "experiments/lab", "tools/docs"}) fs::create_directories(root / folder);
+  for (const char* file : {"tools/docs/Doxyfile", "tools/docs/doxygen_filter.py"}) fs::copy(source / file, root / file);
+  std::ofstream(root / "plumb/plumb.h") << "#include \"core/shown.h\"\n";
+  std::ofstream(root / "plumb/lab.h") << "#include \"plumb/plumb.h\"\n#include \"experiments/lab/study.h\"\n";
+  std::ofstream(root / "core/hidden.h")
+      << "namespace plumb {\nstruct Hidden {};\nusing Hiddens = std::vector<Hidden>;\n}\n";
+  std::ofstream(root / "core/shown.h") << R"(#include "core/hidden.h"
+namespace plumb {
+namespace detail {
+struct Skipped {};
+}
+enum class Kind { a, b };
+class Shown : public Hidden {
+ public:
+  struct Part {};
+  void take(const Hidden& hidden);
+  Kind kind;
+
+ private:
+  struct Own {};
+  Hidden own() const;
+  Hidden own_;
+};
+Hiddens make();
+}
+)";
+  std::ofstream(root / "experiments/lab/study.h")
+      << "#include \"core/shown.h\"\nnamespace plumb::lab {\nclass Study {\n"
+         " public:\n  Shown shown();\n  Hidden hidden;\n};\n}\n";
+  const auto error = [](const char* header, const char* name) {
+    return fmt::format("error: {}: {} names plumb::Hidden, which the internal header core/hidden.h declares", header,
+                       name);
+  };
+  CHECK(public_types(root) == std::vector<std::string>{"plumb/plumb.h 3", "plumb/lab.h 1", "plumb/vision.h 0",
+                                                       error("core/shown.h", "plumb::Shown"),
+                                                       error("core/shown.h", "plumb::Shown::take"),
+                                                       error("core/shown.h", "plumb::make"),
+                                                       error("experiments/lab/study.h", "plumb::lab::Study::hidden")});
 }
 
 TEST_CASE("lines of code are counted without comments, and each statement counts") {
