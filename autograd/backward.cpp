@@ -7,6 +7,7 @@
 
 #include "autograd/checkpoint.h"
 #include "autograd/debug.h"
+#include "autograd/enable_grad.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "core/backend.h"

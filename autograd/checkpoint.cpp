@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autograd/backward.h"
+#include "autograd/enable_grad.h"
 #include "autograd/node.h"
 #include "core/precision.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/backward.h"
+#include "autograd/enable_grad.h"
 #include "core/random.h"
 
 namespace plumb {
@@ -19,8 +20,8 @@ std::vector<double> signs(std::int64_t count, std::uint64_t key) {
 
 }  // namespace
 
-JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& input,
-                                            const JacobianOptions& o) {
+Estimate mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& input,
+                                     const JacobianOptions& o) {
   check(o.exact_limit >= 0 && o.probes >= 2,
         "[jacobian] expected an exact_limit of at least 0 and at least 2 probes, got {} and {}", o.exact_limit,
         o.probes);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "autograd/tensor.h"
+#include "core/estimate.h"
 
 namespace plumb {
 
@@ -16,13 +17,6 @@ struct JacobianOptions {
   std::uint64_t seed = 0;    // seed of the random cotangents
 };
 
-// The result of mean_squared_singular_value().
-struct JacobianMeasure {
-  double value = 0;           // the mean squared singular value
-  double standard_error = 0;  // standard error of the estimate; 0 if exact
-  bool exact = true;          // whether the value is exact, not an estimate
-};
-
 // The mean of the squared singular values of J = df/dx at x: ||J||_F^2 / min(outputs, inputs), both counted in
 // elements. The mean is 1 for an isometry. Bachlechner et al. 2020 (ReZero) report this number for their networks. If f
 // treats the rows of x [B, n] separately, J has one block for each row, and the result is the mean over rows.
@@ -32,7 +26,7 @@ struct JacobianMeasure {
 // finite is returned unchanged.
 //   mean_squared_singular_value([&](const Tensor& x) { return block(x); }, random_normal({1, T, D}, seed, "x"))
 // Throws Error if x or f(x) is not floating or has no elements, or if an option is out of range.
-JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
-                                            const JacobianOptions& options = {});
+Estimate mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
+                                     const JacobianOptions& options = {});
 
 }  // namespace plumb

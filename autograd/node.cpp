@@ -6,6 +6,7 @@
 #include "autograd/backward.h"
 #include "autograd/checkpoint.h"
 #include "autograd/debug.h"
+#include "autograd/enable_grad.h"
 
 namespace plumb {
 namespace {

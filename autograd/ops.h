@@ -35,33 +35,11 @@ Tensor outer(const Tensor& a, const Tensor& b);
 // order. A letter stands for one extent (1 does not broadcast) and occurs at most once in each operand. Spaces are
 // ignored. Throws Error for "...". The computation is one matmul(), with permutations before and after.
 Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b);
-// The parameters of a layer norm over the last axis: weight [K], bias [K], and eps as in layer_norm().
-struct NormParameters {
-  Tensor weight = {}, bias = {};
-  double eps = 1e-6;
-};
-// The residual sum skip + row_scale * gate * y, with the shapes of gated_residual().
-struct ResidualSum {
-  Tensor skip, gate = {}, row_scale = {};
-};
-// The dtype of a result: that of the weight (f32 or f64), or that of the operands of the product. The second is bf16 if
-// the operands are rounded to bf16. Ask for it if the result goes to an op that accepts bf16: linear() (as x),
-// attention_qkv() or cast().
-enum class ResultDType { weight, product };
-// The neighbours of a linear layer that linear() computes in the same pass over the rows, so that intermediate results
-// are neither written nor kept. Each field is optional. `sum` excludes `gelu` and ResultDType::product.
-struct LinearFusion {
-  NormParameters norm = {};             // a layer norm of x, before the product
-  std::optional<Gelu> gelu = {};        // GELU, after the product
-  std::optional<ResidualSum> sum = {};  // the residual sum, after the product
-  ResultDType result = ResultDType::weight;
-};
-// Linear layer: x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N]. With `fusion`, the result
-// is sum(gelu(norm(x) weight^T + bias)), up to rounding.
+// Linear layer: x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N].
 //
 // While a PrecisionScope is set to bf16 (core/precision.h), the operands of the product are rounded to bf16 if they are
 // f32.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearFusion& fusion = {});
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // ---- convolution, pooling and batch norm (ops/conv2d.cpp, ops/pool2d.cpp, ops/batch_norm.cpp)
 
@@ -77,20 +55,16 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 //   max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1})
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
-// The mean and the variance of each channel, [C] each.
-struct BatchStatistics {
-  Tensor mean, variance;
-};
-// Computes the mean and the variance of each channel of x [B, C, H, W] over (B, H, W). The variance
-// is divided by B H W (biased).
-BatchStatistics batch_statistics(const Tensor& x);
+// Returns the mean and the variance of each channel of x [B, C, H, W] over (B, H, W), [C] each. The variance is divided
+// by B H W (biased).
+std::pair<Tensor, Tensor> batch_statistics(const Tensor& x);
 // Batch norm (Ioffe, Szegedy 2015) of x [B, C, H, W]: weight (x - mean) / sqrt(variance + eps) + bias; weight and bias
 // [C]. The first function uses the statistics of this batch, and gradients flow through them (training). The second
 // function uses the given statistics (evaluation). The smallest eps is that of layer_norm(). The function is composed
 // of other ops, which keep about four arrays of the size of x for the backward pass.
 Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
-Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias,
-                    double eps);
+Tensor batch_norm2d(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& weight,
+                    const Tensor& bias, double eps);
 
 // ---- activations and softmax (ops/sigmoid.cpp, ops/gelu.cpp, ops/softmax.cpp)
 

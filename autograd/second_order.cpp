@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/backward.h"
+#include "autograd/enable_grad.h"
 #include "autograd/ops.h"
 #include "core/backend.h"
 #include "core/random.h"

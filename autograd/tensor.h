@@ -206,14 +206,6 @@ class NoGrad {
  private:
   ScopedValue<bool> value_;
 };
-// While an EnableGrad lives, ops on this thread are recorded, even inside a NoGrad.
-class EnableGrad {
- public:
-  [[nodiscard("an EnableGrad has an effect only while it lives; name it: EnableGrad guard;")]] EnableGrad();
-
- private:
-  ScopedValue<bool> value_;
-};
 // Whether ops on this thread are recorded.
 bool grad_enabled();
 

@@ -10,7 +10,7 @@
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/record/json_value.h"
-#include "plumb/plumb.h"
+#include "plumb/vision.h"
 
 using namespace plumb;
 

@@ -36,14 +36,6 @@ class OutOfMemory : public std::bad_alloc {
   std::shared_ptr<const std::string> message_;  // shared, so that a copy cannot fail
 };
 
-// A fault of a device after which this process cannot use the device again. A study ends at such an error, because all
-// its later trials would fail; finished trials are kept. This is no Error: code that goes on after an Error must not go
-// on after this.
-class DeviceLost : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 // Throws Error(message). If a scope is open, the message ends with the module path, the phase and the step of the
 // scope.
 [[noreturn]] void fail(const std::string& message);

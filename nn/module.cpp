@@ -55,7 +55,7 @@ Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std:
       value(std::move(variable)),
       role(r),
       init(std::move(i)),
-      factors_(std::make_shared<Factors>(lr.value_or(factors(r).lr), 1.0, decay.value_or(factors(r).decay))) {
+      factors_(std::make_shared<Factors>(lr.value_or(1), 1.0, decay.value_or(decays(r) ? 1 : 0))) {
   check(value.node() && !value.node()->backward, "[parameter] expected a variable for {}, got {}", name,
         describe(value));
   frozen() = frozen() || is_measured(r);
@@ -294,8 +294,6 @@ Handle Layer::on_backward(BackwardHook hook) const {
 }
 
 bool Layer::hooked() const { return !hooks_->forward.empty() || !hooks_->input.empty() || !hooks_->backward.empty(); }
-
-std::optional<NormParameters> Layer::fusible_norm() const { return {}; }
 
 void initialize(Module& module, std::uint64_t seed) {
   module.each_parameter([&](const std::string& full_name, Parameter& p) {

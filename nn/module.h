@@ -14,10 +14,6 @@
 #include "core/scope.h"
 #include "nn/init.h"
 
-namespace plumb {
-struct NormParameters;  // autograd/ops.h
-}
-
 namespace plumb::nn {
 
 // The purpose of a parameter. The role, not the shape or the layer, decides the default factors by which an optimizer
@@ -32,15 +28,9 @@ constexpr auto names_of(Role) {
 // Returns whether a parameter of this role is measured, not trained: a statistic or a counter.
 constexpr bool is_measured(Role role) { return role == Role::statistic || role == Role::counter; }
 
-// The default factors of a role. The learning rate has the factor 1. Weight decay has the factor 1 for Role::weight and
-// 0 for all other roles.
-struct RoleFactors {
-  double lr, decay;  // factors of the optimizer's learning rate (lr) and weight decay (decay)
-};
-// Returns the default factors of parameters with this role.
-constexpr RoleFactors factors(Role role) { return {.lr = 1, .decay = role == Role::weight ? 1.0 : 0.0}; }
-// Returns whether weight decay applies by default to parameters of this role.
-inline bool decays(Role role) { return factors(role).decay > 0; }
+// Returns whether weight decay applies by default to parameters of this role. The default factor of weight decay is
+// then 1, else 0. The default factor of the learning rate is 1 for every role.
+constexpr bool decays(Role role) { return role == Role::weight; }
 
 // A handle to a parameter. Copies share the value, the factors and frozen(): a change through one copy is visible in
 // all other copies, for example in the copy of an optimizer.
@@ -217,9 +207,6 @@ class Layer : public Module {
   // Returns whether the layer has a hook. A parent must call a layer that has hooks separately, instead of fusing this
   // layer with another layer.
   bool hooked() const;
-  // Returns the parameters of the layer if the layer is exactly a layer norm over the last axis, so that the next op
-  // may compute it. The default is nullopt.
-  virtual std::optional<NormParameters> fusible_norm() const;
 
  protected:
   // Computes the layer. operator() calls it.

@@ -13,6 +13,7 @@
 #include "core/dtype.h"
 #include "core/enum_names.h"
 #include "core/error.h"
+#include "core/estimate.h"
 #include "core/op_options.h"
 #include "core/precision.h"
 #include "core/profile.h"
@@ -47,7 +48,6 @@
 #include "nn/layers/attention_maps.h"
 #include "nn/layers/batch_norm.h"
 #include "nn/layers/branch.h"
-#include "nn/layers/class_attention.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/conv_branch.h"
 #include "nn/layers/drop_head.h"
@@ -60,13 +60,11 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"
 #include "nn/layers/norm.h"
-#include "nn/layers/observers.h"
 #include "nn/layers/patch_embed.h"
 #include "nn/layers/pool2d.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/sine_positions.h"
 #include "nn/layers/stream.h"
-#include "nn/layers/talking_heads.h"
 #include "nn/layers/weight_layer.h"
 
 // Residual methods, their gates, and the rules that each method must fulfil.
@@ -81,17 +79,12 @@
 
 // Blocks and stacks.
 #include "nn/blocks/block.h"
-#include "nn/blocks/class_attention_block.h"
 #include "nn/blocks/junction.h"
 #include "nn/blocks/stack.h"
 
-// Models, and the loss of a set of boxes.
-#include "nn/detection/boxes.h"
-#include "nn/detection/detections.h"
-#include "nn/detection/set_loss.h"
+// Models.
 #include "nn/models/cait.h"
 #include "nn/models/classifier.h"
-#include "nn/models/detr.h"
 #include "nn/models/vit.h"
 
 // Optimizers, learning rates and averages of weights.
@@ -101,7 +94,6 @@
 #include "nn/optim/optimizer.h"
 
 // Files of weights and of models.
-#include "nn/io/detr_card.h"
 #include "nn/io/named_tensors.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"

@@ -1,5 +1,5 @@
 // Studies of images, in the namespace plumb::vision, and the programs of Plumb as functions, in plumb::lab. This header
-// lists the public headers of experiments/vision.
+// lists the public headers of experiments/vision, and those of nn for the detection of objects.
 #pragma once
 
 #include "plumb/lab.h"
@@ -20,7 +20,14 @@
 #include "experiments/vision/data/image_set.h"
 #include "experiments/vision/data/open_data.h"
 
-// The classification of images, and the detection of objects.
+// The detection of objects: boxes, the loss of a set of boxes, and the model DETR with its files.
+#include "nn/detection/boxes.h"
+#include "nn/detection/detections.h"
+#include "nn/detection/set_loss.h"
+#include "nn/io/detr_card.h"
+#include "nn/models/detr.h"
+
+// The problems of classification and of detection.
 #include "experiments/vision/data/coco.h"
 #include "experiments/vision/data/detection_set.h"
 #include "experiments/vision/problem/detection_problem.h"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "plumb/plumb.h"
+#include "plumb/vision.h"
 
 using namespace plumb;
 

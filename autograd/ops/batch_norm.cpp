@@ -9,7 +9,7 @@ Tensor by_channel(const Tensor& v) { return reshape(v, {1, v.numel(), 1, 1}); }
 
 }  // namespace
 
-BatchStatistics batch_statistics(const Tensor& x) {
+std::pair<Tensor, Tensor> batch_statistics(const Tensor& x) {
   detail::check_float("batch_norm2d", x);
   check(x.shape().rank() == 4 && x.numel() > 0,
         "[batch_norm2d] expected images [B, C, H, W] with at least one pixel, got {}", x.shape());
@@ -18,21 +18,22 @@ BatchStatistics batch_statistics(const Tensor& x) {
 }
 
 Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  return batch_norm2d(x, batch_statistics(x), weight, bias, eps);
+  const auto [mean, variance] = batch_statistics(x);
+  return batch_norm2d(x, mean, variance, weight, bias, eps);
 }
 
-Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias,
-                    double eps) {
+Tensor batch_norm2d(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& weight,
+                    const Tensor& bias, double eps) {
   detail::check_float("batch_norm2d", x);
-  for (const Tensor& operand : {statistics.mean, statistics.variance, weight, bias}) {
+  for (const Tensor& operand : {mean, variance, weight, bias}) {
     detail::check_operands("batch_norm2d", x, operand);
     check(x.shape().rank() == 4 && operand.shape() == Shape{x.dim(1)},
           "[batch_norm2d] expected input [B, C, H, W] with mean, variance, weight and bias [C], got {} and {}",
           x.shape(), operand.shape());
   }
   detail::check_eps("batch_norm2d", eps);
-  const Tensor scale = weight * rsqrt(statistics.variance + eps);
-  return (x - by_channel(statistics.mean)) * by_channel(scale) + by_channel(bias);
+  const Tensor scale = weight * rsqrt(variance + eps);
+  return (x - by_channel(mean)) * by_channel(scale) + by_channel(bias);
 }
 
 }  // namespace plumb

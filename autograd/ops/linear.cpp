@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "autograd/node.h"
-#include "autograd/ops.h"
+#include "autograd/ops/linear_fusion.h"
 #include "autograd/ops/second.h"
 #include "core/backend.h"
 
@@ -203,6 +203,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
     return gradients;
   };
   return record_fused(op, y, inputs, backward, differentiable);
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return linear(x, weight, bias, LinearFusion());
 }
 
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias) {

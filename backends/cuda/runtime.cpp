@@ -2,6 +2,7 @@
 
 #include "backends/cuda/cublaslt.h"
 #include "core/backend.h"
+#include "core/device_lost.h"
 #include "core/error.h"
 
 namespace plumb {

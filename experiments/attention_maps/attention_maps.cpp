@@ -17,6 +17,7 @@
 #include "experiments/vision/data/loader.h"
 #include "experiments/vision/data/open_data.h"
 #include "experiments/vision/pictures/attention_images.h"
+#include "nn/gates/method_text.h"
 
 using namespace plumb;
 

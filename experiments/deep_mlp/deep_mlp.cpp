@@ -30,15 +30,15 @@ void run_trial(lab::Trial& trial, const nn::DeepMlpOptions& options, double lr) 
   nn::audit_init(model, trial.seed());
   // Ten random inputs, as in ReZero's notebook. The Jacobian of a batch is the mean of the Jacobians of its samples.
   const Tensor noise = random_normal({10, images.image_bytes()}, trial.seed(), "jacobian.inputs");
-  const JacobianMeasure start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); },
-                                                            model.first(noise).detach(), {.seed = trial.seed()});
+  const Estimate start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); },
+                                                     model.first(noise).detach(), {.seed = trial.seed()});
   trial.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
   nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, trial.warmup())});
   const auto task = trial.problem<ImageProblem>().task(trial.task_settings(), model);
   for (lab::Step& step : trial.loop(model, optimizer, {.trace_every = 1})) step.minimise(task->loss_of(step.number()));
   if (trial.has_diverged()) return;
-  const JacobianMeasure end =
+  const Estimate end =
       mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
   if (!std::isfinite(end.value))
     return trial.mark_diverged(trial.steps() - 1, "the Jacobian is not finite");  // caused by the last update

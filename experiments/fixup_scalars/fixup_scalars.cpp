@@ -87,13 +87,15 @@ struct FixupScalars : Study {
   void train(Trial& trial) const {
     using enum Piece;
     const Piece p = trial[piece];
-    const nn::methods::FixupParts parts{.zero_last = p != last_random && p != nothing,
-                                        .factor = p == no_factor || p == nothing ? 0.0
-                                                  : p == factor_squared          ? 2.0
-                                                                                 : 1.0,
-                                        .shifts = p != no_shifts && p != no_scalars && p != nothing,
-                                        .scales = p != no_scales && p != no_scalars && p != nothing};
-    nn::ViTOptions o = vit(trial, {.method = nn::methods::fixup(parts)});
+    const nn::Method parts = nn::methods::fixup().with({
+        {"zero_last", p != last_random && p != nothing},
+        {"factor", p == no_factor || p == nothing ? 0
+                   : p == factor_squared          ? 2
+                                                  : 1},
+        {"shifts", p != no_shifts && p != no_scalars && p != nothing},
+        {"scales", p != no_scales && p != no_scalars && p != nothing},
+    });
+    nn::ViTOptions o = vit(trial, {.method = parts});
     // Fixup's settings: Glorot weights, a head with initial value 0, and a tenth of the learning rate for scalars.
     o.recipe = nn::methods::fixup().paper;
     if (p == scalars_full_rate) o.recipe->scalar_rate = 1;

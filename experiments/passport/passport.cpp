@@ -32,7 +32,7 @@ void measure_fresh(nn::ViT& model, lab::Trial& trial, const Options& o) {
   }
   trial.measure({{"warnings", static_cast<double>(found.size())}});
   if (o.no_jacobian) return;
-  const JacobianMeasure measured = jacobian(model.stack(), layers, {.probes = o.probes, .seed = trial.seed()});
+  const Estimate measured = jacobian(model.stack(), layers, {.probes = o.probes, .seed = trial.seed()});
   trial.measure({{"jacobian", measured.value}, {"jacobian_error", measured.standard_error}});
 }
 

@@ -169,7 +169,7 @@ Values dropped_keys(const nn::CaiT& model, std::int64_t batch) {
   const std::int64_t side = model.options().image / model.options().patch;
   double ratio = 0, empty = 0;
   for (auto& block : model.blocks()) {
-    const nn::DropKeyStatistics s = dynamic_cast<const nn::SelfAttention&>(block.branch("attn"))
+    const nn::DropKeyStatistics s = dynamic_cast<const nn::AttentionBranch&>(block.branch("attn"))
                                         .drop_key_statistics(batch, side * side, side * side);
     ratio += s.drop_ratio / static_cast<double>(model.blocks().size());
     empty += s.empty_rows / static_cast<double>(model.blocks().size());

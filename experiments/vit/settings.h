@@ -7,6 +7,7 @@
 
 #include "experiments/vision/programs/pretrained_weights.h"
 #include "experiments/vision/study.h"
+#include "nn/gates/method_text.h"
 
 namespace plumb::vision {
 

@@ -6,21 +6,17 @@
 
 namespace plumb::nn {
 
-Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.method) {
+Block::Block(const StackOptions& o, std::int64_t index, const TrainingStep& step) : Layer("Block"), method_(o.method) {
   check(!o.junctions.empty(), "[block] expected at least one junction, got none");
   const Recipe recipe = recipe_of(*o.method, o.recipe);
   const auto count = std::ssize(o.junctions);
   std::vector<std::unique_ptr<Branch>> branches;
-  const JunctionPlace place{.dim = o.dim,
-                            .layout = o.layout,
-                            .block = o.block,
-                            .blocks = o.blocks,
-                            .junctions = count,
-                            .weights = recipe.base};
+  const JunctionPlace place{
+      .dim = o.dim, .layout = o.layout, .block = index, .blocks = o.depth, .junctions = count, .weights = recipe.base};
   GateContext context{place};
   context.norm_eps = o.norm_eps;
   context.constants = o.method->values();
-  if (o.steps) context.steps = o.steps;
+  context.step = step;
   for (const BranchChoice& choice : o.junctions) {
     branches.push_back(choice.make(context.at(std::ssize(branches))));
     check(branches.back() != nullptr, "[block] expected a branch for the junction \"{}\", got null", choice.name);
@@ -41,7 +37,7 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.method) {
           method_->name);
   const Norm norm = gates.norm.value_or(method_->norm);
   std::vector<std::unique_ptr<Layer>> norms;
-  std::vector<JunctionOptions> parts;
+  std::vector<Junction::Parts> parts;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     norms.push_back(norm == Norm::none ? nullptr : method_->make_norm(o.layout, o.dim, o.norm_eps));
@@ -51,11 +47,12 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.method) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i].norm_layer = {this, fmt::format("norm{}", i + 1), std::move(norms[i])};
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].branch = {this, parts[i].name, std::move(branches[i])};
+  const double rate = rate_at(o.drop_path.schedule, o.drop_path.rate, index, o.depth);
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i].drop_path = {this, fmt::format("drop_path{}", i + 1),
-                          std::make_unique<DropPath>(o.drop_path, static_cast<std::uint32_t>(i), o.drop_path_form)};
+                          std::make_unique<DropPath>(rate, static_cast<std::uint32_t>(i), o.drop_path.form)};
   for (auto& [name, module] : gates.modules) gates_.emplace_back(this, name, std::move(module));
-  for (JunctionOptions& p : parts) junctions_.push_back(std::make_unique<Junction>(std::move(p)));
+  for (Junction::Parts& p : parts) junctions_.emplace_back(new Junction(std::move(p)));
   for (std::size_t i = 0; i < junctions_.size(); ++i) gates.gates[i]->init_branch(junctions_[i]->branch());
   for (const auto& junction : junctions_) junction->refuse_if_dead(*method_);
   each_parameter([&](const std::string&, Parameter& p) {
@@ -63,8 +60,6 @@ Block::Block(const BlockOptions& o) : Layer("Block"), method_(o.method) {
   });
   if (method_->adjust)
     each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context, name, p); });
-  if (!o.steps && context.steps->needed())
-    context.steps->attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
 }
 
 void Block::advance(Stream& s, const StackInputs& inputs) const {

@@ -9,21 +9,31 @@
 
 namespace plumb::nn {
 
-// Options of a Block.
-struct BlockOptions {
-  std::int64_t dim;
-  std::vector<BranchChoice> junctions;  // the branches of the junctions, in order: self_attention(..), mlp(..)
-  MethodChoice method;                  // the residual method
-  std::int64_t block, blocks;           // `block`: index of the block, from 0. `blocks`: number of blocks.
-  Layout layout = Layout::tokens;
+// Options of stochastic depth in a stack.
+struct DropPathOptions {
+  double rate = 0;
+  // Schedule::constant is that of CaiT, Schedule::increasing that of DeiT ("linear").
+  Schedule schedule = Schedule::constant;
+  DropPathForm form = DropPathForm::rescaled;
+};
+
+// Options of a Stack.
+struct StackOptions {
+  std::int64_t dim, depth;  // width of the stream, and number of blocks
+  MethodChoice method = "layerscale";
+  // The branches of the junctions of a block, in order: transformer_block({.heads = 2}, {.hidden = 256}), which is
+  // {self_attention({.heads = 2}), mlp({.hidden = 256})}, or other lists.
+  std::vector<BranchChoice> junctions;
+  Layout layout = Layout::tokens;  // the axes of x: tokens [B, T, D] or images [B, D, H, W]
   double norm_eps = 1e-6;
-  // The training recipe. A block uses `base` and `scalar_rate` only. If the recipe is not given, recipe_of() chooses
+  // The training recipe. A stack uses `base` and `scalar_rate` only. If the recipe is not given, recipe_of() chooses
   // the recipe.
   std::optional<Recipe> recipe = {};
-  double drop_path = 0;
-  DropPathForm drop_path_form = DropPathForm::rescaled;
-  // The training step of the stack. A block without a stack makes its own.
-  std::shared_ptr<StepCounter> steps = {};
+  DropPathOptions drop_path = {};
+  // Whether a norm follows the last block. The method decides the input of this final norm: for most methods the input
+  // is x, for ResiDual the second stream.
+  bool final_norm = false;
+  std::string blocks = "blocks";  // the name of the blocks in paths and in the names of parameters: blocks.N.*
 };
 
 // Maps x [B, T, D] to [B, T, D]. The parameters are those of the junctions (norm1, attn, norm2, mlp in a transformer),
@@ -31,8 +41,8 @@ struct BlockOptions {
 // constructor throws Error, because gate and branch would never get a gradient.
 class Block : public Layer {
  public:
-  using Options = BlockOptions;  // the options of the constructor, for nn::Child
-  explicit Block(const BlockOptions& options);
+  // Makes block `index` of a stack. `step` is the training step of the stack.
+  Block(const StackOptions& stack, std::int64_t index, const TrainingStep& step);
 
   // Advances the stream by this block. Stack calls advance() for each of its blocks. operator() is for a single block:
   // operator() opens the stream, advances the stream and closes the stream, as the method prescribes. `inputs` are the

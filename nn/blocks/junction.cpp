@@ -23,7 +23,7 @@ class WatchedNorm : public Layer {
 
 }  // namespace
 
-Junction::Junction(JunctionOptions parts) : parts_(std::move(parts)), drop_path_(*parts_.drop_path) {}
+Junction::Junction(Parts parts) : parts_(std::move(parts)), drop_path_(*parts_.drop_path) {}
 
 void Junction::advance(Stream& s, const StackInputs& inputs) const {
   const Gate& gate = *parts_.gate;
@@ -57,7 +57,7 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
   } else {
     f = call_branch(*parts_.branch, u, context);
     const PathScope scope(gate.path());
-    if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
+    if (std::optional<double>* const carried = calibrating()) gate.calibrate(x, f, *carried);
     gate.join(s, f, drop_path_.row_scale(f), norm);
   }
   check_joined(x, s.x);

@@ -28,23 +28,11 @@ struct JunctionPass {
   Tensor output;  // the stream after the gate and, if the norm is post, after the norm
 };
 
-// The parts of a Junction, with the modules as children of the block.
-struct JunctionOptions {
-  std::string name;  // the name of the branch, such as "attn"
-  Gate* gate;        // owned by the block; several junctions of a block may share a gate
-  Norm norm;         // the place of `norm_layer`
-  JunctionPlace place;
-  ChildPtr<Layer> norm_layer = {};  // null if the block has no norms
-  ChildPtr<Branch> branch = {};
-  ChildPtr<DropPath> drop_path = {};
-};
-
 // Computes u = gate.read(stream), f = branch(u) and gate.join(stream, f), with the norm before the branch or after the
 // sum. A junction is no module: norm, branch and stochastic depth are children of its block, so that the parameters
 // belong to the block and keep their order.
 class Junction {
  public:
-  explicit Junction(JunctionOptions options);
   Junction(const Junction&) = delete;
   Junction& operator=(const Junction&) = delete;
 
@@ -53,7 +41,7 @@ class Junction {
 
   // Calls `observer` in each forward pass, as long as the handle lives. The observer is not called in passes of
   // calibrate() and in repeated passes of checkpoint(). Throws Error for an empty function.
-  using Observer = Observers<JunctionPass>::Observer;
+  using Observer = std::function<void(const JunctionPass&)>;
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer);
 
@@ -66,11 +54,23 @@ class Junction {
   const Layer* norm_layer() const { return parts_.norm_layer.get(); }  // null if the block has no norms
   const JunctionPlace& place() const { return parts_.place; }
 
+ private:
+  friend class Block;
+  // The parts, with the modules as children of the block.
+  struct Parts {
+    std::string name;  // the name of the branch, such as "attn"
+    Gate* gate;        // owned by the block; several junctions of a block may share a gate
+    Norm norm;         // the place of `norm_layer`
+    JunctionPlace place;
+    ChildPtr<Layer> norm_layer = {};  // null if the block has no norms
+    ChildPtr<Branch> branch = {};
+    ChildPtr<DropPath> drop_path = {};
+  };
+  explicit Junction(Parts parts);
   // Throws Error if neither the gate nor the branch could ever get a gradient, because both start at 0.
   void refuse_if_dead(const Method& method) const;
 
- private:
-  JunctionOptions parts_;
+  Parts parts_;
   const DropPath& drop_path_;
   Observers<JunctionPass> observers_;
 };

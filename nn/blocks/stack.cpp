@@ -61,21 +61,10 @@ std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, c
 
 Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o), blocks_(this, o.blocks) {
   check(o.depth >= 1, "[stack] expected a depth of at least 1, got {}", o.depth);
-  const auto steps = std::make_shared<StepCounter>();
-  for (std::int64_t i = 0; i < o.depth; ++i)
-    blocks_.add({.dim = o.dim,
-                 .junctions = o.junctions,
-                 .method = o.method,
-                 .block = i,
-                 .blocks = o.depth,
-                 .layout = o.layout,
-                 .norm_eps = o.norm_eps,
-                 .recipe = o.recipe,
-                 .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
-                 .drop_path_form = o.drop_path.form,
-                 .steps = steps});
+  const TrainingStep step;
+  for (std::int64_t i = 0; i < o.depth; ++i) blocks_.add(o, i, step);
   if (o.final_norm) norm_ = {this, "norm", o.method->make_norm(o.layout, o.dim, o.norm_eps)};
-  if (steps->needed()) steps->attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
+  if (step.needed()) step.attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
 }
 
 Stream Stack::open(const Tensor& x) const { return method().open ? method().open(x) : Stream{x}; }

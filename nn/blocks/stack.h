@@ -2,40 +2,11 @@
 #pragma once
 
 #include "nn/blocks/block.h"
-#include "nn/gates/method.h"
-#include "nn/gates/recipe.h"
 
 namespace plumb::nn {
 
-// Options of stochastic depth in a stack.
-struct DropPathOptions {
-  double rate = 0;
-  // Schedule::constant is that of CaiT, Schedule::increasing that of DeiT ("linear").
-  Schedule schedule = Schedule::constant;
-  DropPathForm form = DropPathForm::rescaled;
-};
-
 // Returns the junctions of a transformer block: self-attention, then an MLP. The block sets dim and init of both.
 std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, const MlpOptions& hidden);
-
-// Options of a Stack.
-struct StackOptions {
-  std::int64_t dim, depth;  // width of the stream, and number of blocks
-  MethodChoice method = "layerscale";
-  // The branches of the junctions of a block, in order: transformer_block({.heads = 2}, {.hidden = 256}), which is
-  // {self_attention({.heads = 2}), mlp({.hidden = 256})}, or other lists.
-  std::vector<BranchChoice> junctions;
-  Layout layout = Layout::tokens;  // the axes of x: tokens [B, T, D] or images [B, D, H, W]
-  double norm_eps = 1e-6;
-  // The training recipe. A stack uses `base` and `scalar_rate` only. If the recipe is not given, recipe_of() chooses
-  // the recipe.
-  std::optional<Recipe> recipe = {};
-  DropPathOptions drop_path = {};
-  // Whether a norm follows the last block. The method decides the input of this final norm: for most methods the input
-  // is x, for ResiDual the second stream.
-  bool final_norm = false;
-  std::string blocks = "blocks";  // the name of the blocks in paths and in the names of parameters: blocks.N.*
-};
 
 // Maps x [B, T, D] (or images [B, D, H, W]) to the same shape through `depth` blocks. The parameters are blocks.N.*,
 // and norm.* if the stack has a final norm. If a model registers the stack under the name "", these parameters have the

@@ -4,6 +4,7 @@
 #include "autograd/backward.h"
 #include "autograd/debug.h"
 #include "autograd/ops.h"
+#include "core/device_lost.h"
 #include "core/names.h"
 #include "core/random_scope.h"
 #include "nn/conformance/networks.h"

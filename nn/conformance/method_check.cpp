@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/device_lost.h"
 #include "nn/conformance/rules.h"
 
 namespace plumb::nn {

@@ -20,7 +20,7 @@ class ActNormGate : public AfterGate {
     return branch * per_channel(scale_, layout_) + per_channel(shift_, layout_);
   }
   Tensor values(const Stream&) const override { return scale_; }  // not shift_, because the shift multiplies nothing
-  void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
+  void calibrate(const Tensor&, const Tensor& branch, std::optional<double>&) const override {
     const Tensor last = layout_ == Layout::images ? permute(branch, {0, 2, 3, 1}) : branch;  // the channels
     const Tensor rows = detail::as_matrix(last);
     const Tensor centre = mean(rows, {0});

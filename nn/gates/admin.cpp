@@ -27,10 +27,10 @@ double variance(const Tensor& x) {
 
 struct ProfiledAdminGate : AdminGate {
   using AdminGate::AdminGate;
-  void calibrate(const Tensor& skip, const Tensor& branch, Calibration& pass) const override {
-    const double omega = pass.carried.value_or(1);
+  void calibrate(const Tensor& skip, const Tensor& branch, std::optional<double>& carried) const override {
+    const double omega = carried.value_or(1);
     set(scale_, full(scale_.shape(), omega, {scale_.dtype(), scale_.device()}));
-    pass.carried = std::sqrt(omega * omega * variance(skip) + variance(branch));
+    carried = std::sqrt(omega * omega * variance(skip) + variance(branch));
   }
 };
 

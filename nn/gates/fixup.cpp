@@ -53,9 +53,18 @@ struct BlockShifts : Module {
   Tensor shift(const std::string& name) { return parameter(name, {1}, Init::constant(0), Role::shift); }
 };
 
+// The rules that a method applies, for ablations. The classifier with initial value 0 and the learning rate of the
+// scalars belong to the recipe, not to these rules.
+struct Parts {
+  bool zero_last = true;  // rule 1
+  double factor = 1;      // rule 2: exponent of the factor L^(-1/(2m-2)); 0: no factor, 2: the square of the factor
+  bool shifts = true;     // rule 3
+  bool scales = true;     // rule 3
+};
+
 class FixupGate : public ScaleGate {
  public:
-  FixupGate(const methods::FixupParts& parts, std::optional<Shifts> shifts, const GateContext& c)
+  FixupGate(const Parts& parts, std::optional<Shifts> shifts, const GateContext& c)
       : shifts_(std::move(shifts)),
         factor_(std::pow(fixup_factor(c.count(), c.branch().weight_layers), parts.factor)),
         zero_last_(parts.zero_last) {
@@ -76,7 +85,7 @@ class FixupGate : public ScaleGate {
   bool zero_last_;
 };
 
-methods::FixupParts chosen_parts(const GateContext& c) {
+Parts chosen_parts(const GateContext& c) {
   return {.zero_last = c.constant("zero_last") != 0,
           .factor = c.constant("factor"),
           .shifts = c.constant("shifts") != 0,
@@ -87,10 +96,10 @@ MethodConstant part(const char* name, Affects affects, const char* meaning) {
   return {.name = name, .standard = 1, .least = 0, .most = 1, .whole = true, .affects = affects, .meaning = meaning};
 }
 
-methods::FixupParts all_parts(const GateContext&) { return {}; }
+Parts all_parts(const GateContext&) { return {}; }
 
 Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use,
-              methods::FixupParts (*parts_of)(const GateContext&)) {
+              Parts (*parts_of)(const GateContext&)) {
   return {
       .name = name,
       .norm = norm,
@@ -107,7 +116,7 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
           "whose initial value is 0. With a classifier of initial value 0, step 1 changes only the head. The "
           "authors' result on ImageNet (ResNet-50, about 76.0 % top-1) uses mixup of 0.7.",
       .build = [parts_of](const GateContext& c) {
-        const methods::FixupParts parts = parts_of(c);
+        const Parts parts = parts_of(c);
         auto shifts = parts.shifts ? std::make_unique<BlockShifts>() : nullptr;
         BlockGates gates = gate_per_junction(c, [&](const GateContext& at) {
           return std::make_unique<FixupGate>(parts, shifts ? std::optional(shifts->of(at.branch())) : std::nullopt, at);
@@ -124,7 +133,7 @@ double fixup_factor(std::int64_t branches, int weight_layers) {
   return std::pow(static_cast<double>(branches), -1.0 / (2 * weight_layers - 2));
 }
 
-Method methods::fixup(const FixupParts& parts) {
+Method methods::fixup() {
   Method m = method("fixup", Norm::none,
                     {.base = Base::xavier,
                      .zero_head = true,
@@ -148,8 +157,7 @@ Method methods::fixup(const FixupParts& parts) {
     fixup.claims = whole ? claims : std::vector<InitProperty>();
     fixup.growth = whole ? growth : Growth::unstated;
   };
-  return m.with(
-      {{"zero_last", parts.zero_last}, {"factor", parts.factor}, {"shifts", parts.shifts}, {"scales", parts.scales}});
+  return m;
 }
 
 Method methods::fixup_ln() {

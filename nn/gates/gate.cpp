@@ -7,9 +7,9 @@
 namespace plumb::nn {
 namespace {
 
-Calibration*& current_calibration() {
-  thread_local Calibration* calibration = nullptr;
-  return calibration;
+std::optional<double>*& current_calibration() {
+  thread_local std::optional<double>* carried = nullptr;
+  return carried;
 }
 
 Tensor difference(const Tensor& skip, const Tensor& combined) {
@@ -51,14 +51,14 @@ void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, c
   stream.x = norm ? (*norm)(joined) : joined;
 }
 
-Calibration* calibrating() { return current_calibration(); }
+std::optional<double>* calibrating() { return current_calibration(); }
 
 void calibrate(Layer& model, const Tensor& x) {
   struct CalibrationScope {  // restores the outer calibration even if the model throws
-    CalibrationScope() : outer(std::exchange(current_calibration(), &calibration)) {}
+    CalibrationScope() : outer(std::exchange(current_calibration(), &carried)) {}
     ~CalibrationScope() { current_calibration() = outer; }
-    Calibration calibration;
-    Calibration* outer;
+    std::optional<double> carried;
+    std::optional<double>* outer;
   };
   const NoGrad no_grad;
   const EvaluationScope evaluation(model);

@@ -21,11 +21,6 @@
 
 namespace plumb::nn {
 
-// State of one calibrate() pass. All gates of the model share this state; Gate::calibrate() reads and sets its fields.
-struct Calibration {
-  std::optional<double> carried = {};  // a value from the previous gate for the next gate; empty at the first gate
-};
-
 // Base class of all gates. A derived gate must override combine(); every other function has a default. A derived gate
 // registers its parameters with parameter() (nn/module.h). Parameters that scale the branch or the stream must have
 // Role::gate. In the shapes below, B is the number of samples, T the number of tokens, and D the width of the stream.
@@ -85,8 +80,8 @@ class Gate : public Module {
 
   // Sets the initial values that depend on data, from the skip input and the value of the branch at this junction. The
   // block calls this function only in a pass of nn::calibrate(), once for each junction, in the order of the forward
-  // pass.
-  virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, Calibration&) const {}
+  // pass. `carried` is a value from the previous gate for the next gate; it is empty at the first gate.
+  virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, std::optional<double>& /*carried*/) const {}
 
  protected:
   // Returns combine_scaled() if `row_scale` is defined, and combine() otherwise.
@@ -134,8 +129,8 @@ void check_joined(const Tensor& skip, const Tensor& combined);
 // change. Observers of blocks are not called. Trainers call this function with their first batch.
 void calibrate(Layer& model, const Tensor& x);
 
-// Returns the state of the calibrate() pass that runs on this thread, or null outside such a pass. Blocks use this
-// function.
-Calibration* calibrating();
+// Returns the carried value of the calibrate() pass that runs on this thread, or null outside such a pass. Blocks use
+// this function.
+std::optional<double>* calibrating();
 
 }  // namespace plumb::nn

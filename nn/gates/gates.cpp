@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "core/nearest.h"
+#include "nn/gates/method_text.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "nn/layers/batch_norm.h"
@@ -11,8 +10,6 @@
 
 namespace plumb::nn {
 namespace {
-
-constexpr const char* by_depth = "by_depth";
 
 const MethodConstant& declared(const Method& method, const std::string& constant_name) {
   const auto found = std::ranges::find(method.constants, constant_name, &MethodConstant::name);
@@ -61,7 +58,7 @@ std::string MethodConstant::expected() const {
 }
 
 std::string MethodConstant::text(std::optional<double> value) const {
-  return fmt::format("{}={}", name, value ? fmt::format("{}", *value) : by_depth);
+  return fmt::format("{}={}", name, value ? fmt::format("{}", *value) : "by_depth");
 }
 
 double GateContext::constant(const std::string& constant_name, std::optional<double> by_depth_value) const {
@@ -124,30 +121,6 @@ std::string Method::text() const {
   std::string text = name;
   for (const MethodConstant& c : constants) text += ":" + c.text(value(c.name));
   return text;
-}
-
-MethodText method_text(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == ':')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  MethodText method{.name = parts.front()};
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    const std::string constant_name = parts[i].substr(0, equals),
-                      number = equals == std::string::npos ? "" : parts[i].substr(equals + 1);
-    double value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    const bool read = !number.empty() && error == std::errc() && end == number.data() + number.size();
-    check(!constant_name.empty() && (read || number == by_depth),
-          "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or {}, got \"{}\" in \"{}\"", by_depth,
-          parts[i], text);
-    check(method.values.emplace(constant_name, read ? std::optional(value) : std::nullopt).second,
-          "[gate] expected each constant once, got {} twice in \"{}\"", constant_name, text);
-  }
-  return method;
 }
 
 MethodChoice::MethodChoice(const std::string& text) : method_(std::make_shared<const Method>(method_named(text))) {}

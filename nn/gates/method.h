@@ -88,7 +88,7 @@ struct GateContext : JunctionPlace {
   std::vector<BranchShape> branches = {};  // the branches of the block, in order
   double norm_eps = 1e-6;
   ConstantValues constants = {};  // the values of all constants of the method
-  std::shared_ptr<StepCounter> steps = std::make_shared<StepCounter>();
+  TrainingStep step = {};         // the training step of the stack
 
   // Makes a norm over `width` channels: a LayerNorm for tokens, a BatchNorm2d for images.
   std::unique_ptr<Layer> norm(std::int64_t width) const { return make_norm(layout, width, norm_eps); }
@@ -105,7 +105,7 @@ struct GateContext : JunctionPlace {
             op);
   }
   // Returns a reader of the training step, for a gate that changes with the step (nn/gates/training_step.h).
-  TrainingStep training_step() const { return StepCounter::reader(steps); }
+  TrainingStep training_step() const { return step.reader(); }
   // Returns the branch of the junction.
   const BranchShape& branch() const { return branches.at(static_cast<std::size_t>(junction)); }
   // Returns this context for another junction of the block.
@@ -194,15 +194,6 @@ struct Method {
   // Returns the name with every constant: "mix_ln:post_share=0.25".
   std::string text() const;
 };
-
-// The parts of a method's text form NAME or NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. VALUE is a number or by_depth.
-struct MethodText {
-  std::string name;
-  ConstantValues values = {};  // the constants that the text names
-};
-// Parses the text form of a method. Throws Error if the text does not have this form. The function does not check that
-// the method exists.
-MethodText method_text(const std::string& text);
 
 // A choice of method: the text form of a method of the table, or a Method.
 //   {.method = "layerscale"}   {.method = "layerscale:init=1e-5"}   {.method = methods::layerscale(1e-5)}

@@ -1,6 +1,6 @@
 // Functions that make the residual methods of the table. The arguments set the constants of a method:
-// {.method = methods::layerscale(0.3)} is the same as {.method = "layerscale:init=0.3"}. The files nn/gates/*.cpp define
-// these functions, with formula, source and pitfalls of each method. N is the number of blocks.
+// {.method = methods::layerscale(0.3)} is the same as {.method = "layerscale:init=0.3"}. The files nn/gates/*.cpp
+// define these functions, with formula, source and pitfalls of each method. N is the number of blocks.
 #pragma once
 
 #include "nn/gates/method.h"
@@ -14,19 +14,10 @@ Method rezero();           // one scalar for each block
 Method rezero_separate();  // one scalar for each branch
 Method rezero_ln();        // one scalar for each branch, with pre-norm
 Method skipinit();         // one scalar for each branch; initial value 0 for the scalars and the head
-// The rules of Fixup (nn/gates/fixup.cpp) that methods::fixup() applies, for ablations. The classifier with initial
-// value 0 and the learning rate of the scalars belong to the recipe, not to these rules.
-struct FixupParts {
-  bool zero_last = true;  // rule 1: the last layer of each branch has the initial value 0
-  double factor = 1;      // rule 2: exponent of the factor L^(-1/(2m-2)); 0: no factor, 2: the square of the factor
-  bool shifts = true;     // rule 3: scalar shifts before linear layers and activations
-  bool scales = true;     // rule 3: scalar scales at the ends of the branches
-  bool operator==(const FixupParts&) const = default;
-};
-Method fixup(const FixupParts& parts = {});           // no norms; scaled initial weights, scalar shifts and scales
-Method fixup_ln();                                    // Fixup with pre-norm
-Method t_fixup();                                     // T-Fixup: no norms; scaled initial weights
-Method t_fixup_ln();                                  // T-Fixup with pre-norm
+Method fixup();            // no norms; scaled initial weights, scalar shifts and scales
+Method fixup_ln();         // Fixup with pre-norm
+Method t_fixup();          // T-Fixup: no norms; scaled initial weights
+Method t_fixup_ln();       // T-Fixup with pre-norm
 Method scalar_gate(std::optional<double> init = {});  // init: by default layerscale_init(N)
 Method layerscale(std::optional<double> init = {});   // init: by default layerscale_init(N)
 Method deepnorm(std::optional<double> alpha = {});    // alpha: by default (branches)^(1/4)

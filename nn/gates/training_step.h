@@ -10,8 +10,6 @@
 
 namespace plumb::nn {
 
-class StepCounter;
-
 // Reads the training step of a model. A gate gets its reader from GateContext::training_step():
 //   struct Ramp : nn::Gate {
 //     explicit Ramp(const nn::GateContext& c) : step(c.training_step()) {}
@@ -29,33 +27,20 @@ class StepCounter;
 // train at different steps, the step in evaluation is one of these steps, and depends on the order of the threads.
 class TrainingStep {
  public:
-  explicit TrainingStep(std::shared_ptr<StepCounter> counter) : counter_(std::move(counter)) {}
+  TrainingStep();  // the step of a stack that will be made
   // Returns the step. Throws Error in training if no RandomScope is open, because the step is then unknown.
   std::int64_t operator()() const;
 
  private:
-  std::shared_ptr<StepCounter> counter_;
-};
-
-// The training step of one stack. Stack makes it, and registers its parameter if a gate asks for the step.
-class StepCounter {
- public:
-  // Returns a reader, and remembers that the counter is needed.
-  static TrainingStep reader(const std::shared_ptr<StepCounter>& counter);
-  bool needed() const { return needed_; }
+  friend struct GateContext;
+  friend class Stack;
+  struct Counter;
+  TrainingStep reader() const;  // a copy; remembers that the step is needed
+  bool needed() const;
   // Sets the module whose mode decides between training and evaluation, and the parameter that keeps the step.
-  void attach(const Module& owner, const Tensor& value);
-  // Returns the step, as TrainingStep does.
-  std::int64_t step();
+  void attach(const Module& owner, const Tensor& value) const;
 
- private:
-  std::mutex mutex_;  // guards known_, version_ and the value of the parameter: several threads may train one model
-  bool needed_ = false;
-  const Module* owner_ = nullptr;
-  Tensor value_;
-  // The value of the parameter, as long as the parameter has this version.
-  std::int64_t known_ = 0;
-  std::optional<std::uint32_t> version_ = {};
+  std::shared_ptr<Counter> counter_;
 };
 
 }  // namespace plumb::nn

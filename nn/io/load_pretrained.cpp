@@ -8,6 +8,7 @@
 
 #include "autograd/ops.h"
 #include "core/json_text.h"
+#include "nn/gates/method_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/positions.h"
 #include "nn/io/weights.h"

@@ -8,6 +8,7 @@
 
 #include "core/json_text.h"
 #include "core/one_line.h"
+#include "nn/gates/method_text.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/name_remedies.h"
 #include "nn/models/card_fields.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "core/device_lost.h"
 #include "core/precision.h"
 #include "nn/io/model_card_parts.h"
 #include "nn/io/weights.h"

@@ -5,6 +5,7 @@
 
 #include "core/drop_key.h"
 #include "core/random.h"
+#include "nn/layers/branch_context.h"
 #include "nn/layers/drop_head.h"
 #include "nn/layers/heads.h"
 
@@ -14,8 +15,9 @@ AttentionOptions AttentionOptions::resolved(const char* op) const {
   check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads",
         op, dim, heads);
   survivable_threshold(op, "dropout rate", dropout);
-  check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
-  check(drop_head_steps >= 0, "[{}] expected DropHead steps of at least 0, got {}", op, drop_head_steps);
+  check(0 <= drop_head.rate && drop_head.rate < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op,
+        drop_head.rate);
+  check(drop_head.steps >= 0, "[{}] expected DropHead steps of at least 0, got {}", op, drop_head.steps);
   key_mask(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid,
            std::numeric_limits<std::int64_t>::max(), 0);  // throws for invalid options
   AttentionOptions o = *this;
@@ -36,9 +38,9 @@ AttentionMasking AttentionOptions::call(bool training) const {
 }
 
 Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
-  if (!training || drop_head == 0) return x;
-  const double rate =
-      drop_head_steps ? drop_head_rate(drop_head, random_state_for("drop_head").step, drop_head_steps) : drop_head;
+  const auto& [most, steps] = drop_head;
+  if (!training || most == 0) return x;
+  const double rate = steps ? drop_head_rate(most, random_state_for("drop_head").step, steps) : most;
   const Tensor split = reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
   return reshape(split * drop_head_scale(x.dim(0), heads, rate, x), x.shape());
 }
@@ -123,57 +125,77 @@ Tensor with_position(const Tensor& x, const Tensor& position, const Tensor& weig
   return x + pad(added, widths);
 }
 
+Init mix_init(std::int64_t heads, HeadMix mix) {
+  if (mix == HeadMix::cait) return Init::truncated_normal(0.02);
+  std::vector<double> identity(static_cast<std::size_t>(extent_product("attention", {heads, heads})));
+  for (std::int64_t i = 0; i < heads; ++i) identity[static_cast<std::size_t>(i * (heads + 1))] = 1;
+  return Init::values(identity);
+}
+
 }  // namespace
 
-Tensor SelfAttention::forward(BranchCall& call) const {
+// A mix over heads.
+struct Attention::Mix : Module {
+  Mix(std::int64_t heads, HeadMix init)
+      : Module("Mix"),
+        weight(parameter("weight", {heads, heads}, mix_init(heads, init), Role::weight)),
+        bias(parameter("bias", {heads}, Init::constant(0), Role::bias)) {}
+  Tensor operator()(const Tensor& x) const { return mix_heads(x, weight, bias); }
+  Tensor weight, bias;
+};
+
+Attention::Attention(const AttentionOptions& o) : AttentionBranch("Attention", "attention", "attn", o) {
+  if (o.head_mix == HeadMix::none) return;
+  proj_l_ = {this, "proj_l", make<Mix>(o.heads, o.head_mix)};
+  proj_w_ = {this, "proj_w", make<Mix>(o.heads, o.head_mix)};
+}
+
+Attention::~Attention() = default;
+
+Tensor Attention::forward(BranchCall& call) const {
   const auto& [position, keep, memory] = call.inputs();
-  const bool narrow = takes_bf16() && !position.defined();
-  const std::int64_t D = options().dim;
-  const Tensor packed =
-      with_position(call.enter(qkv(), {.result = narrow ? ResultDType::product : ResultDType::weight}), position,
-                    qkv().weight(), 0, 2 * D);
+  const std::int64_t D = options().dim, heads = options().heads;
+  const bool narrow = !position.defined() && !proj_l_ && options().drop_head.rate == 0;  // the next op accepts bf16
+  const Tensor qkv_alone = enter_in(narrow ? ResultDType::product : ResultDType::weight, call, qkv()),
+               packed = with_position(qkv_alone, position, qkv().weight(), 0, 2 * D);
   show(packed, packed, D, keep);
-  return leave(call, attend(packed, call_options(keep)));
+  if (!proj_l_) return leave(call, attention_qkv(packed, heads, call_options(keep)));
+  const auto part = [&](std::int64_t i) { return split_heads(slice(packed, 2, i * D, (i + 1) * D), heads); };
+  return leave(call, merge_heads(attention_talking(part(0), part(1), part(2), proj_l_->weight, proj_l_->bias,
+                                                   proj_w_->weight, proj_w_->bias, call_options(keep))));
+}
+
+Tensor Attention::probabilities(const AttentionPass& pass) const {
+  if (!proj_l_) return AttentionBranch::probabilities(pass);
+  return (*proj_w_)(softmax(masked((*proj_l_)(scores(pass)), pass)));
 }
 
 namespace {
 
-// Sets the options that a junction decides. q, k and v count as three matrices.
+// Returns the choice of a layer with the options that its junction decides. q, k and v count as three matrices.
 template <class A>
-std::unique_ptr<A> at_place(AttentionOptions o, const JunctionPlace& place,
-                            const std::function<std::unique_ptr<A>(const AttentionOptions&)>& make) {
-  o.dim = place.dim;
-  o.init = place.init();
-  o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, place.block, place.blocks);
-  std::unique_ptr<A> attention = make(o);
-  if (attention) attention->first().weight_init() = place.init(3);
-  return attention;
+BranchChoice choice_of(const std::string& name, const AttentionOptions& options) {
+  return {name, [options](const JunctionPlace& place) -> std::unique_ptr<Branch> {
+            AttentionOptions o = options;
+            o.dim = place.dim;
+            o.init = place.init();
+            o.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, place.block, place.blocks);
+            auto attention = std::make_unique<A>(o);
+            attention->first().weight_init() = place.init(3);
+            return attention;
+          }};
 }
 
 }  // namespace
 
-BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make) {
-  return {"attn", [options, make = std::move(make)](const JunctionPlace& place) -> std::unique_ptr<Branch> {
-            return at_place(options, place, make);
-          }};
-}
-
-BranchChoice cross_attention(const AttentionOptions& options) {
-  return {"cross", [options](const JunctionPlace& place) -> std::unique_ptr<Branch> {
-            return at_place<CrossAttention>(
-                options, place, [](const AttentionOptions& o) { return std::make_unique<CrossAttention>(o); });
-          }};
-}
-
-Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
-
-Tensor Attention::attend(const Tensor& packed, const AttentionMasking& call) const {
-  return attention_qkv(packed, options().heads, call);
-}
+BranchChoice self_attention(const AttentionOptions& options) { return choice_of<Attention>("attn", options); }
+BranchChoice cross_attention(const AttentionOptions& options) { return choice_of<CrossAttention>("cross", options); }
 
 CrossAttention::CrossAttention(const AttentionOptions& o)
     : AttentionBranch("CrossAttention", "cross_attention", "cross", o) {
   check(!o.causal, "[cross_attention] expected attention to all of the memory, got the option causal");
+  check(o.head_mix == HeadMix::none, "[cross_attention] expected no mix of heads, got HeadMix::{}",
+        enum_name(o.head_mix));
 }
 
 Tensor CrossAttention::forward(BranchCall& call) const {

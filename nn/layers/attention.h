@@ -1,4 +1,4 @@
-// Multi-head attention: the options, the base class of all forms, self-attention and cross-attention.
+// Multi-head attention: the options, self-attention and cross-attention, and their base class.
 #pragma once
 
 #include "autograd/ops.h"
@@ -11,11 +11,22 @@ namespace plumb::nn {
 
 // Options of DropHead in a network.
 struct DropHeadOptions {
-  double rate = 0;
+  double rate = 0;  // in [0, 1)
   // The number of training steps over which the rate falls to 0 and rises again (drop_head_rate()). With 0, the rate is
   // constant.
   std::int64_t steps = 0;
 };
+
+// The initial values of the mixes over heads in talking-heads attention (Shazeer et al. 2020), as in CaiT (Touvron et
+// al. 2021). With CaiT's truncated normal (std 0.02), the mixed scores are almost 0, so each query attends to all keys
+// almost equally, and the rows of the second mix, instead of 1, scale the outputs of the heads. With the identity, the
+// new layer equals plain attention.
+enum class HeadMix {
+  cait,      // a truncated normal of std 0.02, as published
+  identity,  // identity matrices, which do not mix at the start
+  none       // plain attention, without mixes
+};
+constexpr auto names_of(HeadMix) { return std::array{"cait", "identity", "none"}; }
 
 // Options of an attention layer.
 struct AttentionOptions {
@@ -23,14 +34,12 @@ struct AttentionOptions {
   DropKey drop_key = {};  // DropKey with the rate of this layer
   KeyGrid grid = {};   // the grid of the patches, which are the last tokens; DropKey's structured shapes need the grid
   double dropout = 0;  // probability with which dropout sets an attention probability to 0
-  double drop_head = 0;  // rate of DropHead, in [0, 1)
-  // The number of training steps over which the rate of DropHead follows drop_head_rate(). With 0, the rate is
-  // constant.
-  std::int64_t drop_head_steps = 0;
+  DropHeadOptions drop_head = {};
   Init init = Init::truncated_normal(0.02);  // the init of all weights
   bool qkv_bias = true;                      // whether q, k and v have a bias; proj always has a bias
   double proj_drop = 0;                      // probability of dropout after proj, with the bounds of dropout()
   bool causal = false;                       // whether a token attends only to itself and the tokens before it
+  HeadMix head_mix = HeadMix::none;          // whether self-attention mixes its heads
 
   // Returns these options with DropKey's rate converted by by_rate(). Throws Error for invalid options. The message
   // begins with `op`.
@@ -66,7 +75,7 @@ class AttentionBranch : public Branch {
   // draws, which takes time, so call it only at steps that are logged.
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t queries, std::int64_t keys) const;
   // Calls `observer` in each forward pass, as long as the handle lives, but not in repeated passes (Repeat).
-  using Observer = Observers<AttentionPass>::Observer;
+  using Observer = std::function<void(const AttentionPass&)>;
   [[nodiscard("the observer is removed when its handle is destroyed: keep the handle")]] Handle observe(
       Observer observer) const {
     return observers_.add(std::move(observer));
@@ -105,36 +114,37 @@ class AttentionBranch : public Branch {
   Observers<AttentionPass> observers_;
 };
 
-// Base class of self-attention layers, x [B, T, D] -> [B, T, D]. StackInputs::position [B, T, D] or [T, D] is added to
-// the inputs of q and k, but not of v. Keys that StackInputs::keep marks as padding have the probability 0. If a query
-// may see no key at all, the output of its heads is 0. BranchHooks::projected() sees q, k and v without the positions.
-class SelfAttention : public AttentionBranch {
- protected:
-  // Messages about invalid options begin with `op`.
-  SelfAttention(std::string type, const char* op, const AttentionOptions& options)
-      : AttentionBranch(std::move(type), op, "attn", options) {}
-
-  Tensor forward(BranchCall& call) const override;
-  // Maps the output of qkv [B, T, 3D] to the outputs of the heads, [B, T, D], with the heads next to each other.
-  virtual Tensor attend(const Tensor& qkv, const AttentionMasking& options) const = 0;
-  // Returns whether attend() accepts a bf16 `qkv` if products run in bf16.
-  virtual bool takes_bf16() const { return false; }
-};
-
-// Multi-head self-attention (Vaswani et al. 2017). The scores are scaled by head_dim^-1/2.
-class Attention : public SelfAttention {
+// Multi-head self-attention (Vaswani et al. 2017), x [B, T, D] -> [B, T, D]. The scores are scaled by head_dim^-1/2.
+// StackInputs::position [B, T, D] or [T, D] is added to the inputs of q and k, but not of v. Keys that
+// StackInputs::keep marks as padding have the probability 0. If a query may see no key at all, the output of its heads
+// is 0. BranchHooks::projected() sees q, k and v without the positions.
+//
+// With a HeadMix, the layer has two mixes over heads more: proj_l mixes the scores before the softmax, proj_w mixes the
+// probabilities after it (attention_talking() in ops.h). Each has weight [heads, heads] and bias [heads]. The op is not
+// fused: it keeps several [B, heads, T, T] arrays. DropKey drops keys in each head of the mixed scores. With a separate
+// mask per entry, a dropped key can still have an effect: proj_w mixes in the probabilities of heads that kept the key,
+// and the bias of proj_w gives every key, also a dropped key, the same weight. With DropSharing::heads (one mask for
+// all heads), only the effect of the bias remains, so this form is recommended for mixed heads.
+class Attention : public AttentionBranch {
  public:
   explicit Attention(const AttentionOptions& options);
+  ~Attention() override;
+  // With a HeadMix, returns the probabilities after both mixes, whose rows need not sum to 1.
+  Tensor probabilities(const AttentionPass& pass) const override;
 
  protected:
-  Tensor attend(const Tensor& qkv, const AttentionMasking& call) const override;
-  bool takes_bf16() const override { return options().drop_head == 0; }
+  Tensor forward(BranchCall& call) const override;
+
+ private:
+  struct Mix;
+  ChildPtr<Mix> proj_l_, proj_w_;  // null for HeadMix::none
 };
 
 // Multi-head attention from the stream x [B, N, D] to StackInputs::memory [B, M, D] (Vaswani et al. 2017). The queries
 // come from x + StackInputs::position, the keys from memory.x + memory.position, the values from memory.x. Keys that
 // memory.keep marks as padding have the probability 0. If all are padding, the output of the heads is 0.
-// BranchHooks::projected() sees only q, [B, N, D]. Throws Error without a memory, and for a causal option.
+// BranchHooks::projected() sees only q, [B, N, D]. Throws Error without a memory, and for the options causal and
+// head_mix.
 class CrossAttention : public AttentionBranch {
  public:
   explicit CrossAttention(const AttentionOptions& options);
@@ -143,15 +153,9 @@ class CrossAttention : public AttentionBranch {
   Tensor forward(BranchCall& call) const override;
 };
 
-// Makes a self-attention layer.
-using AttentionFactory = std::function<std::unique_ptr<SelfAttention>(const AttentionOptions&)>;
-template <class A>
-std::unique_ptr<SelfAttention> make_attention(const AttentionOptions& options) {
-  return std::make_unique<A>(options);
-}
-// Returns the choice of self-attention for a junction, under the name "attn". The block sets dim and init, and the rate
+// Returns the choice of an Attention for a junction, under the name "attn". The block sets dim and init, and the rate
 // of DropKey follows its schedule over the blocks.
-BranchChoice self_attention(const AttentionOptions& options, AttentionFactory make = make_attention<Attention>);
+BranchChoice self_attention(const AttentionOptions& options);
 // Returns the choice of a CrossAttention for a junction, under the name "cross", with the same rules.
 BranchChoice cross_attention(const AttentionOptions& options);
 

@@ -43,7 +43,7 @@ BatchNorm2d::BatchNorm2d(std::int64_t channels, double eps)
       trainer_(std::make_shared<Trainer>()) {}
 
 Tensor BatchNorm2d::forward(const Tensor& images) const {
-  if (!training()) return batch_norm2d(images, {running_mean_.detach(), running_var_.detach()}, weight_, bias_, eps_);
+  if (!training()) return batch_norm2d(images, running_mean_.detach(), running_var_.detach(), weight_, bias_, eps_);
   const std::lock_guard lock(trainer_->mutex);
   const std::shared_ptr<const int> trainer = trainer_->thread.lock();
   check(!trainer || trainer == this_thread(),
@@ -51,15 +51,15 @@ Tensor BatchNorm2d::forward(const Tensor& images) const {
         "thread still runs: the running statistics would depend on the order of the threads. Give each thread its own "
         "model, or call eval() for passes that do not train");
   trainer_->thread = this_thread();
-  const BatchStatistics batch = batch_statistics(images);
+  const auto [mean, variance] = batch_statistics(images);
   const std::int64_t count = images.numel() / images.dim(1);
   check(count > 1, "[batch_norm2d] expected more than one value per channel in training, got images {}",
         images.shape());
   if (current_repeat() == Repeat::none) {
-    move_towards(running_mean_, batch.mean);
-    move_towards(running_var_, batch.variance.detach() * (static_cast<double>(count) / static_cast<double>(count - 1)));
+    move_towards(running_mean_, mean);
+    move_towards(running_var_, variance.detach() * (static_cast<double>(count) / static_cast<double>(count - 1)));
   }
-  return batch_norm2d(images, batch, weight_, bias_, eps_);
+  return batch_norm2d(images, mean, variance, weight_, bias_, eps_);
 }
 
 }  // namespace plumb::nn

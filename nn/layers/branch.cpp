@@ -1,6 +1,8 @@
 #include "nn/layers/branch.h"
 
+#include "core/precision.h"
 #include "nn/layers/branch_context.h"
+#include "nn/layers/norm.h"
 
 namespace plumb::nn {
 namespace {
@@ -12,6 +14,20 @@ Tensor sum_of(const BranchContext& context, const Tensor& f) {
   if (context.value) *context.value = f.detach();
   const PathScope scope(context.gate);
   return gated_residual(context.sum->skip, f, context.sum->gate, context.sum->row_scale);
+}
+
+// Computes a Linear with its neighbours: in one op, or in separate ops if the layer has hooks. Both give the same
+// values; gradients differ by rounding.
+Tensor with_neighbours(const Linear& layer, const Tensor& x, const LinearFusion& with) {
+  if (!layer.hooked()) {
+    const PathScope scope(layer.path());
+    return linear(x, layer.weight(), layer.bias(), with);
+  }
+  const Tensor f = layer(x);  // a norm is fused with layers without hooks only
+  if (with.sum) return gated_residual(with.sum->skip, f, with.sum->gate, with.sum->row_scale);
+  const Tensor y = with.gelu ? gelu(f, *with.gelu) : f;
+  const bool narrow = with.result == ResultDType::product && y.dtype() == DType::f32 && precision() == Precision::bf16;
+  return narrow ? cast(y, DType::bf16) : y;
 }
 
 }  // namespace
@@ -78,19 +94,22 @@ Tensor BranchCall::normed() const {
 
 Tensor BranchCall::hidden(const Tensor& h) const { return context_.hooks ? context_.hooks->hidden(h) : h; }
 
-Tensor BranchCall::enter(const Layer& first, const LinearFusion& with) const {
-  check(!with.norm.weight.defined() && !with.sum,
-        "[branch] expected enter() with gelu and result only, got a norm or a residual sum, which the junction adds");
-  const auto* const linear = context_.hooks ? nullptr : dynamic_cast<const Linear*>(&first);
+Tensor BranchCall::enter(const Layer& first, std::optional<Gelu> form) const {
+  return enter_in(ResultDType::weight, *this, first, form);
+}
+
+Tensor enter_in(ResultDType dtype, const BranchCall& call, const Layer& first, std::optional<Gelu> form) {
+  const auto& [hooks, before, sum, gate, inputs, value] = call.context_;
+  const auto* const linear = hooks ? nullptr : dynamic_cast<const Linear*>(&first);
   if (!linear) {
-    const Tensor u = enter([&](const Tensor& x) { return first(x); });
-    return with.gelu ? gelu(u, *with.gelu) : u;
+    const Tensor u = call.enter([&](const Tensor& x) { return first(x); });
+    return form ? gelu(u, *form) : u;
   }
-  const Layer* const norm = context_.norm;
-  const std::optional<NormParameters> inside =
-      norm && !norm->hooked() && !linear->hooked() ? norm->fusible_norm() : std::nullopt;
-  if (!inside) return (*linear)(after_norm(norm, x_), with);
-  return (*linear)(x_, {.norm = *inside, .gelu = with.gelu, .result = with.result});
+  LinearFusion with{.gelu = form, .result = dtype};
+  const auto* const norm = dynamic_cast<const LayerNorm*>(before);
+  if (!norm || norm->hooked() || linear->hooked()) return with_neighbours(*linear, after_norm(before, call.x_), with);
+  with.norm = {norm->weight(), norm->bias(), norm->eps()};
+  return with_neighbours(*linear, call.x_, with);
 }
 
 Tensor BranchCall::enter(const std::function<Tensor(const Tensor&)>& first) const {
@@ -109,7 +128,7 @@ Tensor BranchCall::leave(const Layer& last, const Tensor& h, const Layer* after)
     const NoGrad no_grad;
     *context_.value = last(input.detach());
   }
-  return left_ = (*linear)(input, {.sum = context_.sum});
+  return left_ = with_neighbours(*linear, input, {.sum = context_.sum});
 }
 
 Tensor BranchCall::leave(const Tensor& f) { return left_ = context_.sum ? sum_of(context_, f) : f; }

@@ -1,4 +1,4 @@
-// A residual branch: the part of a junction whose value is added to the stream. SelfAttention and Mlp are branches.
+// A residual branch: the part of a junction whose value is added to the stream. Attention and Mlp are branches.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,10 @@
 
 #include "nn/layers/linear.h"
 #include "nn/layers/stream.h"
+
+namespace plumb {
+enum class ResultDType;  // autograd/ops/linear_fusion.h
+}
 
 namespace plumb::nn {
 
@@ -50,10 +54,9 @@ class BranchCall {
   BranchCall(const BranchCall&) = delete;
   BranchCall& operator=(const BranchCall&) = delete;
 
-  // Computes the norm and the first layer, and then `with.gelu`. If `first` is a Linear and the gate has no hooks, one
-  // op computes all, and `with.result` decides the dtype of the result: ResultDType::product if the next op of the
-  // branch accepts bf16. Throws Error if `with` has a norm or a residual sum, because the junction decides both.
-  Tensor enter(const Layer& first, const LinearFusion& with = {}) const;
+  // Computes the norm and the first layer, and then GELU if `form` is given. If `first` is a Linear and the gate has no
+  // hooks, one op computes all.
+  Tensor enter(const Layer& first, std::optional<Gelu> form = {}) const;
   // The same with any function as the first layer.
   Tensor enter(const std::function<Tensor(const Tensor& u)>& first) const;
   // Computes the last layer and the residual sum, in one op if `last` is a Linear. If `after` is given (dropout),
@@ -68,6 +71,7 @@ class BranchCall {
 
  private:
   friend class Branch;
+  friend Tensor enter_in(ResultDType, const BranchCall&, const Layer&, std::optional<Gelu>);
   BranchCall(const Tensor& x, const BranchContext& context) : x_(x), context_(context) {}
   Tensor normed() const;                 // norm(x), with the hook on the input
   Tensor hidden(const Tensor& h) const;  // h, with the hook on the input of the last layer

@@ -41,7 +41,7 @@ Estimate empty_by_draws(const KeyMask& drop, std::int64_t keys) {
     hits += all_dropped(dropped);
   }
   const double n = rows, k = static_cast<double>(hits), laplace = (k + 1) / (n + 2);
-  return {k / n, std::sqrt(laplace * (1 - laplace) / n)};
+  return {.value = k / n, .standard_error = std::sqrt(laplace * (1 - laplace) / n), .exact = false};
 }
 
 }  // namespace
@@ -90,14 +90,14 @@ DropKey by_rate(DropKey o, KeyGrid grid) {
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {
   const KeyMask drop = draws_of(drop_key, keys, grid, random_key(0, "empty_row_probability"));
   const double rate = drop.threshold / 65536.0;
-  if (drop.shape == DropShape::plain) return {std::pow(rate, keys), 0};
-  if (keys > grid.cells()) return {0, 0};
+  if (drop.shape == DropShape::plain) return {.value = std::pow(rate, keys)};
+  if (keys > grid.cells()) return {};
   std::vector<std::size_t> seed_cells;
   const std::int64_t edge = drop.shape == DropShape::block ? drop.window / 2 : 0;
   for (std::int64_t i = edge; i < grid.height - edge; ++i)
     for (std::int64_t j = edge; j < grid.width - edge; ++j)
       seed_cells.push_back(static_cast<std::size_t>(i * grid.width + j));
-  if (seed_cells.size() <= 16) return {empty_by_enumeration(drop, rate, seed_cells), 0};
+  if (seed_cells.size() <= 16) return {.value = empty_by_enumeration(drop, rate, seed_cells)};
   return empty_by_draws(drop, keys);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/drop_key.h"
+#include "core/estimate.h"
 #include "core/scope.h"
 #include "nn/layers/drop_schedule.h"
 
@@ -49,15 +50,11 @@ double expected_drop_ratio(const DropKey& drop_key, std::int64_t keys, KeyGrid g
 // layers call by_rate() in their constructors.
 DropKey by_rate(DropKey drop_key, KeyGrid grid);
 
-// An estimate of the probability that a row loses every key. The probability does not depend on `sharing`. The estimate
-// is exact, with standard_error 0, in three cases: for `plain` (r^keys); for structured shapes if a key is outside the
+// Returns the probability that a row loses every key. The probability does not depend on `sharing`. The result
+// is exact in three cases: for `plain` (r^keys); for structured shapes if a key is outside the
 // grid (probability 0); and for structured shapes if at most 16 cells can be seeds (by enumeration). Otherwise the
 // estimate is the share of such rows (hits) among 100,000 rows with fixed draws. The standard error then belongs to
 // Laplace's estimate (hits + 1) / (rows + 2), so the standard error is not 0 even without a hit.
-struct Estimate {
-  double probability, standard_error;
-};
-// Returns the Estimate for these options.
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid = {});
 
 // The shares of drops in one attention call, before the rule for empty rows (`empty`) is applied. Without causal

@@ -28,10 +28,6 @@ class Linear : public WeightLayer {
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
 
-  using Layer::operator();
-  // Computes the layer with its neighbours, as linear() does: in one op, or in separate ops if this layer has hooks.
-  // Both give the same values; gradients differ by rounding.
-  Tensor operator()(const Tensor& x, const LinearFusion& with) const;
   // Computes the outputs first .. last - 1 only: x [.., in] -> [.., last - first]. Hooks on this layer see this call as
   // a pass of its own.
   Tensor rows(const Tensor& x, std::int64_t first, std::int64_t last) const;

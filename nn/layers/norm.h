@@ -11,7 +11,11 @@ namespace plumb::nn {
 class LayerNorm : public Layer {
  public:
   explicit LayerNorm(std::int64_t dim, double eps = 1e-6);
-  std::optional<NormParameters> fusible_norm() const final { return NormParameters{weight_, bias_, eps_}; }
+
+  // The parameters.
+  const Tensor& weight() const { return weight_; }
+  const Tensor& bias() const { return bias_; }
+  double eps() const { return eps_; }
 
  protected:
   Tensor forward(const Tensor& x) const final;

@@ -26,20 +26,30 @@ CaiTOptions cait_of(const ViTOptions& vit) {
           .seed = vit.seed};
 }
 
+namespace {
+
+AttentionOptions mixing_attention(const CaiTOptions& o) {
+  AttentionOptions attention = attention_of(o);
+  attention.head_mix = o.head_mix;
+  return attention;
+}
+
+}  // namespace
+
 CaiT::CaiT(const CaiTOptions& o)
     : Classifier("CaiT"),
       options_(o),
       patch_embed_{this, "patch_embed", {.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}},
-      stack_{this,
-             "",
-             {.dim = o.dim,
-              .depth = o.depth,
-              .method = o.method->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.method,
-              .junctions = {self_attention(attention_of(o), attention_with(o.head_mix)),
-                            mlp({.hidden = mlp_hidden("cait", o.mlp_ratio, o.dim)})},
-              .norm_eps = o.norm_eps,
-              .recipe = recipe_of(*o.method, o.recipe),
-              .drop_path = o.drop_path}},
+      stack_{
+          this,
+          "",
+          {.dim = o.dim,
+           .depth = o.depth,
+           .method = o.method->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.method,
+           .junctions = {self_attention(mixing_attention(o)), mlp({.hidden = mlp_hidden("cait", o.mlp_ratio, o.dim)})},
+           .norm_eps = o.norm_eps,
+           .recipe = recipe_of(*o.method, o.recipe),
+           .drop_path = o.drop_path}},
       blocks_token_only_(this, "blocks_token_only"),
       norm_(this, "norm", o.dim, o.norm_eps),
       head_{this,

@@ -4,8 +4,8 @@
 #include "nn/blocks/class_attention_block.h"
 #include "nn/gates/method.h"
 #include "nn/gates/recipe.h"
+#include "nn/layers/attention.h"
 #include "nn/layers/patch_embed.h"
-#include "nn/layers/talking_heads.h"
 #include "nn/models/classifier.h"
 #include "nn/models/vit.h"
 
@@ -53,7 +53,6 @@ class CaiT : public Classifier {
   Stack& stack() override { return stack_; }  // the blocks of stage 1
   // Return the blocks of stage 1 and of stage 2.
   const Children<Block>& blocks() const { return stack_.blocks(); }
-  const Children<LayerScaleBlockClassAttn>& blocks_token_only() const { return blocks_token_only_; }
   // If `on` is true, each block of stage 1 is computed again in the backward pass, and the activations inside the block
   // are not kept.
   void checkpoint_blocks(bool on) { stack_.checkpoint_blocks(on); }

@@ -9,7 +9,7 @@
 
 #include "core/enum_names.h"
 #include "nn/blocks/stack.h"
-#include "nn/layers/talking_heads.h"
+#include "nn/layers/attention.h"
 
 namespace plumb::nn {
 

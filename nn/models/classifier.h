@@ -22,8 +22,7 @@ AttentionOptions attention_of(const ModelOptions& o) {
           .drop_key = o.drop_key,
           .grid = {o.image / o.patch, o.image / o.patch},
           .dropout = o.attention_dropout,
-          .drop_head = o.drop_head.rate,
-          .drop_head_steps = o.drop_head.steps};
+          .drop_head = o.drop_head};
 }
 
 }  // namespace plumb::nn

@@ -1,6 +1,7 @@
 // Exponential moving average of a model's weights, for evaluation.
 #pragma once
 
+#include "core/device_lost.h"
 #include "nn/io/named_tensors.h"
 #include "nn/module.h"
 

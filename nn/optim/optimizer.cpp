@@ -217,31 +217,32 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   return state;
 }
 
-std::vector<ParameterGroup> Optimizer::groups() const {
-  std::vector<ParameterGroup> groups;
+std::string Optimizer::describe_groups() const {
+  struct Group {
+    double lr_factor, weight_decay, eps_factor;
+    bool frozen;
+    std::string first;  // the name of the first parameter
+    std::int64_t tensors = 0, elements = 0;
+  };
+  std::vector<Group> groups;
   for (const Parameter& p : parameters_) {
     const double decay = weight_decay_ * p.decay_factor();
-    auto group = std::ranges::find_if(groups, [&](const ParameterGroup& g) {
+    auto group = std::ranges::find_if(groups, [&](const Group& g) {
       return g.lr_factor == p.lr_factor() && g.weight_decay == decay && g.eps_factor == p.eps_factor() &&
              g.frozen == p.frozen();
     });
     if (group == groups.end())
-      group = groups.insert(groups.end(), ParameterGroup{p.lr_factor(), decay, p.eps_factor(), {}, 0, p.frozen()});
-    group->names.push_back(p.name);
+      group = groups.insert(groups.end(), Group{p.lr_factor(), decay, p.eps_factor(), p.frozen(), p.name});
+    ++group->tensors;
     group->elements += p.value.numel();
   }
-  std::ranges::sort(groups, [](const ParameterGroup& a, const ParameterGroup& b) {
-    return a.frozen != b.frozen ? b.frozen : a.elements > b.elements;
-  });
-  return groups;
-}
-
-std::string Optimizer::describe_groups() const {
+  std::ranges::sort(
+      groups, [](const Group& a, const Group& b) { return a.frozen != b.frozen ? b.frozen : a.elements > b.elements; });
   std::string text;
-  for (const ParameterGroup& g : groups())
+  for (const Group& g : groups)
     text += fmt::format("lr x {:<4g} decay {:<5g}{} {:>6} tensors {:>10} elements, first {}{}\n", g.lr_factor,
-                        g.weight_decay, g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor),
-                        g.names.size(), g.elements, g.names[0], g.frozen ? ", frozen" : "");
+                        g.weight_decay, g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor), g.tensors,
+                        g.elements, g.first, g.frozen ? ", frozen" : "");
   return text;
 }
 

@@ -12,15 +12,6 @@
 
 namespace plumb::nn {
 
-// A group of parameters with the same factors.
-struct ParameterGroup {
-  double lr_factor, weight_decay,
-      eps_factor;  // weight_decay: the optimizer's weight decay times the parameter's decay_factor
-  std::vector<std::string> names;
-  std::int64_t elements;
-  bool frozen;
-};
-
 // Loss and gradient norm of one step. On a device, these numbers may arrive after the step.
 class StepReading {
  public:
@@ -74,10 +65,9 @@ class Optimizer {
   std::int64_t steps_taken() const { return steps_; }
   // Returns the learning rate of the next step.
   double learning_rate() const { return lr_.at(steps_); }
-  // Returns the parameters grouped by their factors, for logs. The groups are in order of descending size, with groups
-  // of frozen parameters last.
-  std::vector<ParameterGroup> groups() const;
-  // Returns the groups as text, with one line for each group.
+  // Returns the parameters grouped by their factors as text, with one line for each group: the factor of the learning
+  // rate, the weight decay, and the numbers of tensors and elements. The groups are in order of descending size, with
+  // groups of frozen parameters last.
   std::string describe_groups() const;
 
   // state() returns a copy of the optimizer's memory:

@@ -35,7 +35,7 @@ TEST_CASE("the measure of an elementwise map is the mean squared derivative, exa
   const Tensor x = random_normal({4, 100}, 0, "x", reference_f64);
   double expected = 0;
   for (double v : x.values()) expected += std::pow(1 - std::tanh(v) * std::tanh(v), 2) / 400;
-  const JacobianMeasure estimate = mean_squared_singular_value([](const Tensor& t) { return tanh(t); }, x);
+  const Estimate estimate = mean_squared_singular_value([](const Tensor& t) { return tanh(t); }, x);
   CHECK_FALSE(estimate.exact);
   CHECK(estimate.value == Approx(expected));
   CHECK(estimate.standard_error < 1e-12);  // J is diagonal, so J^T v has the same squares for all signs
@@ -51,8 +51,7 @@ TEST_CASE(
   const double exact = mean_squared_singular_value(f, x).value;
   double spread = 0;  // mean over seeds of ((estimate - exact) / standard error)^2; about 1
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const JacobianMeasure estimate =
-        mean_squared_singular_value(f, x, {.exact_limit = 15, .probes = 100, .seed = seed});
+    const Estimate estimate = mean_squared_singular_value(f, x, {.exact_limit = 15, .probes = 100, .seed = seed});
     REQUIRE_FALSE(estimate.exact);
     REQUIRE(estimate.standard_error > 0);
     const double z = (estimate.value - exact) / estimate.standard_error;

@@ -49,18 +49,6 @@ TEST_CASE("a branch must return the tensor of leave()") {
       wanted + "another tensor" + remedy);
 }
 
-TEST_CASE("the entry of a branch takes no norm and no residual sum") {
-  const std::string wanted = "[branch] expected enter() with gelu and result only, got a norm or a residual sum";
-  CHECK_REFUSED(block_of([](const Own& b, nn::BranchCall& call) {
-                  return call.leave(b.last, call.enter(b.first, {.norm = {ones({4}), zeros({4})}}));
-                }),
-                wanted);
-  CHECK_REFUSED(block_of([](const Own& b, nn::BranchCall& call) {
-                  return call.leave(b.last, call.enter(b.first, {.sum = ResidualSum{.skip = ones({1, 2, 6})}}));
-                }),
-                wanted);
-}
-
 TEST_CASE("a branch must register its layers, and with heads say which weights carry the values") {
   struct Unregistered : nn::Branch {
     explicit Unregistered(const nn::JunctionPlace&) : Branch("Unregistered") {}

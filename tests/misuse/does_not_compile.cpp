@@ -1,5 +1,6 @@
 // Mistakes that the compiler refuses. Each line that ends in "refused: TEXT" must cause an error whose message contains
 // TEXT. Without these lines the file must compile. does_not_compile.sh runs the check.
+#include "autograd/enable_grad.h"
 #include "core/profile.h"
 #include "core/thread_share.h"
 #include "plumb/plumb.h"

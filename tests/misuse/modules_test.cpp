@@ -201,7 +201,7 @@ TEST_CASE("misuse: dropout layers in training mode without an open RandomScope")
   CHECK_NOTHROW(none(x));
   nn::DropPath path(0.5);
   CHECK_REFUSED(path(x), "[drop_path] expected an open RandomScope, got none");
-  nn::Attention attention({.dim = 4, .heads = 2, .drop_head = 0.5}),
+  nn::Attention attention({.dim = 4, .heads = 2, .drop_head = {.rate = 0.5}}),
       keys({.dim = 4, .heads = 2, .drop_key = {.rate = 0.5}});
   nn::initialize(attention, 0), nn::initialize(keys, 0);
   CHECK_REFUSED(attention(x), "[drop_head] expected an open RandomScope, got none");

@@ -1,6 +1,7 @@
 // Mistakes with ops.
 #include <cmath>
 
+#include "autograd/ops/linear_fusion.h"
 #include "plumb/plumb.h"
 #include "tests/misuse/misuse.h"
 
@@ -130,7 +131,7 @@ TEST_CASE("misuse: an op on an undefined tensor") {
       OP("linear", linear(matrix, matrix, {}, {.sum = ResidualSum{x}})),
       OP("conv2d", conv2d(x, ones({1, 1, 1, 1}))),
       OP("conv2d", conv2d(ones({1, 1, 2, 2}), x)),
-      OP("batch_norm2d", batch_statistics(x).mean),
+      OP("batch_norm2d", batch_statistics(x).first),
       OP("batch_norm2d", batch_norm2d(ones({1, 1, 2, 2}), x, ones({1}), 1e-5)),
       OP("gelu", gelu(x)),
       OP("softmax", softmax(x)),
@@ -156,7 +157,7 @@ TEST_CASE("misuse: an op on an undefined tensor") {
       OP("relu", relu(x)),
       OP("log_softmax", log_softmax(x)),
       OP("linear", linear(matrix, matrix, {}, {.norm = {.weight = ones({3})}})),
-      OP("batch_norm2d", batch_norm2d(x, {ones({3}), ones({3})}, ones({3}), ones({3}), 1e-5)),
+      OP("batch_norm2d", batch_norm2d(x, ones({3}), ones({3}), ones({3}), ones({3}), 1e-5)),
       OP("rms_norm", rms_norm(x, ones({3}), 1e-6)),
       OP("layer_norm", layer_norm(x, ones({3}), ones({3}), 1e-6)),
       OP("dyt", dyt(x, ones({1}), ones({3}), ones({3}))),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "autograd/ops/linear_fusion.h"
 #include "core/precision.h"
 #include "core/profile.h"
 #include "plumb/plumb.h"

@@ -134,11 +134,12 @@ TEST_CASE(
   const Tensor x = random_normal({2, 5, 12}, 1, "x");
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
-    const nn::AttentionOptions attention{.heads = 3, .drop_key = {.rate = 0.3}, .dropout = 0.2};
+    nn::AttentionOptions attention{.heads = 3, .drop_key = {.rate = 0.3}, .dropout = 0.2};
     nn::StackOptions o{
         .dim = 12, .depth = 2, .method = gate, .junctions = nn::transformer_block(attention, {.hidden = 24})};
     nn::Stack plain(o);
-    o.junctions[0] = nn::self_attention(attention, nn::attention_with(nn::HeadMix::identity));
+    attention.head_mix = nn::HeadMix::identity;
+    o.junctions[0] = nn::self_attention(attention);
     nn::Stack talking(o);
     initialize(plain, 7);
     initialize(talking, 7);
@@ -155,7 +156,7 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
   const Tensor x = random_normal({2, 7, D}, 1, "x");
   // Sets scores far from uniform, an identity as the output projection, and no second mix.
   const auto spread = [&](nn::HeadMix mix) {
-    nn::TalkingHeadsAttention attention({.dim = D, .heads = H}, mix);
+    nn::Attention attention({.dim = D, .heads = H, .head_mix = mix});
     initialize(attention, 5);
     set(named(attention, "qkv.weight"), random_normal({3 * D, D}, 2, "qkv") * 0.5);
     set(named(attention, "proj.weight"), identity(D));
@@ -167,7 +168,7 @@ TEST_CASE("talking heads with CaiT's init have almost uniform rows that do not s
   CHECK(spread(nn::HeadMix::cait) < 0.2);
 
   // If all values are 1, each query collects the sum of its row of mixed probabilities.
-  nn::TalkingHeadsAttention attention({.dim = D, .heads = H});
+  nn::Attention attention({.dim = D, .heads = H, .head_mix = nn::HeadMix::cait});
   initialize(attention, 5);
   set(named(attention, "qkv.weight"), zeros({3 * D, D}));
   set(named(attention, "qkv.bias"), concat({zeros({2 * D}), ones({D})}, 0));
@@ -207,7 +208,11 @@ TEST_CASE("a block of stage 2 updates only the class token, which reads the patc
   const Tensor patches = variable(random_normal({3, 4, 8}, 2, "patches"));
   // Every block reads the patches that stage 1 returned.
   Tensor cls = broadcast_to(named(model, "cls_token"), {3, 1, 8});
-  for (const auto& block : model.blocks_token_only()) cls = block(patches, cls);
+  std::vector<const nn::LayerScaleBlockClassAttn*> blocks;
+  model.each_module([&](nn::Module& module) {
+    if (const auto* const block = dynamic_cast<nn::LayerScaleBlockClassAttn*>(&module)) blocks.push_back(block);
+  });
+  for (const auto* block : blocks) cls = (*block)(patches, cls);
   const Tensor token = model.class_token(patches);
   CHECK(token.values() == cls.values());
   // The order of the patches does not matter, because their positions were added before stage 1.
@@ -215,7 +220,7 @@ TEST_CASE("a block of stage 2 updates only the class token, which reads the patc
   CHECK(relative_error(model.class_token(turned), token) < 1e-13);
   CHECK(largest(grad(sum(token * token), patches)) > 1e-6);
   // norm1 normalises the class token and each patch separately.
-  const nn::LayerScaleBlockClassAttn& block = model.blocks_token_only()[0];
+  const nn::LayerScaleBlockClassAttn& block = *blocks.front();
   const Tensor c = random_normal({3, 1, 8}, 5, "c");
   CHECK(relative_error(block(patches * 3 + 2, c), block(patches, c)) < 1e-5);
   for (const char* layer : {"k", "v"})
@@ -422,15 +427,16 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
   nn::CaiTOptions o = tiny();
   o.depth_token_only = 0;
   CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[cait] expected a depth_token_only of at least 1 block, got 0"));
-  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }),
-             contains("[talking_heads] expected a width that is a multiple"));
-  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }),
-             contains("[talking_heads] expected a width that is a multiple of the heads, got dim 8 and 0 heads"));
-  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 2}, nn::HeadMix::none); }),
-             contains("[talking_heads] expected initial values of the mixes, got HeadMix::none"));
+  for (const std::int64_t heads : {0, 3})
+    CHECK_THAT(error_of([&] { nn::Attention({.dim = 8, .heads = heads, .head_mix = nn::HeadMix::cait}); }),
+               contains(fmt::format("[attention] expected a width that is a multiple of the heads, got dim 8 and {} "
+                                    "heads",
+                                    heads)));
+  CHECK_THAT(error_of([&] { nn::CrossAttention({.dim = 8, .heads = 2, .head_mix = nn::HeadMix::identity}); }),
+             contains("[cross_attention] expected no mix of heads, got HeadMix::identity"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }),
              contains("[class_attention] expected a width that is a multiple"));
-  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .drop_head = 1}); }),
+  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .drop_head = {.rate = 1}}); }),
              contains("[class_attention] expected a DropHead rate in [0, 1), got 1"));
   for (const double rate : {-0.1, 1.0})
     CHECK_THAT(error_of([&] { nn::Attention({.dim = 8, .heads = 2, .dropout = rate}); }),

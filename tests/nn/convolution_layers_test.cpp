@@ -49,21 +49,21 @@ TEST_CASE("Conv2d has strides and padding and starts from He's distribution or a
 TEST_CASE("BatchNorm2d moves its running statistics by a tenth and uses them in evaluation") {
   nn::BatchNorm2d norm(3);
   const Tensor x = random_images(1);
-  const BatchStatistics batch = batch_statistics(x);
+  const auto batch = batch_statistics(x);
   const Tensor y = norm(x);
   CHECK(relative_error(y, batch_norm2d(x, ones({3}), zeros({3}), 1e-5)) < 1e-6);
   const double pixels = 4 * 8 * 6;
-  const Tensor mean = batch.mean * 0.1, variance = batch.variance * (0.1 * pixels / (pixels - 1)) + 0.9;
+  const Tensor mean = batch.first * 0.1, variance = batch.second * (0.1 * pixels / (pixels - 1)) + 0.9;
   CHECK(relative_error(norm.own("running_mean").value.values(), mean.values()) < 1e-6);
   CHECK(relative_error(norm.own("running_var").value.values(), variance.values()) < 1e-6);
 
   norm.eval();
-  CHECK(relative_error(norm(x), batch_norm2d(x, {mean, variance}, ones({3}), zeros({3}), 1e-5)) < 1e-6);
+  CHECK(relative_error(norm(x), batch_norm2d(x, mean, variance, ones({3}), zeros({3}), 1e-5)) < 1e-6);
   CHECK(relative_error(norm.own("running_mean").value.values(), mean.values()) <
         1e-6);  // evaluation does not change running_mean
   norm.train();
   norm(x);
-  CHECK(relative_error(norm.own("running_mean").value.values(), (mean * 0.9 + batch.mean * 0.1).values()) < 1e-6);
+  CHECK(relative_error(norm.own("running_mean").value.values(), (mean * 0.9 + batch.first * 0.1).values()) < 1e-6);
   CHECK_THAT(error_of([&] {
                norm(ones({1, 3, 1, 1}));
              }),

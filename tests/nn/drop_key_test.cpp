@@ -8,7 +8,6 @@
 #include "core/random.h"
 #include "nn/blocks/stack.h"
 #include "nn/layers/attention.h"
-#include "nn/layers/talking_heads.h"
 #include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
@@ -93,21 +92,21 @@ TEST_CASE(
 
 TEST_CASE("the probability of an empty row is exact if possible, else an estimate with its standard error") {
   for (DropSharing sharing : sharings) {
-    const nn::Estimate e = nn::empty_row_probability({.rate = 0.75, .sharing = sharing}, 5);
-    CHECK(e.probability == Approx(std::pow(0.75, 5)));
+    const Estimate e = nn::empty_row_probability({.rate = 0.75, .sharing = sharing}, 5);
+    CHECK(e.value == Approx(std::pow(0.75, 5)));
     CHECK(e.standard_error == 0);
   }
   for (DropShape shape : {DropShape::block, DropShape::cross}) {
-    const nn::Estimate e =
+    const Estimate e =
         nn::empty_row_probability({.rate = 1, .shape = shape}, 13, {3, 4});  // one key is outside the grid
-    CHECK((e.probability == 0 && e.standard_error == 0));
-    CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 12, {3, 4}).probability == 1);
-    CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 42, {6, 7}).probability == 1);
+    CHECK((e.value == 0 && e.standard_error == 0));
+    CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 12, {3, 4}).value == 1);
+    CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 42, {6, 7}).value == 1);
   }
   // On a grid of 4 x 4, a 3 x 3 block can drop all keys only if all four possible centres are seeds.
   const nn::DropKey block{.rate = 0.9, .shape = DropShape::block};
   const double q = key_mask(0.9, DropShape::block, 0, DropSharing::per_entry, {4, 4}, 16, 0).threshold / 65536.0;
-  CHECK(nn::empty_row_probability(block, 16, {4, 4}).probability == Approx(std::pow(q, 4)));
+  CHECK(nn::empty_row_probability(block, 16, {4, 4}).value == Approx(std::pow(q, 4)));
   // A cross of window 1 drops all keys of a 2 x 3 grid if each row, or each column, has a seed.
   const nn::DropKey cross{.rate = 0.8, .shape = DropShape::cross};
   const double s = 1 - key_mask(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold /
@@ -116,22 +115,22 @@ TEST_CASE("the probability of an empty row is exact if possible, else an estimat
   double both = 0;  // computed by inclusion and exclusion over the columns without a seed
   for (int k = 0; k <= 3; ++k)
     both += (k % 2 ? -1 : 1) * (k == 0 || k == 3 ? 1 : 3) * std::pow(s, 2 * k) * std::pow(1 - std::pow(s, 3 - k), 2);
-  CHECK(nn::empty_row_probability(cross, 6, {2, 3}).probability == Approx(rows_hit + columns_hit - both));
+  CHECK(nn::empty_row_probability(cross, 6, {2, 3}).value == Approx(rows_hit + columns_hit - both));
   // Compares the exact result and the estimate with the share in other draws. The 5 x 6 grid is too large for
   // enumeration.
   for (const KeyGrid grid : {KeyGrid{3, 4}, KeyGrid{5, 6}}) {
     const nn::DropKey o{.rate = 0.9, .shape = DropShape::cross};
-    const nn::Estimate e = nn::empty_row_probability(o, grid.cells(), grid);
+    const Estimate e = nn::empty_row_probability(o, grid.cells(), grid);
     CHECK((e.standard_error == 0) == (grid.height == 3));
     double empty = 0;
     for (const auto& row : rows(o, grid.cells(), grid)) empty += row.empty_rows;
     const double p = empty / step_count;
     CHECK(p > 0.05);
-    CHECK(std::abs(p - e.probability) < 4 * (std::sqrt(p * (1 - p) / step_count) + e.standard_error));
+    CHECK(std::abs(p - e.value) < 4 * (std::sqrt(p * (1 - p) / step_count) + e.standard_error));
     CHECK(e.standard_error < 0.002);
   }
-  const nn::Estimate rare = nn::empty_row_probability({.rate = 0.05, .shape = DropShape::cross}, 64, {8, 8});
-  CHECK(rare.probability == 0);
+  const Estimate rare = nn::empty_row_probability({.rate = 0.05, .shape = DropShape::cross}, 64, {8, 8});
+  CHECK(rare.value == 0);
   CHECK(rare.standard_error == Approx(1e-5).epsilon(0.01));
 }
 
@@ -262,18 +261,20 @@ TEST_CASE("matched by share, all shapes are expected to drop the same number of 
 
 TEST_CASE("all drops in attention can be switched off for the last part of training") {
   for (const bool talking : {false, true}) {
-    const nn::AttentionOptions o{.heads = 3, .drop_key = {.rate = 0.5}, .dropout = 0.2, .drop_head = 0.3};
-    const nn::AttentionFactory make =
-        talking ? nn::make_attention<nn::TalkingHeadsAttention> : nn::make_attention<nn::Attention>;
+    const nn::AttentionOptions o{.heads = 3,
+                                 .drop_key = {.rate = 0.5},
+                                 .dropout = 0.2,
+                                 .drop_head = {.rate = 0.3},
+                                 .head_mix = talking ? nn::HeadMix::cait : nn::HeadMix::none};
     nn::Stack stack(
-        {.dim = 12, .depth = 2, .method = "pre", .junctions = {nn::self_attention(o, make), nn::mlp({.hidden = 24})}});
+        {.dim = 12, .depth = 2, .method = "pre", .junctions = {nn::self_attention(o), nn::mlp({.hidden = 24})}});
     initialize(stack, 1);
     const RandomScope random({.seed = 2, .step = 9});
     const Tensor x = random_normal({4, 9, 12}, 3, "x");
     const auto dropped = stack(x).values();
     stack.drop_in_attention(false);
     const auto off = stack(x).values();
-    auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0].branch("attn"));
+    auto& attention = dynamic_cast<nn::AttentionBranch&>(stack.blocks()[0].branch("attn"));
     CHECK(attention.drop_key_statistics(4, 9, 9).drop_ratio == 0);
     stack.eval();
     CHECK(stack(x).values() == off);

@@ -71,7 +71,7 @@ TEST_CASE(
     "a layer scales its heads by DropHead's factors in training, also with a V-shaped rate and not in evaluation") {
   for (std::int64_t steps : {0, 21}) {
     nn::Attention layer(
-        {.dim = 12, .heads = 3, .drop_head = 0.6, .drop_head_steps = steps, .init = nn::Init::truncated_normal(0.5)});
+        {.dim = 12, .heads = 3, .drop_head = {.rate = 0.6, .steps = steps}, .init = nn::Init::truncated_normal(0.5)});
     initialize(layer, 1);
     const Tensor x = random_normal({4, 5, 12}, 3, "x");
     const auto scaled = [&](double rate) {
@@ -91,9 +91,9 @@ TEST_CASE(
     layer.eval();
     CHECK(layer(x).values() == scaled(0));
   }
-  CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 1}); }),
+  CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = {.rate = 1}}); }),
              contains("[attention] expected a DropHead rate in [0, 1), got 1"));
-  CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 0.1, .drop_head_steps = -1}); }),
+  CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = {.rate = 0.1, .steps = -1}}); }),
              contains("DropHead steps of at least 0, got -1"));
 }
 

@@ -164,31 +164,31 @@ TEST_CASE("methods add parameters with the expected names, shapes, roles and lea
 }
 
 TEST_CASE("each rule of Fixup can be left out and nothing else changes") {
-  const auto with = [](const nn::methods::FixupParts& parts) {
-    return by_name(make_vit(nn::methods::fixup(parts), 24));
+  const auto with = [](const nn::ConstantValues& parts) {
+    return by_name(make_vit(nn::methods::fixup().with(parts), 24));
   };
   const auto whole = with({});
   const auto alike = [&](const std::map<std::string, nn::Parameter>& p, const std::string& name) {
     return p.at(name).value.values() == whole.at(name).value.values();
   };
-  const auto random_last = with({.zero_last = false});
+  const auto random_last = with({{"zero_last", 0}});
   CHECK(deviation(random_last.at("blocks.5.mlp.fc2.weight").value) > 0.01);
   CHECK(deviation(random_last.at("blocks.5.attn.proj.weight").value) > 0.01);
   CHECK(alike(random_last, "blocks.5.mlp.fc1.weight"));
-  const auto unscaled = with({.factor = 0}), squared = with({.factor = 2});
+  const auto unscaled = with({{"factor", 0}}), squared = with({{"factor", 2}});
   const auto ratio = [&](const auto& p, const std::string& name) {
     return deviation(p.at(name).value) / deviation(whole.at(name).value);
   };
   CHECK(ratio(unscaled, "blocks.5.mlp.fc1.weight") == Approx(std::sqrt(48.0)).epsilon(1e-3));
   CHECK(ratio(squared, "blocks.5.attn.qkv.weight") == Approx(std::pow(48.0, -1.0 / 6)).epsilon(1e-3));
   CHECK(deviation(squared.at("blocks.5.mlp.fc2.weight").value) == 0);
-  const auto no_shifts = with({.shifts = false}), no_scales = with({.scales = false});
+  const auto no_shifts = with({{"shifts", 0}}), no_scales = with({{"scales", 0}});
   CHECK((!no_shifts.contains("blocks.5.shifts.fc1") && no_shifts.contains("blocks.5.gate1.scale")));
   CHECK((no_scales.contains("blocks.5.shifts.fc1") && !no_scales.contains("blocks.5.gate1.scale")));
   CHECK(no_shifts.size() == whole.size() - 4 * 24);
   CHECK(no_scales.size() == whole.size() - 2 * 24);
   CHECK(nn::methods::fixup().claims.size() == 3);
-  CHECK(nn::methods::fixup({.scales = false}).claims.empty());  // only the complete method has claims
+  CHECK(nn::methods::fixup().with({{"scales", 0}}).claims.empty());  // only the complete method has claims
 }
 
 TEST_CASE("Fixup's parts follow from its constants and fixup_ln always has all parts") {
@@ -331,9 +331,7 @@ TEST_CASE("a method with other constants is the same as text and in code, bit fo
   CHECK(nn::method_named("mix_ln:post_share=0.250").label() == "mix_ln");
   CHECK(nn::methods::deepnorm().text() == "deepnorm:alpha=by_depth");
   CHECK(nn::method_named("deepnorm:alpha=2").with({{"alpha", std::nullopt}}).label() == "deepnorm");
-  const nn::methods::FixupParts parts{.zero_last = false, .factor = 0.5, .scales = false};
-  CHECK(nn::methods::fixup(parts).label() == "fixup:zero_last=0:factor=0.5:scales=0");
-  CHECK(nn::method_named("fixup:scales=0:factor=0.5:zero_last=0").label() == nn::methods::fixup(parts).label());
+  CHECK(nn::method_named("fixup:scales=0:factor=0.5:zero_last=0").label() == "fixup:zero_last=0:factor=0.5:scales=0");
   // Fields that depend on constants are the same in both forms.
   CHECK(nn::method_named("fixup:scales=0").claims.empty());
   CHECK(nn::method_named("fixup:scales=0").with({{"scales", 1}}).claims.size() == 3);

@@ -110,7 +110,7 @@ TEST_CASE("stochastic depth drops whole images of a convolutional branch") {
 }
 
 TEST_CASE("a convolutional branch keeps the size of the image") {
-  CHECK_THAT(error_of([] { nn::ConvBranch({.channels = 4, .kernel = 2}); }), contains("expected an odd kernel"));
+  CHECK_THAT(error_of([] { nn::conv_branch(2); }), contains("expected an odd kernel"));
 }
 
 TEST_CASE("an observer that runs the gate again does not move the statistics of batch norm") {

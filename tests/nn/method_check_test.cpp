@@ -152,7 +152,7 @@ struct Forgetful : Sound {  // keeps data-dependent state outside its parameters
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
     return Sound::combine(skip, branch * scale);
   }
-  void calibrate(const Tensor&, const Tensor& branch, nn::Calibration&) const override {
+  void calibrate(const Tensor&, const Tensor& branch, std::optional<double>&) const override {
     scale = 1 + std::abs(mean(branch).item());
   }
   mutable double scale = 1;

@@ -236,8 +236,6 @@ TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay in
   CHECK(pair.own("gamma").decay_factor() == 0);
   pair.own("gamma").decay_factor() = 0.5;
   const nn::AdamW optimizer(pair.parameters(), {.weight_decay = 0.05});
-  REQUIRE(optimizer.groups().size() == 2);
-  CHECK(optimizer.groups()[1].weight_decay == 0.025);
   CHECK_THAT(optimizer.describe_groups(), contains("lr x 0.1  decay 0.025      1 tensors"));
   pair.own("gamma").decay_factor() = -1;
   CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
@@ -379,22 +377,14 @@ TEST_CASE("groups follow from roles and are described in text") {
   nn::ViT model(
       {.image = 16, .patch = 8, .dim = 8, .depth = 2, .heads = 2, .method = "fixup", .pool = nn::Pool::token});
   const nn::AdamW optimizer(model.parameters(), {.weight_decay = 0.05});
-  const auto groups = optimizer.groups();
-  REQUIRE(groups.size() == 3);
-  CHECK(groups[0].weight_decay == 0.05);
-  CHECK(groups[1].weight_decay == 0);
-  CHECK(groups[1].lr_factor == 1);
-  CHECK(groups[2].lr_factor == 0.1);
-  CHECK(groups[2].names.size() == 2 * 6);
-  for (const std::string& name : groups[0].names) CHECK(name.ends_with("weight"));
-  for (const char* name : {"cls_token", "pos_embed", "head.bias"})
-    CHECK(std::ranges::find(groups[1].names, name) != groups[1].names.end());
-  CHECK_THAT(optimizer.describe_groups(), contains("decay 0.05") && contains("lr x 0.1") && !contains("eps"));
+  CHECK(optimizer.describe_groups() ==
+        "lr x 1    decay 0.05      10 tensors       3152 elements, first patch_embed.proj.weight\n"
+        "lr x 1    decay 0         14 tensors        226 elements, first cls_token\n"
+        "lr x 0.1  decay 0         12 tensors         12 elements, first blocks.0.gate1.scale\n");
 
   model.each_parameter(
       [](const std::string& name, nn::Parameter& p) { p.eps_factor() = name == "blocks.1.mlp.fc1.weight" ? 0.5 : 1; });
   const nn::AdamW parted(model.parameters(), {.weight_decay = 0.05});
-  REQUIRE(parted.groups().size() == 4);
   CHECK_THAT(parted.describe_groups(),
              contains("decay 0.05  eps x 0.5       1 tensors        256 elements, first blocks.1.mlp.fc1.weight"));
 }
@@ -501,7 +491,6 @@ TEST_CASE("an optimizer sees changes of frozen flags and factors that are made a
   optimizer.step(pair.gradients(1));
   CHECK(pair.gamma.item() == 0.5);
   CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
-  CHECK(optimizer.groups().back().frozen);
   CHECK_THAT(optimizer.describe_groups(), contains("first gamma, frozen\n") && !contains("first weight, frozen"));
 
   pair.freeze(false);

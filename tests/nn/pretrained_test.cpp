@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "nn/gates/gate_forms.h"
+#include "nn/gates/method_text.h"
 #include "plumb/plumb.h"
 #include "tests/nn/shake.h"
 #include "tests/support/built_in_gates.h"
@@ -342,12 +343,13 @@ TEST_CASE("files of older versions load if the name of the method is enough and 
                           "the model has streams=4; ") &&
                  contains("give it: --gate hyper_connections:streams=VALUE in programs, "
                           "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
-  const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
+  const nn::Method without_scales = nn::methods::fixup().with({{"scales", 0}});
+  const nn::TensorFile unscaled = older(without_scales);
   const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
              contains("lacks shifts, scales of its method fixup, and the model has shifts=1, scales=1; ") &&
                  contains("--gate fixup:shifts=VALUE:scales=VALUE in programs"));
-  CHECK(described(unscaled, "fixup:scales=0") == nn::methods::fixup({.scales = false}).text());
+  CHECK(described(unscaled, "fixup:scales=0") == without_scales.text());
   CHECK(described(two, "hyper_connections:streams=2") == "hyper_connections:streams=2");
 
   for (const char* gate : {"mix_ln:post_share=0.75", "deepnorm:alpha=8", "branch_scale:multiplier=1",
@@ -812,7 +814,7 @@ TEST_CASE("widths of published models have the heads of timm") {
 
 TEST_CASE("attention maps are the weights that the layers apply to the values and recording changes nothing") {
   // Checks the layer against the values weighted by the probabilities, followed by the last product.
-  const auto check_layer = [](nn::SelfAttention& layer, std::int64_t heads) {
+  const auto check_layer = [](nn::AttentionBranch& layer, std::int64_t heads) {
     nn::initialize(layer, 7);
     layer.eval();
     const Tensor x = random_normal({2, 9, 16}, 2, "x");
@@ -831,7 +833,7 @@ TEST_CASE("attention maps are the weights that the layers apply to the values an
   const nn::Init wide = nn::Init::truncated_normal(0.5);
   nn::Attention plain({.dim = 16, .heads = 4, .init = wide}),
       causal({.dim = 16, .heads = 4, .init = wide, .causal = true});
-  nn::TalkingHeadsAttention talking({.dim = 16, .heads = 4, .init = wide}, nn::HeadMix::identity);
+  nn::Attention talking({.dim = 16, .heads = 4, .init = wide, .head_mix = nn::HeadMix::identity});
   check_layer(plain, 4), check_layer(causal, 4), check_layer(talking, 4);
 
   nn::CaiT model(cait);

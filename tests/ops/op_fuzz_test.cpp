@@ -7,6 +7,7 @@
 #include <string>
 
 #include "autograd/node.h"
+#include "autograd/ops/linear_fusion.h"
 #include "core/random.h"
 #include "plumb/plumb.h"
 #include "tests/support/catch.h"

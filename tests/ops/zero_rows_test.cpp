@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "autograd/ops/linear_fusion.h"
 #include "core/precision.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"

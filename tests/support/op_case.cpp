@@ -1,4 +1,5 @@
 #include "tests/support/op_case.h"
+#include "autograd/ops/linear_fusion.h"
 
 #include <algorithm>
 #include <cmath>
@@ -634,9 +635,7 @@ std::vector<OpCase> images() {
        [](const Tensors& in) { return batch_norm2d(in[0], in[1], in[2], 1e-5); }},
       {"batch_norm2d given statistics",
        {{3, 2, 3, 2}, {2}, {2}, {2}, {2}},
-       [](const Tensors& in) {
-         return batch_norm2d(in[0], {in[3], in[4] * in[4]}, in[1], in[2], 0.5);
-       }},
+       [](const Tensors& in) { return batch_norm2d(in[0], in[3], in[4] * in[4], in[1], in[2], 0.5); }},
   };
 }
 

@@ -49,7 +49,7 @@ QUERIES = {
     'nn::Linear': 'reference/',
     'value_and_grad': 'reference/',
     'torch.manual_seed': 'docs/pytorch_to_plumb.html#gradients',
-    'c++ (': 'CONTRIBUTING.html#add-an-op',  # signs of regular expressions
+    'c++ (': 'CONTRIBUTING.html#a-budget-of-lines-and-types',  # signs of regular expressions
     'qqzz': None,
 }
 

@@ -215,8 +215,8 @@ std::vector<std::string> warnings(const LayerStats& layers) {
   return {};
 }
 
-JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& layers, const JacobianOptions& options,
-                         const nn::StackInputs& inputs) {
+Estimate jacobian(nn::Stack& stack, const LayerStats& layers, const JacobianOptions& options,
+                  const nn::StackInputs& inputs) {
   const nn::EvaluationScope scope(stack);
   std::vector<std::int64_t> batch_of_one{1};
   batch_of_one.insert(batch_of_one.end(), layers.sample.begin(), layers.sample.end());

@@ -114,7 +114,7 @@ inline constexpr double law_tolerance = 3, norm_tolerance = 1.1;
 // last block, without the final norm. The value is 1 if all blocks are the identity, or n^2 if the method also sums n
 // streams at the end. The measurement uses evaluation mode and one Gaussian sample with the shape and the
 // input_mean_square of `layers`. `inputs` are the further inputs of the branches for one sample.
-JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& layers, const JacobianOptions& options = {},
-                         const nn::StackInputs& inputs = {});
+Estimate jacobian(nn::Stack& stack, const LayerStats& layers, const JacobianOptions& options = {},
+                  const nn::StackInputs& inputs = {});
 
 }  // namespace plumb::lab

@@ -1,4 +1,5 @@
 // The files of a trial: checkpoint and weights.
+#include "core/device_lost.h"
 #include "core/one_line.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/run/progress.h"

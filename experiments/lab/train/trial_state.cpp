@@ -5,6 +5,7 @@
 #include <new>
 #include <ranges>
 
+#include "core/device_lost.h"
 #include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/run/files.h"

@@ -76,7 +76,7 @@ nn::DropPathOptions DropOptions::path() const {
 std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
   if (drop_key == 0) return "none";
   double ratio = 0;
-  nn::Estimate empty{};
+  Estimate empty;
   try {
     const nn::DropKey k = nn::by_rate(key(), grid);
     ratio = nn::expected_drop_ratio(k, keys, grid);
@@ -88,7 +88,7 @@ std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
   return fmt::format("{:g}, {}, {}{}, {}; expected share of keys {:.4g}, probability of an empty row {:.3g}{} ({})",
                      drop_key, enum_name(drop_key_schedule), enum_name(drop_key_shape),
                      drop_key_window ? fmt::format(" {}", drop_key_window) : "", enum_name(drop_key_sharing), ratio,
-                     empty.probability, error, enum_name(empty_rows));
+                     empty.value, error, enum_name(empty_rows));
 }
 
 std::string DropOptions::describe_path() const {

@@ -2,6 +2,7 @@
 
 #include "nn/gates/layerscale.h"
 #include "nn/gates/method.h"
+#include "nn/gates/method_text.h"
 
 namespace plumb::vision {
 

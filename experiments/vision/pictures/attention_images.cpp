@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/device_lost.h"
 #include "core/error.h"
 #include "experiments/vision/data/batch.h"
 #include "experiments/vision/data/image_file.h"

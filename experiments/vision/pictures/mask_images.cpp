@@ -30,7 +30,7 @@ std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, 
   std::vector<Pixels> masks;
   bool drops = false;
   for (const std::int64_t block : std::set{std::int64_t{0}, count / 2, count - 1}) {
-    const auto* attention = dynamic_cast<const nn::SelfAttention*>(
+    const auto* attention = dynamic_cast<const nn::AttentionBranch*>(
         &stack.blocks()[static_cast<std::size_t>(block)].junctions().front()->branch());
     if (!attention) return std::nullopt;
     const nn::AttentionOptions& o = attention->options();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "core/device_lost.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/vision/data/split.h"
 #include "experiments/vision/pictures/attention_images.h"

@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/hash.h"
 #include "experiments/vision/data/image_set.h"
+#include "nn/gates/method_text.h"
 
 namespace plumb::vision {
 

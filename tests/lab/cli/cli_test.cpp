@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/atomic_file.h"
+#include "core/device_lost.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/record/json_value.h"

@@ -9,7 +9,7 @@
 #include "experiments/lab/signals/growth.h"
 #include "experiments/lab/signals/probe_json.h"
 #include "experiments/vision/data/open_data.h"
-#include "plumb/plumb.h"
+#include "plumb/vision.h"
 #include "tests/support/built_in_gates.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
@@ -176,10 +176,12 @@ TEST_CASE("layers: attention uses the first four samples and one token has no re
 
 TEST_CASE("layers: the gradient norm covers a branch's parameters under any names") {
   struct Wrapped : nn::Layer {
-    nn::Child<nn::Stack> inner{
-        this,
-        "encoder",
-        {.dim = 4, .depth = 2, .method = "layerscale", .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
+    nn::Child<nn::Stack> inner{this,
+                               "encoder",
+                               {.dim = 4,
+                                .depth = 2,
+                                .method = "layerscale",
+                                .junctions = nn::transformer_block({.heads = 2}, {.hidden = 8})}};
     Wrapped() { nn::initialize(*this, 0); }
     Tensor forward(const Tensor& x) const override { return inner(x); }
   };
@@ -367,11 +369,11 @@ TEST_CASE("layers: the Jacobian of identity blocks is 1 both exactly and with ra
   nn::ViT model = fresh("rezero", 3);
   lab::LayerStats layers = forward_layers(model);
   CHECK(layers.sample == Shape{17, 32});
-  const JacobianMeasure estimate = lab::jacobian(model.stack(), layers, {.probes = 4});
+  const Estimate estimate = lab::jacobian(model.stack(), layers, {.probes = 4});
   CHECK_FALSE(estimate.exact);
   CHECK(estimate.value == Approx(1));
   layers.sample = {2, 32};
-  const JacobianMeasure exact = lab::jacobian(model.stack(), layers);
+  const Estimate exact = lab::jacobian(model.stack(), layers);
   CHECK(exact.exact);
   CHECK(exact.value == Approx(1));
   CHECK(model.stack().training());

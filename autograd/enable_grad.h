@@ -1,0 +1,17 @@
+// The opposite of NoGrad, for ops that differentiate a function whatever their caller does.
+#pragma once
+
+#include "core/scoped_value.h"
+
+namespace plumb {
+
+// While an EnableGrad lives, ops on this thread are recorded, even inside a NoGrad.
+class EnableGrad {
+ public:
+  [[nodiscard("an EnableGrad has an effect only while it lives; name it: EnableGrad guard;")]] EnableGrad();
+
+ private:
+  ScopedValue<bool> value_;
+};
+
+}  // namespace plumb
