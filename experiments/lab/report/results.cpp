@@ -124,8 +124,7 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
   const auto want = [&](const Difference& d, const Point& first, const Point& second) {
     const Point& cell = d.lost == Side::first ? first : second;
     for (const int step : d.wanted)
-      if (std::ranges::none_of(r.wanted, [&](const WantedRate& w) { return w.cell == cell && w.half_octaves == step; }))
-        r.wanted.push_back({cell, step});
+      if (std::ranges::find(r.wanted, WantedRate{cell, step}) == r.wanted.end()) r.wanted.push_back({cell, step});
   };
   r.wanted.clear();
   for (const JudgedClaim& claim : r.claims)

@@ -19,6 +19,7 @@ namespace plumb::lab {
 struct WantedRate {
   Point cell = {};
   int half_octaves = 0;
+  bool operator==(const WantedRate&) const = default;
 };
 
 // The results of a study: the records of its ended trials, and all values derived from the records.

@@ -72,15 +72,13 @@ void Sweep::ask(Unit& unit) {
     for (const Point& point : points) {
       const bool one = point.find("seed");
       for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds)
-        name(unit, point.without("seed"), seed);
+        name(unit, looked_up(unit, point.without("seed"), seed));
     }
   }
 }
 
-void Sweep::name(Unit& unit, const Point& searched, std::int64_t seed) {
+Sweep::Named Sweep::looked_up(const Unit& unit, const Point& searched, std::int64_t seed) const {
   Named trial{.point = plan_.point_of(unit.point, searched, seed), .key = {}};
-  check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(),
-        "[search] expected new points, got {} again", trial.point.label());
   trial.key = plan_.key_of(trial.point, data_);
   for (const std::string& code : codes_) {
     const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
@@ -96,21 +94,33 @@ void Sweep::name(Unit& unit, const Point& searched, std::int64_t seed) {
   trial.is_missing =
       !trial.record || (takes_ == Takes::finished && plan_.options().save_weights && trial.has_lost_weights() &&
                         trial.code == codes_.front());  // other code would make other weights
+  return trial;
+}
+
+void Sweep::name(Unit& unit, Named trial) {
+  check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(),
+        "[search] expected new points, got {} again", trial.point.label());
   if (progress_) enter(trial);
   unit.trials.push_back(std::move(trial));
 }
 
 void Sweep::ask_round() {
-  while (!over_ && ended() == size()) {
-    const std::vector<Point> points = next_round_ ? next_round_(*this) : std::vector<Point>();
-    over_ = points.empty();
+  for (bool named = true; named && !over_ && next_round_;) {
+    const bool all_ended = ended() == size();
+    const std::vector<Point> points = next_round_(*this);
+    named = false;
     for (const Point& point : points) {
       const auto unit = std::ranges::find_if(units_, [&](const Unit& u) { return point.contains(u.point); });
       internal_check(unit != units_.end(), "a further round names {}, which is in no search", point.label());
       Point searched = point.without("seed");
       for (const auto& [axis, value] : unit->point.entries()) searched = searched.without(axis);
-      name(*unit, searched, point.get<std::int64_t>("seed"));
+      Named trial = looked_up(*unit, searched, point.get<std::int64_t>("seed"));
+      if (std::ranges::find(unit->trials, trial.point, &Named::point) != unit->trials.end()) continue;
+      if (!all_ended && trial.is_missing) continue;
+      name(*unit, std::move(trial));
+      named = true;
     }
+    over_ = all_ended && !named;
   }
 }
 
@@ -328,7 +338,7 @@ void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {
   calls.ended(run.record);
   for (Unit& unit : units_)
     if (std::ranges::any_of(unit.trials, [&](const Named& a) { return &a == &trial; })) ask(unit);
-  ask_round();
+  if (ended() == size()) ask_round();
 }
 
 }  // namespace plumb::lab

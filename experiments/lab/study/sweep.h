@@ -92,9 +92,12 @@ class Sweep {
   template <class F>
   void each(F&& f) const;  // calls f for each named trial, in the order of --dry-run
   void ask(Unit& unit);    // names the next trials of the unit if all earlier ones have ended
-  void ask_round();        // names the trials of further rounds while all named trials have ended
-  // Adds a trial to a unit, with its record if the ledger has one. `searched` are its values on searched axes.
-  void name(Unit& unit, const Point& searched, std::int64_t seed);
+  // Names the trials of further rounds while all named trials have ended. Before they have, names only the trials of
+  // the next rounds that the ledger has, so that the verdicts of an interrupted call keep them.
+  void ask_round();
+  // Makes a trial of a unit, with its record if the ledger has one. `searched` are its values on searched axes.
+  Named looked_up(const Unit& unit, const Point& searched, std::int64_t seed) const;
+  void name(Unit& unit, Named trial);
   void enter(Named& trial);  // adds the trial to the progress
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);

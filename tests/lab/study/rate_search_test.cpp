@@ -420,8 +420,19 @@ TEST_CASE("the loser is trained at its neighbouring rates, once for all comparis
   CHECK(files_of(folder, "j") == files_of(folder, "a"));
   study.bodies = 0;
   const Words six{"--no-progress", "--seeds", "0..6", "--out"};
+  // An interrupted call keeps the neighbours of the five seeds in its files and verdicts.
+  study.more = [&](lab::Trial& trial) {
+    if (study.bodies != 2) return;
+    interrupted_by(SIGINT);
+    for ([[maybe_unused]] lab::Step& step : trial.loop()) {  // leaves the trial after the interrupt
+    }
+  };
+  CHECK(run_in(folder, study, with(six, {"a", "--resume"})).status == 130);
+  CHECK(count(file(folder, "a/rates.csv"), ",neighbour,") == 10);
+  CHECK_THAT(file(folder, "a/claims.csv"), contains("b is lower,a test,agree,") && contains(",yes,"));
+  study.more = {};
   trained_in(folder, study, with(six, {"a", "--resume"}));
-  CHECK(study.bodies == 2 + 2);
+  CHECK(study.bodies == 2 + 2 + 1);
   trained_in(folder, study, with(six, {"six"}));
   CHECK(files_of(folder, "a") == files_of(folder, "six"));
 }
