@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "experiments/lab/plot/draw.h"
-#include "experiments/lab/study/edge_search.h"
-#include "experiments/lab/train/trained_at.h"
-#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/programs/edge_study.h"
 #include "plumb/vision.h"
 
 namespace plumb::vision {
 namespace {
 
 constexpr int ticks = 4;  // number of ticks per octave; neighbouring depths differ by 19 %
-constexpr std::int64_t least_depth = 4;
+constexpr double least_depth = 4;
 
 // Depths that papers report. The papers use other sizes and lengths of training.
 std::string published_depth(const std::string& gate) {
@@ -27,67 +24,43 @@ std::string published_depth(const std::string& gate) {
 }
 
 // The result of a search in words.
-std::string limit_words(const std::map<int, Share>& known, const Octaves& depths, std::int64_t most) {
+std::string limit_words(const std::map<int, Share>& known, const Octaves& depths) {
   const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
   const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
   if (trains == known.end()) return fmt::format("none ({} was the lowest tried)", depth(known.begin()->first));
   const auto edge = edge_above(known, trains->first);
-  if (!edge->outside)
-    return fmt::format("{} or more ({} was the deepest tried)", depth(edge->inside),
-                       std::min<std::int64_t>(most, depth(edge->inside)));
+  if (!edge->outside) return fmt::format("{0} or more ({0} was the deepest tried)", depth(edge->inside));
   return fmt::format("{}, not {}", depth(edge->inside), depth(*edge->outside));
 }
 
-struct DepthLimit : Study {
-  DepthLimit() : Study("depth_limit", "How deep can a network be for each method to still train it?") {
-    declare_options();
-    defaults({.steps = 300, .seeds = {0, 1, 2}, .stop_hopeless = true});
-    network().dim = 32;
-    network().recipe = RecipeKind::paper;
-    // All methods train fast with Xavier weights, so a failure is not just slow training.
-    network().weight_init = WeightInit::xavier;
-    search(edge_search([this] { return next_search(); }));
-    output([this](const StudyResults& r) { return section_of(r); });
-    columns({"trained", train_loss, val_accuracy, "diverged_at"});
-  }
-
-  const Axis<std::string> gate = methods({"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"});
-  const Axis<double> lr = learning_rates({3e-3});
-  const Axis<std::int64_t> depth = searched<std::int64_t>("depth");
-  std::int64_t first = 12, most = 192;
-  TrainedAt trained;
-
-  void declare_options() {
+struct DepthLimit : EdgeStudy {
+  DepthLimit() : EdgeStudy("depth_limit", "How deep can a network be for each method to still train it?") {
     cli().section("Search");
-    cli()
-        .option("--first", &first, "The first depth to try, in blocks")
-        .at_least(static_cast<double>(least_depth))
-        .at_most(largest_size);
+    cli().option("--first", &first, "The first depth to try, in blocks").at_least(least_depth).at_most(largest_size);
     cli()
         .option("--most", &most, "The largest depth to try, in blocks")
-        .at_least(static_cast<double>(least_depth))
+        .at_least(least_depth)
         .at_most(largest_size)
         .scope(Scope::study);
-    trained.declare(cli(), [this] { return augmentation().any(); });
+    search_edges([this] { return next_search(); }, [this](const StudyResults& r) { return section_of(r); });
     cli().rule([this] { usage_check(first <= most, "--first {} is larger than --most {}", first, most); });
     cli().preset("quick", "three methods up to depth 48, 200 steps, one seed; three minutes on two cores",
                  {{"--gates post,pre,rezero --steps 200 --seeds 0 --most 48"}});
     cli().preset("cpu", "six methods up to depth 384 at two learning rates, five seeds; two hours on two cores",
                  {{"--most 384 --lrs 0.001,0.003 --seeds 0..4"}});
-    add_paper_preset(
-        *this, "paper",
-        "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs --image-folder and "
-        "GPUs",
-        deit_small_for_search() + Settings{{"--lrs 0.001", "facebookresearch/deit, main.py: 5e-4 x batch / 512"},
-                                           {"--most 768", "ours"},
-                                           {"--first", "DeiT-S"}});
+    add_search_preset(*this, {{"--most 768", "ours"}, {"--first", "DeiT-S"}});
     cli().examples({"--preset quick", "--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2"});
   }
+
+  const Axis<double> lr = learning_rates({3e-3});
+  const Axis<std::int64_t> depth = searched<std::int64_t>("depth");
+  std::int64_t first = 12, most = 192;
+
   Octaves tried_depths() const { return {static_cast<double>(first), ticks}; }
 
   EdgeSearch next_search() const {
     const Octaves at = tried_depths();
-    const int lowest = at.lowest_whole(static_cast<double>(least_depth));
+    const int lowest = at.lowest_whole(least_depth);
     const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(first));
     return {.axis = depth.name(),
             .octaves = at,
@@ -96,23 +69,21 @@ struct DepthLimit : Study {
             .edges = EdgeSearch::Edges::upper,
             .value = [at](int tick) { return static_cast<std::int64_t>(std::lround(at.at(tick))); },
             // Tries a depth that is an octave smaller.
-            .look = [lowest](const std::map<int, Share>& known) -> std::optional<int> {
-              const int shallowest = known.begin()->first;
-              if (shallowest <= lowest) return std::nullopt;
-              return std::max(shallowest - ticks, lowest);
-            }};
+            .look =
+                [lowest](const std::map<int, Share>& known) {
+                  const int shallowest = known.begin()->first;
+                  return shallowest > lowest ? std::optional(std::max(shallowest - ticks, lowest)) : std::nullopt;
+                }};
   }
 
   Section section_of(const StudyResults& r) const {
     using enum TextTable::Align;
-    Section section{
-        .title = "Largest depth at which most seeds train",
-        .caption = fmt::format(
-            "A network counts as trained if its final training loss is below {:g} of the chance loss. Brackets show "
-            "the "
-            "share of seeds that trained; the figure has Wilson's 95 % intervals. Published depths are for other data "
-            "and sizes, in layers as each paper counts them.",
-            trained.share)};
+    Section section{.title = "Largest depth at which most seeds train",
+                    .caption = fmt::format(
+                        "A network counts as trained if its final training loss is below {:g} of the chance loss. "
+                        "Brackets show the share of seeds that trained; the figure has Wilson's 95 % intervals. "
+                        "Published depths are for other data and sizes, in layers as each paper counts them.",
+                        trained.share)};
     for (const char* title : {"method", "trains to depth", "seeds that trained, by depth", "published"})
       section.table.column(title, left);
     Plot plot{.id = "share-by-depth",
@@ -130,7 +101,7 @@ struct DepthLimit : Study {
         tried.push_back(fmt::format("{} ({})", blocks, to_string(share)));
         series.points.push_back({static_cast<double>(blocks), share.value(), share.low(), share.high()});
       }
-      section.table.row({place.point.label(), limit_words(known, tried_depths(), most),
+      section.table.row({place.point.label(), limit_words(known, tried_depths()),
                          fmt::format("{}", fmt::join(tried, ", ")), published_depth(place.point[gate])});
     }
     section.charts.push_back(figure_of(plot));
@@ -142,11 +113,4 @@ struct DepthLimit : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::depth_limit(int argc, const char* const* argv) {
-  vision::DepthLimit study;
-  return study.run(argc, argv, [&](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial));
-    trial.train(model);
-    study.trained.measure(trial);
-  });
-}
+int plumb::lab::depth_limit(int argc, const char* const* argv) { return run<vision::DepthLimit>(argc, argv); }

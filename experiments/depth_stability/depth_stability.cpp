@@ -13,12 +13,11 @@ namespace {
 
 std::string list_gates() {
   std::string text;
-  std::size_t names = 0, formulas = 0;
-  for (const std::string& name : nn::method_names()) {
-    names = std::max(names, name.size());
-    formulas = std::max(formulas, nn::method_named(name).formula.size());
-  }
-  for (const std::string& name : nn::method_names()) {
+  const auto formula_size = [](const std::string& name) { return nn::method_named(name).formula.size(); };
+  const std::vector<std::string> all = nn::method_names();
+  const std::size_t names = std::ranges::max(all, {}, &std::string::size).size(),
+                    formulas = formula_size(std::ranges::max(all, {}, formula_size));
+  for (const std::string& name : all) {
     const nn::Method method = nn::method_named(name);
     text += fmt::format("{:<{}}  {:<{}}  {}\n", name, names, method.formula, formulas, method.source);
     for (const nn::MethodConstant& c : method.constants)
@@ -28,35 +27,67 @@ std::string list_gates() {
   return text;
 }
 
-// Prints the report of the conformance check on every method. Returns 1 if a method failed the check, otherwise 0.
-int check_gates(const std::vector<std::string>& gates) {
-  int failed = 0;
-  for (const std::string& gate : gates) {
-    const nn::MethodReport report = nn::check_method(gate);
-    write_result(report.text());
-    failed += !report.passed();
-  }
-  write_result(
-      fmt::format("{} of {} methods conform\n", gates.size() - static_cast<std::size_t>(failed), gates.size()));
-  return failed > 0 ? 1 : 0;
-}
-
 struct DepthStability : Study {
   DepthStability()
       : Study("depth_stability", "Trains residual methods at several depths and reports which of them train.") {
     defaults({.steps = 300});
-    declare_control();
+    cli().section("Verdict");
+    cli()
+        .option("--control", &control_name, "The method with which the others are compared")
+        .one_of_methods()
+        .scope(Scope::speed);
+    cli().rule([this] {
+      const std::vector<std::string> gates = gate.values();
+      usage_check(!cli().typed("--control") || std::ranges::find(gates, control_name) != gates.end(),
+                  "--control {}: the method is not among --gates {}, so nothing would be compared with it; add it to "
+                  "--gates, or name one of these methods",
+                  control_name, fmt::join(gates, ","));
+      control(gate == control_name);
+    });
     cli().section(Cli::instead);
     cli()
         .option("--check-gates", &only_check,
                 "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")
         .scope(Scope::call);
     cli().listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
-    declare_presets();
+    const std::string methods = "--gates pre,rezero_ln,t_fixup_ln,fixup_ln,scalar_gate,layerscale,rezero,t_fixup,fixup";
+    const Settings cait_table1 = {{methods}, {"--data glyphs-clutter --recipe paper --lrs 0.001"}};
+    const auto claims = [this] { claim_cait_table1(); };
+    cli().preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores",
+                 {{"--data glyphs-clutter --gates post,pre,rezero,skipinit,fixup,layerscale --depths 6,48 --seeds 1"}});
+    cli().preset("cait-table1-quick",
+                 "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36 on "
+                 "glyphs-clutter, one seed; three minutes",
+                 cait_table1 + Settings{{"--depths 12,36 --steps 200"}}, claims);
+    cli().preset("cait-table1-cpu",
+                 "CaiT's table 1 at depth 24 on glyphs-clutter, 400 steps, each method at its own rate, 12 judged "
+                 "seeds; one to two hours on two cores",
+                 cait_table1 + Settings{{"--depths 24 --steps 400 --seeds 0..12"}}, claims);
+    add_paper_preset(
+        *this, "CaiT's table 1 with DeiT-S on ImageNet, as published, one seed; needs --image-folder and GPUs",
+        {{"--control", "ours"},
+         {"--recipe paper",
+          "Touvron et al. 2021, CaiT: DeiT's recipe with norm and warm-up, otherwise that of each method's paper"},
+         {"--drop-path 0.05", "Touvron et al. 2021, CaiT, table 1, first baseline; ours for the other columns"},
+         {"--drop-path-schedule uniform", "Touvron et al. 2021, CaiT: uniform"},
+         {"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
+         {methods, "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2"},
+         {"--warmup recipe", "follows --recipe"}},
+        "", "cait-table1", claims);
     cli().examples({"--preset quick", "--preset cait-table1-cpu --jobs 2 --out runs/cait-table1",
                     "--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1",
                     "--data fashion-mnist --data-dir data --gates all --out runs/fashion"});
-    cli().action([this] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
+    cli().action([this]() -> std::optional<int> {
+      if (!only_check) return std::nullopt;
+      std::size_t conform = 0;
+      for (const std::string& name : gate.values()) {
+        const nn::MethodReport report = nn::check_method(name);
+        write_result(report.text());
+        conform += report.passed();
+      }
+      write_result(fmt::format("{} of {} methods conform\n", conform, gate.values().size()));
+      return conform < gate.values().size() ? 1 : 0;
+    });
     check([this](const DataFacts& data) {
       if (network().drop.drop_key > 0)
         note_error(fmt::format("DropKey {}\n", network().describe_drop_key(image_sizes(data))));
@@ -78,69 +109,20 @@ struct DepthStability : Study {
   bool only_check = false;
   std::string control_name = "pre";
 
-  void declare_control() {
-    cli().section("Verdict");
-    cli()
-        .option("--control", &control_name, "The method with which the others are compared")
-        .one_of_methods()
-        .scope(Scope::speed);
-    cli().rule([this] {
-      const std::vector<std::string> gates = gate.values();
-      usage_check(!cli().typed("--control") || std::ranges::find(gates, control_name) != gates.end(),
-                  "--control {}: the method is not among --gates {}, so nothing would be compared with it; add it to "
-                  "--gates, or name one of these methods",
-                  control_name, fmt::join(gates, ","));
-      control(gate == control_name);
-    });
-  }
-
-  void declare_presets() {
-    const Settings cait_table1 = {
-        {"--gates pre,rezero_ln,t_fixup_ln,fixup_ln,scalar_gate,layerscale,rezero,t_fixup,fixup"},
-        {"--data glyphs-clutter --recipe paper --lrs 0.001"}};
-    const auto claims = [this] { claim_cait_table1(); };
-    cli().preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores",
-                 {{"--data glyphs-clutter --gates post,pre,rezero,skipinit,fixup,layerscale --depths 6,48 --seeds 1"}});
-    cli().preset("cait-table1-quick",
-                 "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36 on "
-                 "glyphs-clutter, one seed; three minutes",
-                 cait_table1 + Settings{{"--depths 12,36 --steps 200"}}, claims);
-    cli().preset("cait-table1-cpu",
-                 "CaiT's table 1 at depth 24 on glyphs-clutter, 400 steps, each method at its own rate, 12 judged "
-                 "seeds; one to two hours on two cores",
-                 cait_table1 + Settings{{"--depths 24 --steps 400 --seeds 0..12"}}, claims);
-    add_paper_preset(
-        *this, "cait-table1",
-        "CaiT's table 1 with DeiT-S on ImageNet, as published, one seed; needs --image-folder and GPUs",
-        cait_table1 + deit_small() +
-            Settings{
-                {"--lrs 0.001", "facebookresearch/deit, main.py: 5e-4 x batch / 512"},
-                {"--control", "ours"},
-                {"--recipe paper",
-                 "Touvron et al. 2021, CaiT: DeiT's recipe with norm and warm-up, otherwise that of each method's "
-                 "paper"},
-                {"--drop-path 0.05", "Touvron et al. 2021, CaiT, table 1, first baseline; ours for the other columns"},
-                {"--drop-path-schedule uniform", "Touvron et al. 2021, CaiT: uniform"},
-                {"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
-                {"--gates", "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2"},
-                {"--warmup recipe", "follows --recipe"}},
-        "", claims);
-  }
-
   // The conclusions of CaiT's table 1 as claims, and published figures with their sources.
   void claim_cait_table1() {
     const char* cait = "Touvron et al. 2021, CaiT, table 1";
     for (const int d : {12, 18, 24, 36}) {
       const auto better = [&](const std::string& text, const std::string& source, const char* a,
-                              const char* b) -> Claim& {
+                              const std::string& b) -> Claim& {
         return claim(fmt::format("depth {}: {}", d, text), source,
                      lower(train_loss, gate == a, gate == b).at(depth == d));
       };
       better("a scalar gate that starts at eps trains better than one that starts at 0", cait, "scalar_gate",
              "rezero_ln");
-      if (d >= 24) better("LayerScale trains better than pre", cait, "layerscale", "pre").primary();
-      for (const char* other : {"rezero_ln", "scalar_gate", "t_fixup_ln", "fixup_ln"})
-        if (d >= 24) better(fmt::format("LayerScale trains better than {}", other), cait, "layerscale", other);
+      for (const std::string other : {"pre", "rezero_ln", "scalar_gate", "t_fixup_ln", "fixup_ln"})
+        if (d >= 24)
+          better("LayerScale trains better than " + other, cait, "layerscale", other).is_primary = other == "pre";
       for (const char* other : {"t_fixup_ln", "fixup_ln"})
         if (d <= 18)
           claim(fmt::format("depth {}: {} is as good as LayerScale, within a loss of 0.05", d, other), cait,
@@ -169,10 +151,4 @@ struct DepthStability : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::depth_stability(int argc, const char* const* argv) {
-  vision::DepthStability study;
-  return study.run(argc, argv, [](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial));
-    trial.train(model);
-  });
-}
+int plumb::lab::depth_stability(int argc, const char* const* argv) { return run<vision::DepthStability>(argc, argv); }

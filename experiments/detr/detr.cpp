@@ -21,7 +21,6 @@ constexpr auto names_of(Place) { return std::array{"everywhere", "encoder", "dec
 // The sizes and the training of facebookresearch/detr on COCO.
 Settings facebook_detr() {
   const std::string main_py = "facebookresearch/detr, main.py", coco_py = "facebookresearch/detr, datasets/coco.py";
-  constexpr std::int64_t batch = 64, images = 118'287, epochs = 300;
   return {{"--data coco --train-annotations --train-images --val-annotations --val-images", "COCO 2017"},
           {"--image-side 1067", "ours: one size, 1067 x 800 for COCO's 640 x 480, the largest of " + coco_py +
                                     "; DETR draws shorter sides from 480 to 800, and crops half of the images"},
@@ -30,9 +29,8 @@ Settings facebook_detr() {
           {"--dim 256 --heads 8 --encoder 6 --decoder 6 --hidden 2048 --queries 100 --dropout 0.1", main_py},
           {"--backbone 64,128,256,512,512", "ours: stride 32, not pretrained; DETR has a pretrained ResNet-50"},
           {"--backbone-rate 1", "ours, because the backbone is not pretrained; DETR has a tenth"},
-          {fmt::format("--batch {}", batch), "facebookresearch/detr, d2/configs: 64 images; main.py has 2 on each GPU"},
-          {fmt::format("--steps {}", epochs * (images / batch)),
-           fmt::format("{}: {} epochs of {} images", main_py, epochs, images)},
+          {"--batch 64", "facebookresearch/detr, d2/configs: 64 images; main.py has 2 on each GPU"},
+          {"--steps 554400", main_py + ": 300 epochs of 118287 images"},
           {"--warmup 0", main_py + ": none"},
           {"--device auto"},
           {"--loss-limit --at-lr --rates-from --eval-every --dtype", "ours"},
@@ -47,7 +45,10 @@ struct DetrStudy : lab::Study {
   DetrStudy()
       : Study("detr",
               "Does a detector find objects better with DropKey than with dropout of attention, or with neither?") {
-    only([this](const Point& p) { return runs(p); });
+    only([this](const Point& p) {
+      return (p[form] == Drop::drop_key || schedule.has_first(p)) &&
+             (p[form] != Drop::none || (place.has_first(p) && rate.has_first(p)));
+    });
     data.declare(cli());
     network.declare(cli());
     problem([this](const StudyOptions& o) {
@@ -61,38 +62,20 @@ struct DetrStudy : lab::Study {
             "Write the images of the data set shapes to DIR/train and DIR/val as files in COCO's format; train nothing")
         .path("DIR")
         .scope(Scope::call);
-    cli().action([this] { return act(); });
+    cli().action([this]() -> std::optional<int> {
+      if (search_for_objects.given()) return search_for_objects.run(options());
+      if (write_to.empty()) return std::nullopt;
+      const DetectionData set = shapes();
+      write_coco(set.train, write_to + "/train");
+      write_coco(set.validation, write_to + "/val");
+      fmt::print("{0} training images in {2}/train, {1} validation images in {2}/val\n", set.train.size(),
+                 set.validation.size(), write_to);
+      return 0;
+    });
     defaults({.steps = 6000, .warmup = 300, .batch = 32, .lr = 1e-3, .weight_decay = 1e-4, .clip_norm = 0.1});
     one_rate_for(schedule);
     choose_rates_by(val_loss, Better::lower);
     control(form == Drop::none);
-    declare_presets();
-    cli().examples(
-        {"--preset quick", "--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3"});
-    state_claims();
-    state_published();
-    declare_sections();
-    measure_layers();
-    columns({train_loss, val_loss, "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
-  }
-
-  const Axis<Drop> form = axis<Drop>("--forms",
-                                     "Drops in attention: none, probabilities after the softmax (dropout), or "
-                                     "keys before the softmax (drop_key)");
-  const Axis<double> rate = axis("--rates", {0.1}, "Shares of probabilities or keys to drop").above(0).below(1);
-  const Axis<nn::Schedule> schedule =
-      axis("--drop-key-schedules", {nn::Schedule::constant, nn::Schedule::decreasing, nn::Schedule::increasing},
-           "Schedules of DropKey's rate over the blocks of each stack");
-  const Axis<Place> place = axis("--places", {Place::everywhere},
-                                 "Attention that drops: everywhere, or that of the encoder, between the queries "
-                                 "of the decoder, or from the decoder to the image (cross)");
-  const Axis<std::string> gate = methods({"pre"}, "Residual methods of both stacks");
-  DetectionOptions data;
-  DetrNetwork network;
-  ObjectSearch search_for_objects;
-  std::string write_to;
-
-  void declare_presets() {
     cli().preset(
         "quick",
         "without drops, with dropout and with DropKey on shapes, one seed, 3,000 steps (three minutes on two cores)",
@@ -111,39 +94,9 @@ struct DetrStudy : lab::Study {
                      {"--drop-key-schedules constant", "ours: the paper's schedule is not known to us"},
                      {"--places", "ours: as DETR's dropout of attention"},
                      {"--gates post", "facebookresearch/detr, main.py: normalize_before is off"}});
-  }
-
-  void state_claims() {
-    using enum nn::Schedule;
-    const char* paper = "Li et al., CVPR 2023, DropKey, table of DETR";
-    const auto is_higher = [](const Point& a, const Point& b) { return higher("val_ap", a, b); };
-    const Point plain = schedule == constant && place == Place::everywhere,
-                drop_key = form == Drop::drop_key && place == Place::everywhere;
-    claim("DropKey finds objects better than no drops", paper,
-          is_higher(form == Drop::drop_key, form == Drop::none).at(plain));
-    claim("DropKey finds objects better than dropout of attention", paper,
-          is_higher(form == Drop::drop_key, form == Drop::dropout).at(plain));
-    claim("dropout of attention finds objects better than no drops", paper,
-          is_higher(form == Drop::dropout, form == Drop::none).at(plain));
-    claim("DropKey: decreasing over depth is better than constant", paper,
-          is_higher(schedule == decreasing, schedule == constant).at(drop_key));
-    claim("DropKey: constant over depth is better than increasing", paper,
-          is_higher(schedule == constant, schedule == increasing).at(drop_key));
-  }
-
-  void state_published() {
-    const char* poster = "Li et al., CVPR 2023, their poster (rate and schedule not stated)";
-    const auto add = [this](Drop of, const char* figure, const char* source) {
-      published(form == of && schedule == nn::Schedule::constant && place == Place::everywhere, "val_ap", figure,
-                source);
-    };
-    add(Drop::none, "41.9 AP on COCO (AP50 62.1, AP75 44.2, small 20.6, medium 45.7)", poster);
-    add(Drop::dropout, "42.2 AP on COCO", poster);
-    add(Drop::dropout, "42.0 AP on COCO (DETR-R50 as published, 500 epochs, rate 0.1)", "facebookresearch/detr");
-    add(Drop::drop_key, "42.9 AP on COCO", poster);
-  }
-
-  void declare_sections() {
+    cli().examples(
+        {"--preset quick", "--forms none,drop_key --places everywhere,encoder,cross --rates 0.1,0.3 --seeds 0..3"});
+    state_claims();
     output([this](const StudyResults& r) {
       // The name of a point in charts: "none", "dropout 0.1", "drop_key 0.1 decreasing in encoder".
       const auto name_of = [this](const Point& p) -> std::string {
@@ -156,34 +109,54 @@ struct DetrStudy : lab::Study {
                      .caption = "Means over the seeds with 95 % t intervals, and the single seeds.",
                      .charts = {dots_of(r, "val_ap", "AP", name_of), dots_of(r, "val_ap_50", "AP 50", name_of)}};
     });
-    output([](const StudyResults& r) {
-      return picture_section(r, "boxes", "Objects found in validation images",
-                             "White: the objects. Yellow: predictions with a probability of at least one half.");
-    });
-    output([](const StudyResults& r) {
-      return picture_section(r, "queries", "Cross-attention of the first queries",
-                             "The attention of four queries to the first of these images, in the last block, as a "
-                             "mean over the heads. The box is the one that the query predicts.");
-    });
+    output(picture_section("boxes", "Objects found in validation images",
+                           "White: the objects. Yellow: predictions with a probability of at least one half."));
+    output(picture_section("queries", "Cross-attention of the first queries",
+                           "The attention of four queries to the first of these images, in the last block, as a mean "
+                           "over the heads. The box is the one that the query predicts."));
+    measure_layers();
+    columns({train_loss, val_loss, "val_ap", "val_ap_50", "val_ap_75", "query_spread"});
   }
 
-  bool runs(const Point& p) const {
-    const bool first_schedule = p[schedule] == schedule.values().front();
-    if (p[form] == Drop::none)
-      return first_schedule && p[place] == place.values().front() && p[rate] == rate.values().front();
-    return p[form] == Drop::drop_key || first_schedule;
-  }
+  const Axis<Drop> form = axis<Drop>(
+      "--forms",
+      "Drops in attention: none, probabilities after the softmax (dropout), or keys before the softmax (drop_key)");
+  const Axis<double> rate = axis("--rates", {0.1}, "Shares of probabilities or keys to drop").above(0).below(1);
+  const Axis<nn::Schedule> schedule =
+      axis("--drop-key-schedules", {nn::Schedule::constant, nn::Schedule::decreasing, nn::Schedule::increasing},
+           "Schedules of DropKey's rate over the blocks of each stack");
+  const Axis<Place> place = axis("--places", {Place::everywhere},
+                                 "Attention that drops: everywhere, or that of the encoder, between the queries of the "
+                                 "decoder, or from the decoder to the image (cross)");
+  const Axis<std::string> gate = methods({"pre"}, "Residual methods of both stacks");
+  DetectionOptions data;
+  DetrNetwork network;
+  ObjectSearch search_for_objects;
+  std::string write_to;
 
-  // The actions that replace the study.
-  std::optional<int> act() {
-    if (search_for_objects.given()) return search_for_objects.run(options());
-    if (write_to.empty()) return std::nullopt;
-    const DetectionData set = shapes();
-    write_coco(set.train, write_to + "/train");
-    write_coco(set.validation, write_to + "/val");
-    fmt::print("{} training images in {}/train, {} validation images in {}/val\n", set.train.size(), write_to,
-               set.validation.size(), write_to);
-    return 0;
+  void state_claims() {
+    using enum nn::Schedule;
+    using enum Drop;
+    const char* paper = "Li et al., CVPR 2023, DropKey, table of DETR";
+    const Point everywhere = place == Place::everywhere, plain = schedule == constant && everywhere;
+    const auto better = [&](const char* text, const Point& a, const Point& b, const Point& where) {
+      claim(text, paper, higher("val_ap", a, b).at(where));
+    };
+    better("DropKey finds objects better than no drops", form == drop_key, form == none, plain);
+    better("DropKey finds objects better than dropout of attention", form == drop_key, form == dropout, plain);
+    better("dropout of attention finds objects better than no drops", form == dropout, form == none, plain);
+    better("DropKey: decreasing over depth is better than constant", schedule == decreasing, schedule == constant,
+           form == drop_key && everywhere);
+    better("DropKey: constant over depth is better than increasing", schedule == constant, schedule == increasing,
+           form == drop_key && everywhere);
+    const char* poster = "Li et al., CVPR 2023, their poster (rate and schedule not stated)";
+    const auto add = [&](Drop of, const char* figure, const char* source) {
+      published(form == of && plain, "val_ap", figure, source);
+    };
+    add(none, "41.9 AP on COCO (AP50 62.1, AP75 44.2, small 20.6, medium 45.7)", poster);
+    add(dropout, "42.2 AP on COCO", poster);
+    add(dropout, "42.0 AP on COCO (DETR-R50 as published, 500 epochs, rate 0.1)", "facebookresearch/detr");
+    add(drop_key, "42.9 AP on COCO", poster);
   }
 
   void train(lab::Trial& trial) const {
@@ -191,10 +164,9 @@ struct DetrStudy : lab::Study {
     nn::DetrOptions o = network.options(detection.data().train.classes(), trial[gate], trial.seed());
     const Drop drop = trial[form];
     const Place where = trial[place];
-    const nn::DropKey drop_key{.rate = trial[rate], .schedule = trial[schedule]};
-    const nn::DetrDrops drops = drop == Drop::dropout    ? nn::DetrDrops{.dropout = drop_key.rate}
-                                : drop == Drop::drop_key ? nn::DetrDrops{.drop_key = drop_key}
-                                                         : nn::DetrDrops{};
+    nn::DetrDrops drops;
+    if (drop == Drop::dropout) drops.dropout = trial[rate];
+    if (drop == Drop::drop_key) drops.drop_key = {.rate = trial[rate], .schedule = trial[schedule]};
     if (where == Place::everywhere || where == Place::encoder) o.encoder_attention = drops;
     if (where == Place::everywhere || where == Place::decoder) o.decoder_attention = drops;
     if (where == Place::everywhere || where == Place::cross) o.cross_attention = drops;
@@ -209,7 +181,4 @@ struct DetrStudy : lab::Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::detr(int argc, const char* const* argv) {
-  vision::DetrStudy study;
-  return study.run(argc, argv, [&](Trial& trial) { study.train(trial); });
-}
+int plumb::lab::detr(int argc, const char* const* argv) { return run<vision::DetrStudy>(argc, argv); }

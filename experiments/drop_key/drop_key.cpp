@@ -4,6 +4,7 @@
 // argument).
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "experiments/vision/data/split.h"
 #include "experiments/vision/pictures/attention_images.h"
@@ -31,12 +32,11 @@ Values peakedness(const Trial& trial, nn::ViT& model) {
   double entropy = 0, largest = 0, queries = 0;
   for (const nn::AttentionMap& map : maps.all()) {
     const auto keys = static_cast<std::size_t>(map.probabilities.dim(3));
-    const std::vector<double> p = map.probabilities.values();
-    for (auto row = p.begin(); row != p.end(); row += static_cast<std::ptrdiff_t>(keys), ++queries) {
-      const auto end = row + static_cast<std::ptrdiff_t>(keys);
-      for (auto it = row; it != end; ++it)
-        entropy -= *it > 0 ? *it * std::log(*it) / std::log(static_cast<double>(keys)) : 0;
-      largest += *std::max_element(row, end);
+    const std::vector<double> all_rows = map.probabilities.values();
+    for (std::size_t start = 0; start < all_rows.size(); start += keys, ++queries) {
+      const std::span row(&all_rows[start], keys);
+      for (const double p : row) entropy -= p > 0 ? p * std::log(p) / std::log(static_cast<double>(keys)) : 0;
+      largest += std::ranges::max(row);
     }
   }
   return {{"attention_entropy", entropy / queries}, {"attention_max", largest / queries}};
@@ -55,25 +55,78 @@ struct DropKeyStudy : Study {
   DropKeyStudy()
       : Study("drop_key",
               "Does it help to drop keys before the softmax? In which form, at which rate, and at which depth?") {
-    only([this](const Point& p) { return runs(p); });
+    only([this](const Point& p) {
+      const bool constant = p[schedule] == compared_value(schedule, nn::Schedule::constant),
+                 untuned = p[tune] == compared_value(tune, 0.0);
+      if (p[rate] == 0)  // without dropping all points are equal, so one is enough
+        return p[form] == compared_value(form, DropForm::plain) && constant && untuned;
+      return (p[form] == DropForm::plain || constant) && (constant || untuned);
+    });
     cli().section("Model");
     cli().option("--depth", &depth, "Number of blocks").at_least(1).at_most(largest_size);
     for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"})
       cli().leave_out(option, "use --rates and --forms");
-    check([this](const DataFacts& data) { check_sizes(data); });
+    check([this](const DataFacts& data) {
+      for (const DropForm f : form.values()) {
+        NetworkOptions options = network();
+        if (f != DropForm::dropout) {
+          options.drop.drop_key = std::max(0.01, rate.values().back());
+          options.drop.drop_key_shape = enum_named<DropShape>("drop_shape", enum_name(f));
+        }
+        options.check_for(image_sizes(data));
+      }
+    });
     defaults({.steps = 600, .warmup = 30, .lr = 1e-3});
     network().patch = 4;
     network().drop.drop_key_match = nn::DropMatch::share;
     one_rate_for(schedule);
     choose_rates_by(val_accuracy, Better::higher);
     control(form == DropForm::plain && rate == 0);
-    declare_presets();
+    cli().preset("quick", "all forms at rates 0 and 0.3 on glyphs-few, one seed; three minutes on two cores",
+                 {{"--data glyphs-few --rates 0,0.3 --drop-key-schedules constant --tunes 0 --steps 400 --depth 6"}});
+    cli().preset("cpu",
+                 "all forms at rates 0 and 0.3 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
+                 "form at its own rate, 12 judged seeds; two to four hours on two cores; needs --data-dir",
+                 {{"--data cifar-100 --train-images 5000 --seeds 0..12 --rates 0,0.3 --tunes 0"},
+                  {"--steps 1000 --warmup 100 --depth 6"}});
+    add_paper_preset(*this, "CIFAR-100 with the depth and width of T2T-ViT-19, rate 0.3; needs --data-dir and a GPU",
+                     {{"--dim 448 --heads 7 --depth 19",
+                       "yitu-opensource/T2T-ViT, t2t_vit_19; ours: MLP ratio 4 (there 3), no tokens-to-token stage"},
+                      {"--patch 4", "ours: images of 32 pixels are not enlarged; T2T-ViT enlarges them to 224"},
+                      {"--image-size 224 --image-crop 1", "only for images in files, not used here"},
+                      {"--data cifar-100", "Li et al., CVPR 2023, DropKey, as a secondary text reports it"},
+                      {"--normalization data", "ours"},
+                      {"--batch 128 --steps 23400 --warmup 1950 --lr 0.0005",  // 60 and 5 epochs of 390 steps
+                       "ours: the paper fine-tunes, for a length that we do not know"},
+                      {"--forms plain,block,cross,dropout --drop-key-schedules --drop-key-sharing", dropkey_paper},
+                      {"--rates 0,0.3", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it"},
+                      {"--tunes", "Li et al., CVPR 2023, DropKey; ours: the length"},
+                      {"--validation-split", "CIFAR-100's own test images"},
+                      {"--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1"},
+                      {"--empty-rows", "ours: in the paper's code such a row attends uniformly to all keys"},
+                      {"--drop-key-match", "ours: shapes are compared at an equal share of dropped keys"}},
+                     "pre");
     cli().examples(
         {"--preset quick",
          "--forms plain,dropout --rates 0,0.05,0.1,0.2 --drop-key-schedules decreasing --tunes 0 --seeds 0..2"});
     state_claims();
-    state_published();
-    declare_charts();
+    output([this](const StudyResults& r) {
+      // The name of a point in charts: "none", "plain 0.3 decreasing", "block 0.3 tuned 0.1".
+      const auto name = [this](const Point& p) -> std::string {
+        if (p[rate] == 0) return "none";
+        return fmt::format("{} {:g}{}{}", enum_name(p[form]), p[rate],
+                           p[schedule] == nn::Schedule::constant ? "" : fmt::format(" {}", enum_name(p[schedule])),
+                           p[tune] == 0 ? "" : fmt::format(" tuned {:g}", p[tune]));
+      };
+      return Section{.title = "Accuracy and entropy of each form",
+                     .caption =
+                         "Means over the seeds with 95 % t intervals, and the single seeds. tuned: the last share of "
+                         "the training, without dropping. Entropy: divided by the entropy of uniform attention.",
+                     .charts = {dots_of(r, val_accuracy, "Validation accuracy", name),
+                                dots_of(r, "attention_entropy", "Entropy of attention", name)}};
+    });
+    output(masks_section);
+    output(attention_section);
     columns({train_loss, val_loss, val_accuracy, "attention_entropy", "attention_max"});
   }
 
@@ -91,72 +144,33 @@ struct DropKeyStudy : Study {
           .below(1);
   std::int64_t depth = 8;
 
-  void declare_presets() {
-    cli().preset("quick", "all forms at rates 0 and 0.3 on glyphs-few, one seed; three minutes on two cores",
-                 {{"--data glyphs-few --rates 0,0.3 --drop-key-schedules constant --tunes 0 --steps 400 --depth 6"}});
-    cli().preset("cpu",
-                 "all forms at rates 0 and 0.3 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
-                 "form at its own rate, 12 judged seeds; two to four hours on two cores; needs --data-dir",
-                 {{"--data cifar-100 --train-images 5000 --seeds 0..12 --rates 0,0.3 --tunes 0"},
-                  {"--steps 1000 --warmup 100 --depth 6"}});
-    add_paper_preset(
-        *this, "paper", "CIFAR-100 with the depth and width of T2T-ViT-19, rate 0.3; needs --data-dir and a GPU",
-        deit_small() +
-            Settings{{"--dim 448 --heads 7 --depth 19",
-                      "yitu-opensource/T2T-ViT, t2t_vit_19; ours: MLP ratio 4 (there 3), no tokens-to-token stage"},
-                     {"--patch 4", "ours: images of 32 pixels are not enlarged; T2T-ViT enlarges them to 224"},
-                     {"--image-size 224 --image-crop 1", "only for images in files, not used here"},
-                     {"--data cifar-100", "Li et al., CVPR 2023, DropKey, as a secondary text reports it"},
-                     {"--normalization data", "ours"},
-                     {"--batch 128 --steps 23400 --warmup 1950 --lr 0.0005",  // 60 and 5 epochs of 390 steps
-                      "ours: the paper fine-tunes, for a length that we do not know"},
-                     {"--forms plain,block,cross,dropout", dropkey_paper},
-                     {"--rates 0,0.3", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it"},
-                     {"--drop-key-schedules", dropkey_paper},
-                     {"--tunes", "Li et al., CVPR 2023, DropKey; ours: the length"},
-                     {"--validation-split", "CIFAR-100's own test images"},
-                     {"--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1"},
-                     {"--drop-key-sharing", dropkey_paper},
-                     {"--empty-rows", "ours: in the paper's code such a row attends uniformly to all keys"},
-                     {"--drop-key-match", "ours: shapes are compared at an equal share of dropped keys"}},
-        "pre");
-  }
-
   void state_claims() {
     using enum nn::Schedule;
-    const auto constant_at = [this](double r) { return rate == r && schedule == constant && tune == 0; };
+    using enum DropForm;
+    const Point untuned = schedule == constant && tune == 0;
     for (const double r : {0.05, 0.1, 0.2, 0.3}) {
       const std::string at = fmt::format("rate {:g}: ", r);
-      const Point place = constant_at(r);
-      Claim& better = claim(
-          at + "DropKey is better than none", dropkey_paper,
-          higher(val_accuracy, rate == r, rate == 0).at(form == DropForm::plain && schedule == constant && tune == 0));
+      const Point place = rate == r && untuned, of_plain = rate == r && form == plain;
+      Claim& better = claim(at + "DropKey is better than none", dropkey_paper,
+                            higher(val_accuracy, rate == r, rate == 0).at(form == plain && untuned));
       if (r == 0.3) better.primary();  // the paper's rate on CIFAR
       claim(at + "DropKey is better than dropout of attention", dropkey_paper,
-            higher(val_accuracy, form == DropForm::plain, form == DropForm::dropout).at(place));
+            higher(val_accuracy, form == plain, form == dropout).at(place));
       claim(at + "decreasing over depth is better than constant", dropkey_paper,
-            higher(val_accuracy, schedule == decreasing, schedule == constant)
-                .at(rate == r && form == DropForm::plain && tune == 0));
+            higher(val_accuracy, schedule == decreasing, schedule == constant).at(of_plain && tune == 0));
       claim(at + "constant over depth is better than increasing", dropkey_paper,
-            higher(val_accuracy, schedule == constant, schedule == increasing)
-                .at(rate == r && form == DropForm::plain && tune == 0));
-      for (const DropForm shape : {DropForm::block, DropForm::cross})
+            higher(val_accuracy, schedule == constant, schedule == increasing).at(of_plain && tune == 0));
+      for (const DropForm shape : {block, cross})
         claim(fmt::format("{}{} is not better than single keys, by more than half a point", at, enum_name(shape)),
-              dropkey_paper, not_lower(val_accuracy, form == DropForm::plain, form == shape, 0.005).at(place));
+              dropkey_paper, not_lower(val_accuracy, form == plain, form == shape, 0.005).at(place));
       claim(at + "a last tenth of training without DropKey helps", "ours; secondary texts have it fine-tuned without",
-            higher(val_accuracy, tune == 0.1, tune == 0)
-                .at(rate == r && form == DropForm::plain && schedule == constant));
+            higher(val_accuracy, tune == 0.1, tune == 0).at(of_plain && schedule == constant));
       claim(at + "attention is less peaked under DropKey than under dropout of attention",
-            "the same, its Lagrange argument",
-            higher("attention_entropy", form == DropForm::plain, form == DropForm::dropout).at(place));
+            "the same, its Lagrange argument", higher("attention_entropy", form == plain, form == dropout).at(place));
     }
-  }
-
-  void state_published() {
-    using enum nn::Schedule;
     const auto add = [this](nn::Schedule s, double r, const char* figure,
                             const char* source = "Li et al., CVPR 2023, as quoted by a secondary text") {
-      published(form == DropForm::plain && schedule == s && rate == r && tune == 0, val_accuracy, figure, source);
+      published(form == plain && schedule == s && rate == r && tune == 0, val_accuracy, figure, source);
     };
     add(increasing, 0.3, "77.2 % on CIFAR-100, 96.6 on CIFAR-10 (T2T-19)");
     add(constant, 0.3, "78.6 % on CIFAR-100, 97.4 on CIFAR-10 (T2T-19)");
@@ -168,51 +182,8 @@ struct DropKeyStudy : Study {
         "schedule not stated)");
     add(constant, 0.3,
         "42.9 AP on COCO, dropout of attention 42.2, none 41.9 (DETR; rate not stated); DETR as published, with "
-        "dropout "
-        "of attention, 42.0",
+        "dropout of attention, 42.0",
         "Li et al., CVPR 2023, their poster; facebookresearch/detr");
-  }
-
-  void declare_charts() {
-    output([this](const StudyResults& r) {
-      const auto name = [this](const Point& p) { return name_of(p); };
-      return Section{
-          .title = "Accuracy and entropy of each form",
-          .caption =
-              "Means over the seeds with 95 % t intervals, and the single seeds. tuned: the last share of the "
-              "training, without dropping. Entropy: divided by the entropy of uniform attention.",
-          .charts = {dots_of(r, val_accuracy, "Validation accuracy", name),
-                     dots_of(r, "attention_entropy", "Entropy of attention", name)}};
-    });
-    output(masks_section);
-    output(attention_section);
-  }
-
-  bool runs(const Point& p) const {
-    const bool constant = p[schedule] == compared_value(schedule, nn::Schedule::constant),
-               untuned = p[tune] == compared_value(tune, 0.0);
-    if (p[rate] == 0)  // without dropping all points are equal, so one is enough
-      return p[form] == compared_value(form, DropForm::plain) && constant && untuned;
-    return (p[form] == DropForm::plain || constant) && (constant || untuned);
-  }
-
-  void check_sizes(const DataFacts& data) {
-    for (const DropForm f : form.values()) {
-      NetworkOptions options = network();
-      if (f != DropForm::dropout) {
-        options.drop.drop_key = std::max(0.01, rate.values().back());
-        options.drop.drop_key_shape = enum_named<DropShape>("drop_shape", enum_name(f));
-      }
-      options.check_for(image_sizes(data));
-    }
-  }
-
-  // The name of a point in charts: "none", "plain 0.3 decreasing", "block 0.3 tuned 0.1".
-  std::string name_of(const Point& p) const {
-    if (p[rate] == 0) return "none";
-    return fmt::format("{} {:g}{}{}", enum_name(p[form]), p[rate],
-                       p[schedule] == nn::Schedule::constant ? "" : fmt::format(" {}", enum_name(p[schedule])),
-                       p[tune] == 0 ? "" : fmt::format(" tuned {:g}", p[tune]));
   }
 
   void train(Trial& trial) const {
@@ -239,7 +210,4 @@ struct DropKeyStudy : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::drop_key(int argc, const char* const* argv) {
-  vision::DropKeyStudy study;
-  return study.run(argc, argv, [&](vision::Trial& trial) { study.train(trial); });
-}
+int plumb::lab::drop_key(int argc, const char* const* argv) { return run<vision::DropKeyStudy>(argc, argv); }

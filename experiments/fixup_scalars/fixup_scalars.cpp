@@ -6,19 +6,8 @@ namespace plumb::vision {
 namespace {
 
 // Fixup as a whole, and variants that remove or change one rule.
-enum class Piece {
-  whole,
-  scalars_full_rate,
-  no_shifts,
-  no_scales,
-  no_scalars,
-  last_random,
-  head_random,
-  no_factor,
-  factor_squared,
-  nothing
-};
-constexpr auto names_of(Piece) {
+enum class Part { whole, full_rate, no_shift, no_scale, no_scalar, random_last, random_head, no_factor, squared, none };
+constexpr auto names_of(Part) {
   return std::array{"whole",       "scalars-full-rate", "no-shifts", "no-scales",      "no-scalars",
                     "last-random", "head-random",       "no-factor", "factor-squared", "nothing"};
 }
@@ -29,23 +18,7 @@ struct FixupScalars : Study {
     defaults({.steps = 600});  // the number of steps that Fixup needs to learn more than the hues of the images
     network().recipe = RecipeKind::paper;
     for (const char* option : {"--recipe", "--weight-init"}) cli().leave_out(option, "each piece sets its recipe");
-    control(piece == Piece::whole);
-    declare_presets();
-    cli().examples(
-        {"--preset quick", "--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4"});
-    state_claims();
-    for (const int d : {12, 18, 24, 36})
-      published(piece == Piece::whole && depth == d, val_accuracy, "92.5 % on CIFAR-10, vanilla 92.26 (ResNet-56)",
-                "majumderb/rezero: errors of 7.5 and 7.74");
-    columns({train_loss, val_loss, val_accuracy, "diverged_at"});
-    measure_layers();
-  }
-
-  const Axis<std::int64_t> depth = depths({12, 36});
-  const Axis<Piece> piece = axis<Piece>("--pieces", "Fixup as a whole, and variants that remove or change one rule");
-  const Axis<double> lr = learning_rates({1e-3});
-
-  void declare_presets() {
+    control(piece == Part::whole);
     cli().preset("quick", "five pieces at depth 12, 300 steps, one seed; two minutes on two cores",
                  {{"--steps 300 --depths 12 --pieces whole,scalars-full-rate,last-random,no-factor,nothing"}});
     cli().preset("cpu",
@@ -53,53 +26,53 @@ struct FixupScalars : Study {
                  "needs --data-dir",
                  {{"--data fashion-mnist --seeds 0..12 --depths 12"}});
     add_paper_preset(
-        *this, "paper", "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
-        deit_small() +
-            Settings{{"--warmup recipe", "follows --recipe"},
-                     {"--lrs 0.001", "facebookresearch/deit, main.py: 5e-4 x batch / 512"},
-                     {"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
-                     {"--pieces",
-                      "Zhang, Dauphin, Ma 2019, rules 1 to 3; learning rate of the scalars: hongyi-zhang/Fixup"}},
+        *this, "DeiT-S with Fixup (no warm-up) at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
+        {{"--recipe paper --warmup recipe", "follows --recipe"},
+         {"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
+         {"--pieces", "Zhang, Dauphin, Ma 2019, rules 1 to 3; learning rate of the scalars: hongyi-zhang/Fixup"}},
         "fixup");
-  }
-
-  void state_claims() {
-    using enum Piece;
+    cli().examples(
+        {"--preset quick", "--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4"});
     const std::string fixup = "Zhang, Dauphin, Ma 2019, Fixup";
     for (const int d : {12, 18, 24, 36, 48}) {
-      const auto worse = [&](Piece left_out, const std::string& text, const std::string& source) {
+      const auto worse = [&](Part left_out, const std::string& text, const std::string& source) {
         claim(fmt::format("depth {}: {}", d, text), source,
-              higher(train_loss, piece == left_out, piece == whole).at(depth == d));
+              higher(train_loss, piece == left_out, piece == Part::whole).at(depth == d));
       };
-      worse(last_random, "last layers that do not start at 0 train worse", fixup + ", rule 1");
-      worse(head_random, "a head that does not start at 0 trains worse", fixup + ", rule 1");
-      worse(no_factor, "without the factor by depth it trains worse", fixup + ", rule 2");
-      worse(no_shifts, "without shifts it trains worse", fixup + ", rule 3");
-      worse(no_scales, "without scales it trains worse", fixup + ", rule 3");
-      worse(scalars_full_rate, "scalars at the full learning rate train worse",
+      worse(Part::random_last, "last layers that do not start at 0 train worse", fixup + ", rule 1");
+      worse(Part::random_head, "a head that does not start at 0 trains worse", fixup + ", rule 1");
+      worse(Part::no_factor, "without the factor by depth it trains worse", fixup + ", rule 2");
+      worse(Part::no_shift, "without shifts it trains worse", fixup + ", rule 3");
+      worse(Part::no_scale, "without scales it trains worse", fixup + ", rule 3");
+      worse(Part::full_rate, "scalars at the full learning rate train worse",
             "hongyi-zhang/Fixup, issue 6: training can diverge");
-      worse(factor_squared, "with the factor by depth squared it trains worse", "ours: rule 2 has it as it is");
-      worse(no_scalars, "without shifts and scales it trains worse", fixup + ", rule 3");
-      worse(nothing, "without all of it, it trains worse", fixup);
+      worse(Part::squared, "with the factor by depth squared it trains worse", "ours: rule 2 has it as it is");
+      worse(Part::no_scalar, "without shifts and scales it trains worse", fixup + ", rule 3");
+      worse(Part::none, "without all of it, it trains worse", fixup);
     }
+    for (const int d : {12, 18, 24, 36})
+      published(piece == Part::whole && depth == d, val_accuracy, "92.5 % on CIFAR-10, vanilla 92.26 (ResNet-56)",
+                "majumderb/rezero: errors of 7.5 and 7.74");
+    columns({train_loss, val_loss, val_accuracy, "diverged_at"});
+    measure_layers();
   }
 
+  const Axis<std::int64_t> depth = depths({12, 36});
+  const Axis<Part> piece = axis<Part>("--pieces", "Fixup as a whole, and variants that remove or change one rule");
+  const Axis<double> lr = learning_rates({1e-3});
+
   void train(Trial& trial) const {
-    using enum Piece;
-    const Piece p = trial[piece];
-    const nn::Method parts = nn::methods::fixup().with({
-        {"zero_last", p != last_random && p != nothing},
-        {"factor", p == no_factor || p == nothing ? 0
-                   : p == factor_squared          ? 2
-                                                  : 1},
-        {"shifts", p != no_shifts && p != no_scalars && p != nothing},
-        {"scales", p != no_scales && p != no_scalars && p != nothing},
-    });
-    nn::ViTOptions o = vit(trial, {.method = parts});
+    using enum Part;
+    const auto is = [p = trial[piece]](auto... pieces) { return ((p == pieces) || ...); };
+    nn::ViTOptions o = vit(trial);
+    o.method = nn::methods::fixup().with({{"zero_last", !is(random_last, none)},
+                                          {"factor", 1 + is(squared) - is(no_factor, none)},
+                                          {"shifts", !is(no_shift, no_scalar, none)},
+                                          {"scales", !is(no_scale, no_scalar, none)}});
     // Fixup's settings: Glorot weights, a head with initial value 0, and a tenth of the learning rate for scalars.
     o.recipe = nn::methods::fixup().paper;
-    if (p == scalars_full_rate) o.recipe->scalar_rate = 1;
-    if (p == head_random || p == nothing) o.recipe->zero_head = false;
+    if (is(full_rate)) o.recipe->scalar_rate = 1;
+    if (is(random_head, none)) o.recipe->zero_head = false;
     nn::ViT model(o);
     trial.train(model);
   }
@@ -109,7 +82,4 @@ struct FixupScalars : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
-  vision::FixupScalars study;
-  return study.run(argc, argv, [&](vision::Trial& trial) { study.train(trial); });
-}
+int plumb::lab::fixup_scalars(int argc, const char* const* argv) { return run<vision::FixupScalars>(argc, argv); }

@@ -24,7 +24,20 @@ struct LayerScaleInit : Study {
       : Study("layerscale_init", "Does the initial value of LayerScale matter? Does it survive Adam's first step?") {
     one_rate_for(epsilon);
     defaults({.steps = 300, .lr = 3e-3});
-    declare_presets();
+    cli().preset(
+        "quick",
+        "depth 12 on glyphs-clutter, three initial values, one gate per channel, one seed; a minute on two cores",
+        {{"--data glyphs-clutter --depths 12 --gates layerscale --epsilons 0,1e-5,0.1"}});
+    cli().preset("cpu",
+                 "depths 12 and 24 on glyphs-clutter, four initial values, one rate for all values, 12 judged seeds; "
+                 "one to two hours on two cores",
+                 {{"--data glyphs-clutter --seeds 0..12 --epsilons 0,1e-5,0.1,1 --warmups 60"}});
+    add_paper_preset(
+        *this, "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet; needs --image-folder and GPUs",
+        {{"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
+         {"--gates", "Touvron et al. 2021, CaiT: one gate per channel (LayerScale) or per branch (alpha = eps)"},
+         {"--epsilons", "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as in ReZero; ours: the others"},
+         {"--warmups 0,6255", "facebookresearch/deit, main.py: 5 epochs; ours: none"}});
     cli().examples({"--preset quick", "--preset cpu --jobs 2 --out runs/layerscale_init"});
     cli().derive([this] { state_claims(); });
     published(gate == "layerscale" && depth == 12 && epsilon == 0.1, val_accuracy, "80.5 % top-1 on ImageNet",
@@ -58,26 +71,6 @@ struct LayerScaleInit : Study {
           .at_most(10);
   const Axis<std::int64_t> warmup = axis<std::int64_t>("--warmups", {0, 60}, "Numbers of warm-up steps").at_least(0);
 
-  void declare_presets() {
-    cli().preset(
-        "quick",
-        "depth 12 on glyphs-clutter, three initial values, one gate per channel, one seed; a minute on two cores",
-        {{"--data glyphs-clutter --depths 12 --gates layerscale --epsilons 0,1e-5,0.1"}});
-    cli().preset("cpu",
-                 "depths 12 and 24 on glyphs-clutter, four initial values, one rate for all values, 12 judged "
-                 "seeds; one to two hours on two cores",
-                 {{"--data glyphs-clutter --seeds 0..12 --epsilons 0,1e-5,0.1,1 --warmups 60"}});
-    add_paper_preset(
-        *this, "paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet; needs --image-folder and GPUs",
-        deit_small() +
-            Settings{
-                {"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
-                {"--gates", "Touvron et al. 2021, CaiT: one gate per channel (LayerScale) or per branch (alpha = eps)"},
-                {"--epsilons",
-                 "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as in ReZero; ours: the others"},
-                {"--warmups 0,6255", "facebookresearch/deit, main.py: 5 epochs; ours: none"}});
-  }
-
   // The claims are about the longest warm-up of the call.
   void state_claims() {
     const std::int64_t longest = std::ranges::max(warmup.values());
@@ -92,9 +85,7 @@ struct LayerScaleInit : Study {
               lower(train_loss, epsilon == rule, epsilon == 0).at(at_depth && gate == name));
       if (d >= 24)
         claim(fmt::format("at depth {} and the rule's eps, one gate a channel trains better than one a branch", d),
-              cait,
-              lower(train_loss, gate == "layerscale", gate == "scalar_gate")
-                  .at(depth == d && epsilon == rule && warmup == longest));
+              cait, lower(train_loss, gate == "layerscale", gate == "scalar_gate").at(at_depth && epsilon == rule));
       claim(fmt::format("at depth {} eps = 1 trains worse than the rule's {:g}", d, rule),
             "the same; large changes of eps matter: facebookresearch/deit, issue 127",
             higher(train_loss, epsilon == 1, epsilon == rule).at(place));
@@ -116,11 +107,10 @@ struct LayerScaleInit : Study {
     nn::ViT model(vit(
         trial, {.method = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
     bool is_first = false;
-    trial.train(model, {.before = [&](std::int64_t step) { is_first = step == 0; },
-                        .after =
-                            [&](const Gradients&) {
-                              if (is_first && eps > 0) trial.measure({{"first_move", mean_distance(model, eps) / eps}});
-                            }});
+    const auto after = [&](const Gradients&) {
+      if (is_first && eps > 0) trial.measure({{"first_move", mean_distance(model, eps) / eps}});
+    };
+    trial.train(model, {.before = [&](std::int64_t step) { is_first = step == 0; }, .after = after});
     if (!trial.has_diverged()) trial.measure({{"gate_end", mean_distance(model, 0)}});
   }
 };
@@ -129,7 +119,4 @@ struct LayerScaleInit : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::layerscale_init(int argc, const char* const* argv) {
-  vision::LayerScaleInit study;
-  return study.run(argc, argv, [&](vision::Trial& trial) { study.train(trial); });
-}
+int plumb::lab::layerscale_init(int argc, const char* const* argv) { return run<vision::LayerScaleInit>(argc, argv); }

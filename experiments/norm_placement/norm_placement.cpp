@@ -19,14 +19,19 @@ void register_no_norm() {
 struct NormPlacement : Study {
   NormPlacement() : Study("norm_placement", "Where should the norm be, and which placements train without a warm-up?") {
     defaults({.steps = 300});
-    declare_presets();
+    cli().preset("quick", "four placements at depth 12 on glyphs-clutter, one seed; two minutes on two cores",
+                 {{"--data glyphs-clutter --gates pre,post,no_norm,deepnorm --depths 12"}});
+    cli().preset("cpu",
+                 "nine placements at depth 24 on glyphs-clutter, each at its own rate, 12 judged seeds; one to two "
+                 "hours on two cores",
+                 {{"--data glyphs-clutter --seeds 0..12 --depths 24"}});
+    add_paper_preset(*this,
+                     "DeiT-S's size on ImageNet (no source compares all placements); needs --image-folder and GPUs",
+                     {{"--gates", "ours: most sources train language models, and none compares all methods"},
+                      {"--depths", "12: DeiT-S; 36: Touvron et al. 2021, CaiT, table 1"},
+                      {"--warmups 0,6255", "facebookresearch/deit, main.py: 5 epochs; ours: none"}});
     cli().examples({"--preset quick", "--gates pre,post,deepnorm --depths 48 --warmups 0,30 --seeds 0..5"});
-    cli().derive([this] {  // the claims are about the longest warm-up of the call
-      const std::int64_t longest = std::ranges::max(warmup.values());
-      control(gate == "pre" && warmup == longest);
-      state_claims(longest);
-      state_published(longest);
-    });
+    cli().derive([this] { state_claims(); });
     columns({train_loss, val_loss, val_accuracy, "diverged_at"});
     measure_layers();
   }
@@ -37,22 +42,10 @@ struct NormPlacement : Study {
   const Axis<std::int64_t> warmup = axis<std::int64_t>("--warmups", {0, 60}, "Numbers of warm-up steps").at_least(0);
   const Axis<double> lr = learning_rates({1e-3});
 
-  void declare_presets() {
-    cli().preset("quick", "four placements at depth 12 on glyphs-clutter, one seed; two minutes on two cores",
-                 {{"--data glyphs-clutter --gates pre,post,no_norm,deepnorm --depths 12"}});
-    cli().preset("cpu",
-                 "nine placements at depth 24 on glyphs-clutter, each at its own rate, 12 judged seeds; one to two "
-                 "hours on two cores",
-                 {{"--data glyphs-clutter --seeds 0..12 --depths 24"}});
-    add_paper_preset(
-        *this, "paper", "DeiT-S's size on ImageNet (no source compares all placements); needs --image-folder and GPUs",
-        deit_small() + Settings{{"--lrs 0.001", "facebookresearch/deit, main.py: 5e-4 x batch / 512"},
-                                {"--gates", "ours: most sources train language models, and none compares all methods"},
-                                {"--depths", "12: DeiT-S; 36: Touvron et al. 2021, CaiT, table 1"},
-                                {"--warmups 0,6255", "facebookresearch/deit, main.py: 5 epochs; ours: none"}});
-  }
-
-  void state_claims(std::int64_t longest) {
+  // The claims are about the longest warm-up of the call.
+  void state_claims() {
+    const std::int64_t longest = std::ranges::max(warmup.values());
+    control(gate == "pre" && warmup == longest);
     for (const int d : {12, 24, 36, 48}) {
       const auto better = [&](const std::string& text, const char* source, const char* a, const char* b) {
         claim(fmt::format("depth {}: {} trains better than {}", d, a, text), source,
@@ -74,9 +67,6 @@ struct NormPlacement : Study {
             "He et al. 2016; Zhang, Dauphin, Ma 2019",
             higher(train_loss, gate == "no_norm", gate == "pre").at(depth == d && warmup == longest));
     }
-  }
-
-  void state_published(std::int64_t longest) {
     const auto add = [&](const char* name, const char* figure, const char* source) {
       published(gate == name && depth == 12 && warmup == longest, val_accuracy, figure, source);
     };
@@ -100,9 +90,5 @@ struct NormPlacement : Study {
 
 int plumb::lab::norm_placement(int argc, const char* const* argv) {
   [[maybe_unused]] static const bool once = (vision::register_no_norm(), true);
-  vision::NormPlacement study;
-  return study.run(argc, argv, [](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial));
-    trial.train(model);
-  });
+  return run<vision::NormPlacement>(argc, argv);
 }

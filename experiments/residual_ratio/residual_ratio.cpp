@@ -1,8 +1,6 @@
 // How much does each branch add to the stream, layer by layer, at init and after training? Touvron et al. 2021 (CaiT)
 // report that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "experiments/lab/plot/draw.h"
 #include "experiments/lab/report/parts.h"
@@ -18,14 +16,9 @@ double spread(const LayerStats& layers, const std::string& branch) {
   std::vector<double> logs;
   for (const BranchStats& row : layers.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
-  if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); }))
-    return unknown;  // unknown, because a layer adds nothing
-  const auto n = static_cast<double>(logs.size());
-  if (n < 2) return unknown;
-  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / n;
-  double squares = 0;
-  for (const double log : logs) squares += (log - mean) * (log - mean);
-  return std::sqrt(squares / (n - 1));
+  const Summary found = summarize(logs);  // leaves out values that are not finite
+  // Unknown for a single layer, or because a layer adds nothing.
+  return found.n == std::ssize(logs) ? found.deviation.value_or(unknown) : unknown;
 }
 
 struct ResidualRatio : Study {
@@ -34,9 +27,30 @@ struct ResidualRatio : Study {
               "How much does each branch add to the stream, layer by layer? Is it more uniform with LayerScale?") {
     defaults({.steps = 300, .warmup = 30, .lr = 1e-3});
     control(gate == "pre");
-    declare_presets();
+    cli().preset("quick", "depth 36 on glyphs-clutter, one seed; a minute on two cores", {{"--data glyphs-clutter"}});
+    cli().preset("cpu",
+                 "depth 36 on glyphs-clutter, 600 steps, scalar_gate and layernorm_scaling added, each method at its "
+                 "own rate, 12 judged seeds; one to two hours on two cores",
+                 {{"--gates pre,layerscale,scalar_gate,layernorm_scaling"},
+                  {"--data glyphs-clutter --seeds 0..12 --steps 600 --warmup 60"}});
+    add_paper_preset(*this,
+                     "DeiT-S with 36 blocks on ImageNet, with and without LayerScale; needs --image-folder and GPUs",
+                     {{"--gates --depths", "Touvron et al. 2021, CaiT, the figure of residual ratios"}});
     cli().examples({"--preset quick", "--gates pre,layerscale,deepnorm --depths 24,48 --steps 600"});
-    state_claims();
+    for (const int d : {12, 24, 36, 48})
+      for (const auto& [branch, what] : {std::pair("attn", "attention"), {"mlp", "MLP"}}) {
+        const std::string uniform =
+            fmt::format("ratios of {} are more uniform over the layers with LayerScale than with pre-norm", what);
+        const auto is_lower = [&](const char* when) {
+          return lower(fmt::format("{}_spread{}", branch, when), gate == "layerscale", gate == "pre").at(depth == d);
+        };
+        claim(fmt::format("depth {}, trained: {}", d, uniform),
+              d == 36 ? "Touvron et al. 2021, CaiT, the figure of residual ratios"
+                      : "ours: CaiT's figure is of 36 blocks",
+              is_lower(""));
+        claim(fmt::format("depth {}, at init: {}", d, uniform), "growth of the stream: linear under pre-norm",
+              is_lower("_start").at_init());
+      }
     output([](const StudyResults& r) {
       Section section{
           .title = "Ratios by layer at init",
@@ -53,36 +67,6 @@ struct ResidualRatio : Study {
 
   const Axis<std::string> gate = methods({"pre", "layerscale"});
   const Axis<std::int64_t> depth = depths({36}).at_least(2);
-
-  void declare_presets() {
-    cli().preset("quick", "depth 36 on glyphs-clutter, one seed; a minute on two cores", {{"--data glyphs-clutter"}});
-    cli().preset(
-        "cpu",
-        "depth 36 on glyphs-clutter, 600 steps, scalar_gate and layernorm_scaling added, each method at its own rate, "
-        "12 judged seeds; one to two hours on two cores",
-        {{"--gates pre,layerscale,scalar_gate,layernorm_scaling"},
-         {"--data glyphs-clutter --seeds 0..12 --steps 600 --warmup 60"}});
-    add_paper_preset(
-        *this, "paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale; needs --image-folder and GPUs",
-        deit_small() + Settings{{"--gates --depths", "Touvron et al. 2021, CaiT, the figure of residual ratios"}});
-  }
-
-  void state_claims() {
-    for (const int d : {12, 24, 36, 48})
-      for (const auto& [branch, what] : {std::pair("attn", "attention"), {"mlp", "MLP"}}) {
-        const std::string uniform =
-            fmt::format("ratios of {} are more uniform over the layers with LayerScale than with pre-norm", what);
-        const auto is_lower = [&](const char* when) {
-          return lower(fmt::format("{}_spread{}", branch, when), gate == "layerscale", gate == "pre").at(depth == d);
-        };
-        claim(fmt::format("depth {}, trained: {}", d, uniform),
-              d == 36 ? "Touvron et al. 2021, CaiT, the figure of residual ratios"
-                      : "ours: CaiT's figure is of 36 blocks",
-              is_lower(""));
-        claim(fmt::format("depth {}, at init: {}", d, uniform), "growth of the stream: linear under pre-norm",
-              is_lower("_start").at_init());
-      }
-  }
 
   // Measures the spreads at the first and the last step.
   void train(Trial& trial) const {
@@ -108,7 +92,4 @@ struct ResidualRatio : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::residual_ratio(int argc, const char* const* argv) {
-  vision::ResidualRatio study;
-  return study.run(argc, argv, [&](vision::Trial& trial) { study.train(trial); });
-}
+int plumb::lab::residual_ratio(int argc, const char* const* argv) { return run<vision::ResidualRatio>(argc, argv); }

@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/stats/summary.h"
-#include "experiments/lab/study/edge_search.h"
-#include "experiments/lab/train/trained_at.h"
-#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/programs/edge_study.h"
 #include "plumb/vision.h"
 
 namespace plumb::vision {
@@ -26,47 +23,28 @@ constexpr int looks[] = {4, -4, 8, -8, 2, -2, 6, -6};
 
 using Known = std::map<int, Share>;
 
-std::string rate_words(const std::optional<Edge>& edge, const Octaves& rates) {
-  if (!edge) return "–";
-  return edge->outside ? fmt::format("{:.2g}", rates.at(edge->middle()))
-                       : fmt::format("beyond {:.2g}", rates.at(edge->inside));
+std::string rate_words(const Edge& edge, const Octaves& rates) {
+  return fmt::format("{}{:.2g}", edge.outside ? "" : "beyond ", rates.at(edge.middle()));
 }
 
-struct StabilityMap : Study {
-  StabilityMap() : Study("stability_map", "At which learning rates and depths does each method train?") {
-    declare_options();
-    defaults({.steps = 300, .seeds = {0, 1, 2}, .stop_hopeless = true});
-    network().dim = 32;
-    network().recipe = RecipeKind::paper;
-    // All methods train fast with Xavier weights, so a failure is not just slow training.
-    network().weight_init = WeightInit::xavier;
-    search(edge_search([this] { return next_search(); }));
-    output([this](const StudyResults& r) { return section_of(r); });
-    columns({"trained", train_loss, val_accuracy, "diverged_at"});
-  }
-
-  const Axis<std::string> gate = methods({"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"});
-  const Axis<std::int64_t> depth = depths({6, 24});
-  const Axis<double> lr = searched<double>("lr");
-  double first_lr = 1e-3;
-  TrainedAt trained;
-
-  void declare_options() {
+struct StabilityMap : EdgeStudy {
+  StabilityMap() : EdgeStudy("stability_map", "At which learning rates and depths does each method train?") {
     cli().section("Search");
     cli().option("--first-lr", &first_lr, "The first learning rate to try").above(0);
-    trained.declare(cli(), [this] { return augmentation().any(); });
+    search_edges([this] { return next_search(); }, [this](const StudyResults& r) { return section_of(r); });
     cli().preset("quick", "two methods at depths 2 and 8, one seed; two minutes on two cores",
                  {{"--gates post,pre --depths 2,8 --steps 200 --seeds 0"}});
     cli().preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds; an hour on two cores",
                  {{"--depths 6,12,24,48"}});
-    add_paper_preset(
-        *this, "paper",
-        "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs --image-folder and "
-        "GPUs",
-        deit_small_for_search() + Settings{{"--depths 12,24,36,48", "ours: from DeiT-S to the deepest CaiT"},
-                                           {"--first-lr 0.001", "facebookresearch/deit, main.py: 5e-4 x batch / 512"}});
+    add_search_preset(*this, {{"--depths 12,24,36,48", "ours: from DeiT-S to the deepest CaiT"},
+                              {"--first-lr 0.001", "facebookresearch/deit, main.py: 5e-4 x batch / 512"}});
     cli().examples({"--preset quick", "--gates post,deepnorm --depths 12,48 --seeds 0..4 --jobs 2"});
   }
+
+  const Axis<std::int64_t> depth = depths({6, 24});
+  const Axis<double> lr = searched<double>("lr");
+  double first_lr = 1e-3;
+
   Octaves rates() const { return {first_lr, rates_per_octave}; }
 
   EdgeSearch next_search() const {
@@ -76,24 +54,23 @@ struct StabilityMap : Study {
             .highest = span,
             .edges = EdgeSearch::Edges::both,
             .value = [this](int tick) { return tick == 0 ? first_lr : rounded_to(rates().at(tick), 2); },
-            .look = [](const Known& known) -> std::optional<int> {
-              const auto look = std::ranges::find_if(looks, [&](int tick) { return !known.contains(tick); });
-              if (look == std::end(looks)) return std::nullopt;
-              return *look;
-            }};
+            .look =
+                [](const Known& known) {
+                  const auto look = std::ranges::find_if(looks, [&](int tick) { return !known.contains(tick); });
+                  return look == std::end(looks) ? std::nullopt : std::optional(*look);
+                }};
   }
 
   Section section_of(const StudyResults& r) const {
     using enum TextTable::Align;
     Section section{
         .title = "Where each method trains",
-        .caption = fmt::format("Lower and upper edge of the learning rates at which most seeds end below {:g} of "
-                               "the chance loss: the middle between the last tried inside and the "
-                               "first outside. octaves: number of doublings between the edges. Above "
-                               "the upper edge networks diverge or stay at chance; below the lower "
-                               "edge the steps do not suffice. If no tried rate trains, a region of "
-                               "less than an octave may have been missed; it counts as 0.",
-                               trained.share)};
+        .caption = fmt::format(
+            "Lower and upper edge of the learning rates at which most seeds end below {:g} of the chance loss: the "
+            "middle between the last tried inside and the first outside. octaves: number of doublings between the "
+            "edges. Above the upper edge networks diverge or stay at chance; below the lower edge the steps do not "
+            "suffice. If no tried rate trains, a region of less than an octave may have been missed; it counts as 0.",
+            trained.share)};
     section.table.column("method", left);
     for (const std::int64_t d : depth.values()) section.table.column(fmt::format("depth {}", d), left);
     section.table.column("octaves, mean over depths", right);
@@ -114,14 +91,11 @@ struct StabilityMap : Study {
           row.emplace_back("–");
           continue;
         }
-        const Known known = shares(place->trials, lr.name(), rates());
-        const std::optional<int> from = foothold(known);
-        const auto above = from ? edge_above(known, *from) : std::nullopt,
-                   below = from ? edge_below(known, *from) : std::nullopt;
-        const Width width = width_of(known, rates());
-        octaves.push_back(width.octaves), open = open || width.open;
-        row.push_back(from ? fmt::format("{} to {}", rate_words(below, rates()), rate_words(above, rates()))
-                           : "none of those tried");
+        const auto [width, is_open, below, above] = region_of(shares(place->trials, lr.name(), rates()), rates());
+        octaves.push_back(width);
+        open = open || is_open;
+        row.push_back(above ? fmt::format("{} to {}", rate_words(*below, rates()), rate_words(*above, rates()))
+                            : "none of those tried");
         if (above) upper.points.push_back({static_cast<double>(d), rates().at(above->middle())});
         if (below) lower.points.push_back({static_cast<double>(d), rates().at(below->middle())});
       }
@@ -138,11 +112,4 @@ struct StabilityMap : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::stability_map(int argc, const char* const* argv) {
-  vision::StabilityMap study;
-  return study.run(argc, argv, [&](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial));
-    trial.train(model);
-    study.trained.measure(trial);
-  });
-}
+int plumb::lab::stability_map(int argc, const char* const* argv) { return run<vision::StabilityMap>(argc, argv); }

@@ -11,65 +11,29 @@ struct StochasticDepth : Study {
       : Study("stochastic_depth",
               "Which rate of stochastic depth is best, and is a uniform rate as good as one that grows with depth?") {
     // Without dropping, all schedules are equal, so only the first schedule is trained.
-    only([this](const Point& p) { return p[rate] > 0 || p[schedule] == schedule.values().front(); });
+    only([this](const Point& p) { return p[rate] > 0 || schedule.has_first(p); });
     control(rate == 0 && schedule == DropPathSchedule::uniform);
     cli().section("Model");
     cli().option("--gate", &gate, "Residual method").one_of_methods();
     defaults({.steps = 600, .warmup = 30, .lr = 1e-3});
     one_rate_for(schedule);
     choose_rates_by(val_accuracy, Better::higher);
-    declare_presets();
-    cli().examples({"--preset quick", "--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2"});
-    state_claims();
-    const auto uniform_at = [this](int d, double p) {
-      return depth == d && rate == p && schedule == DropPathSchedule::uniform;
-    };
-    published(uniform_at(24, 0.2), val_accuracy, "81.0 % top-1 on ImageNet, the best rate (without LayerScale)",
-              "an author, facebookresearch/deit, issue 218");
-    published(uniform_at(12, 0.05), val_accuracy, "79.9 % top-1 on ImageNet (without LayerScale)",
-              "CaiT, as a secondary text reports table 1");
-    output([this](const StudyResults& r) {
-      const auto plot = [&](const char* value, const char* title) {
-        return plot_of(r, {.value = value, .axis = rate.name(), .title = title});
-      };
-      return Section{.title = "Accuracy and loss by rate",
-                     .charts = {plot(val_accuracy, "Validation accuracy"), plot(train_loss, "Training loss")}};
-    });
-    measure_layers();
-    columns({train_loss, val_loss, val_accuracy});
-  }
-
-  const Axis<std::int64_t> depth = depths({6, 12, 24});
-  const Axis<double> rate =
-      axis("--drop-paths", {0.0, 0.05, 0.1, 0.2},
-           "Probabilities that a sample skips a branch; with a growing schedule, those of the last block")
-          .at_least(0)
-          .below(1);
-  const Axis<DropPathSchedule> schedule =
-      axis<DropPathSchedule>("--drop-path-schedules", "Schedules of the rate over depth");
-  std::string gate = "layerscale";
-
-  void declare_presets() {
     cli().preset("quick", "depth 12, two rates on glyphs-few, one seed; a minute on two cores",
                  {{"--data glyphs-few --depths 12 --drop-paths 0,0.1 --steps 300"}});
-    cli().preset(
-        "cpu",
-        "depths 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, each "
-        "drop rate at its own learning rate, 12 judged seeds; three to six hours on two cores; needs --data-dir",
-        {{"--data cifar-100 --train-images 5000 --seeds 0..12 --depths 12,24 --drop-paths 0,0.1,0.2"},
-         {"--steps 1000 --warmup 100"}});
+    cli().preset("cpu",
+                 "depths 12 and 24 on 5,000 images of CIFAR-100, few enough to need regularisation, each drop rate at "
+                 "its own learning rate, 12 judged seeds; three to six hours on two cores; needs --data-dir",
+                 {{"--data cifar-100 --train-images 5000 --seeds 0..12 --depths 12,24 --drop-paths 0,0.1,0.2"},
+                  {"--steps 1000 --warmup 100"}});
     add_paper_preset(
-        *this, "paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
-        deit_small() + Settings{{"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
-                                {"--drop-paths 0,0.05,0.1,0.2,0.25",
-                                 "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as "
-                                 "a secondary text reports; ours: 0 and 0.25"},
-                                {"--drop-path-schedules",
-                                 "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py"},
-                                {"--gate", "Touvron et al. 2021, CaiT"}});
-  }
-
-  void state_claims() {
+        *this, "DeiT-S with LayerScale at depths 12 to 36 on ImageNet; needs --image-folder and GPUs",
+        {{"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
+         {"--drop-paths 0,0.05,0.1,0.2,0.25",
+          "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as a secondary text reports; "
+          "ours: 0 and 0.25"},
+         {"--drop-path-schedules", "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py"},
+         {"--gate", "Touvron et al. 2021, CaiT"}});
+    cli().examples({"--preset quick", "--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2"});
     using enum DropPathSchedule;
     for (const int d : {6, 12, 18, 24, 36})
       for (const double p : {0.05, 0.1, 0.2, 0.25}) {
@@ -91,6 +55,34 @@ struct StochasticDepth : Study {
             "ours",
             not_lower(val_accuracy, schedule == uniform && rate == p, schedule == linear && rate == 2 * p, 0.0025)
                 .at(depth == d));
+    const auto uniform_at = [this](int d, double p) { return depth == d && rate == p && schedule == uniform; };
+    published(uniform_at(24, 0.2), val_accuracy, "81.0 % top-1 on ImageNet, the best rate (without LayerScale)",
+              "an author, facebookresearch/deit, issue 218");
+    published(uniform_at(12, 0.05), val_accuracy, "79.9 % top-1 on ImageNet (without LayerScale)",
+              "CaiT, as a secondary text reports table 1");
+    output([this](const StudyResults& r) {
+      return Section{
+          .title = "Accuracy and loss by rate",
+          .charts = {plot_of(r, {.value = val_accuracy, .axis = rate.name(), .title = "Validation accuracy"}),
+                     plot_of(r, {.value = train_loss, .axis = rate.name(), .title = "Training loss"})}};
+    });
+    measure_layers();
+    columns({train_loss, val_loss, val_accuracy});
+  }
+
+  const Axis<std::int64_t> depth = depths({6, 12, 24});
+  const Axis<double> rate =
+      axis("--drop-paths", {0.0, 0.05, 0.1, 0.2},
+           "Probabilities that a sample skips a branch; with a growing schedule, those of the last block")
+          .at_least(0)
+          .below(1);
+  const Axis<DropPathSchedule> schedule =
+      axis<DropPathSchedule>("--drop-path-schedules", "Schedules of the rate over depth");
+  std::string gate = "layerscale";
+
+  void train(Trial& trial) const {
+    nn::ViT model(vit(trial, {.method = gate}));
+    trial.train(model);
   }
 };
 
@@ -98,10 +90,4 @@ struct StochasticDepth : Study {
 
 }  // namespace plumb::vision
 
-int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
-  vision::StochasticDepth study;
-  return study.run(argc, argv, [&](vision::Trial& trial) {
-    nn::ViT model(vision::vit(trial, {.method = study.gate}));
-    trial.train(model);
-  });
-}
+int plumb::lab::stochastic_depth(int argc, const char* const* argv) { return run<vision::StochasticDepth>(argc, argv); }

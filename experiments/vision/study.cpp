@@ -31,6 +31,11 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Trial
   });
 }
 
+void Study::train(Trial& trial) const {
+  nn::ViT model(vit(trial));
+  trial.train(model);
+}
+
 const ImageProblem& images(const lab::Trial& trial) { return trial.problem<ImageProblem>(); }
 
 nn::ViTOptions vit(lab::Trial& trial, const ViTChoice& choice) {

@@ -117,6 +117,8 @@ class Study : public lab::Study {
 
   // Runs the whole program, as lab::Study::run(), with a body that gets a vision::Trial.
   int run(int argc, const char* const* argv, const std::function<void(Trial&)>& body);
+  // The body of a study of ViTs whose axes and options describe the network: trains the ViT of vit(trial).
+  void train(Trial& trial) const;
 
   // The options of the groups. The values before run() are the defaults.
   ImageOptions& images() { return images_; }

@@ -105,11 +105,11 @@ std::optional<int> foothold(const std::map<int, Share>& known) {
   return best;
 }
 
-Width width_of(const std::map<int, Share>& known, const Octaves& octaves) {
+Region region_of(const std::map<int, Share>& known, const Octaves& octaves) {
   const std::optional<int> from = foothold(known);
   if (!from) return {};
   const auto above = edge_above(known, *from), below = edge_below(known, *from);
-  return {(above->middle() - below->middle()) / octaves.ticks, !above->outside || !below->outside};
+  return {(above->middle() - below->middle()) / octaves.ticks, !above->outside || !below->outside, below, above};
 }
 
 }  // namespace plumb::lab

@@ -55,13 +55,14 @@ std::optional<Edge> edge_above(const std::map<int, Share>& known, int from);
 std::optional<Edge> edge_below(const std::map<int, Share>& known, int from);
 // The tick nearest to 0 at which most seeds train. Empty if there is none.
 std::optional<int> foothold(const std::map<int, Share>& known);
-// The width of the region around foothold() in which most seeds train. The width is measured from the middle of one
-// edge to the middle of the other edge.
-struct Width {
-  double octaves = 0;  // 0 if most seeds train at no tick
+// The region around foothold() in which most seeds train. Without a foothold, the region is 0 octaves wide and has no
+// edges.
+struct Region {
+  double octaves = 0;  // the width, from the middle of one edge to the middle of the other edge
   bool open = false;   // true if an edge is not known yet; the region is then at least `octaves` wide
+  std::optional<Edge> below = {}, above = {};
 };
-Width width_of(const std::map<int, Share>& known, const Octaves& octaves);
+Region region_of(const std::map<int, Share>& known, const Octaves& octaves);
 // The next tick to try in the search for the edge above (below) `from`. While no tick outside the edge is known, the
 // next tick is an octave further, but not beyond `last`. The search then bisects. Empty if the edge is found or lies
 // beyond `last`, or if most seeds do not train at `from`.

@@ -73,6 +73,9 @@ class Axis {
   }
   // The value of a point on this axis. Throws Error if the point does not have the axis.
   T value_in(const Point& point) const { return typed(point.get<StoredAxisValue<T>>(name())); }
+  // Whether a point has the first value. If the axis has no effect at some points, Study::only() can ask for this
+  // value.
+  bool has_first(const Point& point) const { return value_in(point) == values().front(); }
   // The condition that a trial has this value on the axis. Throws Error if the option of the axis does not accept the
   // value.
   template <class V>

@@ -228,4 +228,11 @@ Axis<T> Study::searched(const std::string& name) {
       d_.axes.emplace_back(AxisData{.name = name, .option = "", .values = std::vector<StoredAxisValue<T>>()}));
 }
 
+// Runs a program whose study is a class with the function train(), the body of a trial. Returns the exit status.
+template <class Program>
+int run(int argc, const char* const* argv) {
+  Program study;
+  return study.run(argc, argv, [&](auto& trial) { study.train(trial); });
+}
+
 }  // namespace plumb::lab

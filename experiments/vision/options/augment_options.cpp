@@ -12,48 +12,36 @@ namespace plumb::vision {
 
 void AugmentOptions::declare(Cli& cli) {
   cli.section("Augmentation");
-  const char* as = " (augment: as set by --augment)";
-  const auto help = [&](const std::string& text) { return text + as; };
+  const std::string as = " (augment: as set by --augment)";
+  const auto option = [&](const char* name, CliOption::Field field, const char* help) -> CliOption& {
+    return cli.option(name, field, help + as).or_word("augment");
+  };
   cli.option("--augment", &augment,
              "Augmentation of training images (light: crops and flips; deit: that of DeiT and CaiT)")
       .one_of("augmentation");
-  cli.option("--flip", &flip, help("Mirror half of the training images, left to right")).one_of("choice");
-  cli.option("--crop-padding", &crop_padding, help("Largest random shift of an image in each direction, in pixels"))
-      .at_least(0)
-      .or_word("augment");
-  cli.option("--crop-scale", &crop_scale,
-             help("Smallest share of an image's area that a resized crop takes; replaces --crop-padding; 1: no crops"))
+  cli.option("--flip", &flip, "Mirror half of the training images, left to right" + as).one_of("choice");
+  option("--crop-padding", &crop_padding, "Largest random shift of an image in each direction, in pixels").at_least(0);
+  option("--crop-scale", &crop_scale,
+         "Smallest share of an image's area that a resized crop takes; replaces --crop-padding; 1: no crops")
       .above(0)
-      .at_most(1)
-      .or_word("augment");
-  cli.option("--rand-augment", &rand_augment, help("Number of RandAugment operations per image"))
+      .at_most(1);
+  option("--rand-augment", &rand_augment, "Number of RandAugment operations per image").at_least(0).at_most(16);
+  option("--rand-augment-magnitude", &magnitude, "Strength of the RandAugment operations, 0 to 10")
       .at_least(0)
-      .at_most(16)
-      .or_word("augment");
-  cli.option("--rand-augment-magnitude", &magnitude, help("Strength of the RandAugment operations, 0 to 10"))
+      .at_most(10);
+  option("--random-erasing", &erase, "Probability that a rectangle of an image is replaced by noise")
       .at_least(0)
-      .at_most(10)
-      .or_word("augment");
-  cli.option("--random-erasing", &erase, help("Probability that a rectangle of an image is replaced by noise"))
+      .at_most(1);
+  option("--mixup", &mixup, "Alpha of mixup; 0: no mixup").at_least(0).at_most(100);
+  option("--cutmix", &cutmix, "Alpha of CutMix; 0: no CutMix; with mixup and CutMix, each batch uses one of them")
       .at_least(0)
-      .at_most(1)
-      .or_word("augment");
-  cli.option("--mixup", &mixup, help("Alpha of mixup; 0: no mixup")).at_least(0).at_most(100).or_word("augment");
-  cli.option("--cutmix", &cutmix,
-             help("Alpha of CutMix; 0: no CutMix; with mixup and CutMix, each batch uses one of them"))
-      .at_least(0)
-      .at_most(100)
-      .or_word("augment");
-  cli.option("--repeated-augmentation", &repeats,
-             help("Number of copies of each image that follow each other in an epoch"))
+      .at_most(100);
+  option("--repeated-augmentation", &repeats, "Number of copies of each image that follow each other in an epoch")
       .at_least(1)
-      .at_most(1024)
-      .or_word("augment");
-  cli.option("--label-smoothing", &label_smoothing,
-             "Share of the target that is spread evenly over all classes (augment: as set by --augment)")
+      .at_most(1024);
+  option("--label-smoothing", &label_smoothing, "Share of the target that is spread evenly over all classes")
       .at_least(0)
-      .below(1)
-      .or_word("augment");
+      .below(1);
 }
 
 Augmentation AugmentOptions::make(const std::string& data, const ImageSet& images, std::int64_t batch) const {

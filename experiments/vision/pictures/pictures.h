@@ -1,6 +1,7 @@
 // Sections of a report with pictures that trials attached (attention_images.h, mask_images.h).
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "experiments/lab/plot/section.h"
@@ -9,9 +10,10 @@
 
 namespace plumb::vision {
 
-// A section with all pictures that trials attached under `name`. The section has no pictures if no trial attached one.
-Section picture_section(const StudyResults& results, const std::string& name, const std::string& title,
-                        const std::string& caption);
+// Returns the function for Study::output() that makes a section with all pictures that trials attached under `name`.
+// The section has no pictures if no trial attached one.
+std::function<Section(const StudyResults&)> picture_section(const std::string& name, const std::string& title,
+                                                            const std::string& caption);
 // attention_section() shows attention maps; masks_section() shows DropKey masks.
 Section attention_section(const StudyResults& results);
 Section masks_section(const StudyResults& results);

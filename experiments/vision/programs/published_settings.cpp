@@ -57,7 +57,7 @@ void note_constants(Study& study, const std::string& method) {
 }
 
 // The settings that searches have, too.
-lab::Settings deit_small_without_rates() {
+lab::Settings deit_small(Study& study) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224",
                     recipe = "facebookresearch/deit, main.py";
   constexpr std::int64_t batch = 1024, images = 1'281'167, epochs = 300, epoch = images / batch;
@@ -86,7 +86,8 @@ lab::Settings deit_small_without_rates() {
       {"--data-dir --image-folder", "paths"},
       {"--device auto"},
       {"--dtype bf16", "ours; DeiT uses PyTorch's automatic mixed precision, in f16"},
-      {fmt::format("--lr {}", 5e-4 * batch / 512), recipe + ": 5e-4 x batch / 512"},
+      {fmt::format("{} {}", study.cli().has("--lrs") ? "--lrs" : "--lr", 5e-4 * batch / 512),
+       recipe + ": 5e-4 x batch / 512"},
       {"--optimizer adamw --weight-decay 0.05 --clip-norm 0", recipe},
       {"--schedule cosine", recipe + "; DeiT's ends at 1e-5, ours at 0"},
       {"--augment deit",
@@ -102,25 +103,30 @@ lab::Settings deit_small_without_rates() {
 
 }  // namespace
 
-lab::Settings deit_small() { return deit_small_without_rates() + lab::Settings{{"--at-lr --rates-from", "ours"}}; }
-
-lab::Settings deit_small_for_search() {
-  return deit_small_without_rates() +
-         lab::Settings{
-             {"--recipe paper", "the recipe of each method's paper"},
-             {"--steps 18765", "ours: a twentieth of DeiT's 300 epochs"},
-             {"--warmup recipe", "from --recipe"},
-             {"--augment none", "ours: the loss on images without augmentation decides whether a network trains"},
-             {"--seeds 0,1,2", "ours: the search measures shares of seeds"},
-             {"--gates --trained-at", "ours"}};
+void add_paper_preset(Study& study, const std::string& help, const lab::Settings& more, const std::string& method,
+                      const std::string& name, const std::function<void()>& also) {
+  study.cli().preset(name, help, deit_small(study) + lab::Settings{{"--at-lr --rates-from", "ours"}} + more,
+                     [&study, method, also] {
+                       note_constants(study, method);
+                       if (also) also();
+                     });
 }
 
-void add_paper_preset(Study& study, const std::string& name, const std::string& help, const lab::Settings& settings,
-                      const std::string& method, const std::function<void()>& also) {
-  study.cli().preset(name, help, settings, [&study, method, also] {
-    note_constants(study, method);
-    if (also) also();
-  });
+void add_search_preset(Study& study, const lab::Settings& more) {
+  study.cli().preset(
+      "paper",
+      "DeiT-S's size on ImageNet for a twentieth of its epochs (no paper has this search); needs --image-folder and "
+      "GPUs",
+      deit_small(study) +
+          lab::Settings{
+              {"--recipe paper", "the recipe of each method's paper"},
+              {"--steps 18765", "ours: a twentieth of DeiT's 300 epochs"},
+              {"--warmup recipe", "from --recipe"},
+              {"--augment none", "ours: the loss on images without augmentation decides whether a network trains"},
+              {"--seeds 0,1,2", "ours: the search measures shares of seeds"},
+              {"--gates --trained-at", "ours"}} +
+          more,
+      [&study] { note_constants(study, ""); });
 }
 
 }  // namespace plumb::vision

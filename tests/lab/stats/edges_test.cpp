@@ -101,16 +101,16 @@ TEST_CASE("shares count trials that trained, with Wilson's interval, and leave o
   CHECK(shares(none, "depth", {12, 4}).empty());
 }
 
-TEST_CASE("a width reaches from the middle of the lower edge to the middle of the upper edge around the foothold") {
+TEST_CASE("a region reaches from the middle of the lower edge to the middle of the upper edge around the foothold") {
   const Share trains{3, 3}, fails{0, 3}, most{2, 3}, few{1, 3};
   const Octaves rates{1e-3, 2};
   CHECK_FALSE(foothold({{0, fails}, {4, few}}).has_value());
   CHECK(foothold({{0, fails}, {-4, trains}, {8, trains}}) == -4);
-  CHECK(width_of({{0, fails}}, rates).octaves == 0);
-  const Width closed = width_of({{-3, fails}, {-2, most}, {0, trains}, {2, trains}, {3, few}}, rates);
+  CHECK(region_of({{0, fails}}, rates).octaves == 0);
+  const Region closed = region_of({{-3, fails}, {-2, most}, {0, trains}, {2, trains}, {3, few}}, rates);
   CHECK((closed.octaves == 2.5 && !closed.open));  // from tick -2.5 to tick 2.5, with two ticks per octave
-  const Width open = width_of({{-3, fails}, {-2, trains}, {0, trains}, {4, trains}}, rates);
+  const Region open = region_of({{-3, fails}, {-2, trains}, {0, trains}, {4, trains}}, rates);
   CHECK((open.octaves == 3.25 && open.open));  // from tick -2.5 to tick 4, the last tick that was tried
   // A region beyond a gap does not count.
-  CHECK(width_of({{0, trains}, {1, fails}, {2, trains}, {-1, fails}}, rates).octaves == 0.5);
+  CHECK(region_of({{0, trains}, {1, fails}, {2, trains}, {-1, fails}}, rates).octaves == 0.5);
 }
