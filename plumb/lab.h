@@ -22,7 +22,6 @@
 #include "experiments/lab/train/loop.h"
 #include "experiments/lab/train/observer.h"
 #include "experiments/lab/train/step_scope.h"
-#include "experiments/lab/train/steps.h"
 #include "experiments/lab/train/trial.h"
 
 // Problems: data, loss and measures.

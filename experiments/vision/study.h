@@ -60,27 +60,20 @@ class Step {
 class Loop {
  public:
   // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
-  class Iterator {
+  class Iterator : public lab::Loop::Iterator {
    public:
-    Step& operator*() const { return owner_->step_; }
-    Iterator& operator++() {
-      ++at_;
-      owner_->step_.step_ = &*at_;
-      return *this;
-    }
-    bool operator!=(std::nullptr_t end) const { return at_ != end; }
+    Step& operator*() const { return *step_; }
 
    private:
     friend Loop;
-    Iterator(Loop* owner, lab::Loop::Iterator at) : owner_(owner), at_(at) { owner_->step_.step_ = &*at_; }
-    Loop* owner_;
-    lab::Loop::Iterator at_;
+    Iterator(lab::Loop::Iterator at, Step& step) : lab::Loop::Iterator(at), step_(&step) { step.step_ = &*at; }
+    Step* step_;
   };
 
   Loop(const lab::Trial& trial, const Augmentation& augment, const std::function<lab::Loop()>& steps)
       : steps_(steps()), step_(trial, augment, steps_.first()) {}
   // For range-based for. begin() starts the first step.
-  Iterator begin() { return {this, steps_.begin()}; }
+  Iterator begin() { return {steps_.begin(), step_}; }
   std::nullptr_t end() const { return nullptr; }
 
  private:
@@ -98,8 +91,8 @@ class Trial : public lab::Trial {
   //     const vision::Batch& batch = step.batch();
   //     step.minimise([&] { return cross_entropy(model(batch.images), batch.labels); });
   //   }
-  Loop loop(nn::Layer& model, nn::Optimizer& optimizer, const Augmentation& augment = {},
-            lab::LoopOptions options = {}) {
+  Loop loop(nn::Layer& model, nn::Optimizer& optimizer, lab::LoopOptions options = {},
+            const Augmentation& augment = {}) {
     return Loop(*this, augment, [&] { return lab::Trial::loop(model, optimizer, std::move(options)); });
   }
   // The steps of a loop whose parts are called apart: backward(), check_divergence(), Optimizer::step(), log().

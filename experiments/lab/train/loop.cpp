@@ -1,8 +1,10 @@
 #include "experiments/lab/train/loop.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "autograd/backward.h"
+#include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {
@@ -54,19 +56,40 @@ const Gradients& Step::update(Gradients gradients, const std::function<Tensor()>
 }
 
 Loop::Loop(Trial& trial, TrialState& run, nn::Optimizer* optimizer, LoopOptions options)
-    : run_(run), optimizer_(optimizer), options_(std::move(options)), steps_(run), step_(*this) {
+    : run_(run), optimizer_(optimizer), options_(std::move(options)), first_(run.first_step()), step_(*this) {
   if (optimizer && run.env.observe) layers_ = run.env.observe(trial, *run.tracked.model);
+  step_.number_ = first_ - 1;
 }
 
-Loop::Iterator Loop::begin() {
-  Iterator first(this, steps_.begin());
-  begin_step(first.at_);
-  return first;
+// If the loop ends by `break`, the last step counts as taken. If an exception ends the loop, the last step does not
+// count as taken.
+Loop::~Loop() {
+  if (!scope_) return;
+  const bool broken = std::uncaught_exceptions() > 0;
+  try {
+    end_step();
+    if (!broken) run_.after_step();
+    run_.settle();
+    if (!broken && run_.record.status == Status::ok) run_.save_weights();
+  } catch (...) {
+    if (!broken) run_.keep_error(std::current_exception());
+  }
 }
 
-void Loop::begin_step(const Steps::Iterator& at) {
-  if (!(at != nullptr)) return;
-  step_.number_ = *at;
+void Loop::end_step() {
+  scope_.reset();
+  step_.gradients_.reset();  // not needed while the model is evaluated and files are written
+}
+
+void Loop::advance() {
+  if (scope_) {
+    end_step();
+    run_.after_step();
+  }
+  if (interrupted()) run_.settle();  // if a step has diverged, the trial ends as diverged, not as interrupted
+  if (step_.number_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
+  run_.before_step(++step_.number_);
+  scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_.number_);
   for (const Observer* observer : {&options_.observer, &layers_})
     if (observer->before) observer->before(step_.number_);
 }

@@ -8,7 +8,7 @@
 
 #include "autograd/backward.h"
 #include "experiments/lab/train/observer.h"
-#include "experiments/lab/train/steps.h"
+#include "experiments/lab/train/step_scope.h"
 #include "nn/module.h"
 #include "nn/optim/ema.h"
 #include "nn/optim/optimizer.h"
@@ -17,6 +17,7 @@ namespace plumb::lab {
 
 class Loop;
 class Trial;
+class TrialState;
 
 // A step of a loop.
 class Step {
@@ -57,7 +58,8 @@ struct LoopOptions {
   std::int64_t trace_every = 0;  // steps between two traces; 0: about 200 steps are traced
 };
 
-// The steps of a trial, for a range-based for loop (Trial::loop).
+// The steps of a trial, for a range-based for loop (Trial::loop). While the body of the loop runs, random draws belong
+// to the current step. An interrupt ends the loop and the trial by an exception, which the study catches.
 class Loop {
  public:
   // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
@@ -65,39 +67,42 @@ class Loop {
    public:
     Step& operator*() const { return owner_->step_; }
     Iterator& operator++() {
-      owner_->step_.gradients_.reset();  // not needed while the model is evaluated and files are written
-      ++at_;
-      owner_->begin_step(at_);
+      owner_->advance();
       return *this;
     }
-    bool operator!=(std::nullptr_t end) const { return at_ != end; }
+    bool operator!=(std::nullptr_t) const { return owner_->scope_.has_value(); }
 
    private:
     friend Loop;
-    Iterator(Loop* owner, Steps::Iterator at) : owner_(owner), at_(at) {}
+    explicit Iterator(Loop* owner) : owner_(owner) {}
     Loop* owner_;
-    Steps::Iterator at_;
   };
 
   // Called by Trial::loop(). Without an optimizer, the steps have no minimise().
   Loop(Trial& trial, TrialState& run, nn::Optimizer* optimizer, LoopOptions options);
+  ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   // For range-based for. begin() starts the first step.
-  Iterator begin();
+  Iterator begin() {
+    advance();
+    return Iterator(this);
+  }
   std::nullptr_t end() const { return nullptr; }
-  std::int64_t first() const { return steps_.first(); }  // the number of the first step
+  std::int64_t first() const { return first_; }  // the number of the first step
 
  private:
   friend Step;
-  void begin_step(const Steps::Iterator& at);
+  void advance();
+  void end_step();
 
   TrialState& run_;
   nn::Optimizer* optimizer_;
   LoopOptions options_;
   Observer layers_;  // of Study::measure_layers()
-  Steps steps_;
+  const std::int64_t first_;
   Step step_;
+  std::optional<StepScope> scope_;  // of the current step; none before the first step and after the last step
 };
 
 }  // namespace plumb::lab

@@ -1,9 +1,13 @@
-// Tests of training loops: one update in a step, its errors, its observers, and the batches of images.
+// Tests of training loops: one update in a step, its errors, its observers, the batches of images, loops that are
+// resumed, and loops that end early.
 #include "experiments/lab/train/loop.h"
+
+#include <signal.h>
 
 #include "experiments/vision/study.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
 #include "tests/support/text.h"
 
 using namespace plumb;
@@ -13,15 +17,15 @@ namespace {
 
 const Words loop_words{"--batch", "4", "--no-progress", "--out", "a", "--steps"};
 
-// Runs a study of images with this body, in a new folder.
-Ended ran(const std::function<void(vision::Trial&)>& body, int steps = 6) {
-  const TemporaryFolder folder;
+// Runs a study of images with this body, in a new folder unless one is given.
+Ended ran(const std::function<void(vision::Trial&)>& body, int steps = 6, const Words& more = {},
+          const TemporaryFolder& folder = {}) {
   return call(
       folder.path(),
       [&](int argc, const char* const* argv) {
         return vision::Study("loop", "A loop.", {.network = false, .optimization = false}).run(argc, argv, body);
       },
-      with(loop_words, {std::to_string(steps)}));
+      with(with(loop_words, {std::to_string(steps)}), more));
 }
 
 nn::ViTOptions small(const lab::Trial& trial) { return {.dim = 8, .depth = 1, .seed = trial.seed()}; }
@@ -97,6 +101,61 @@ TEST_CASE("minimise() is called once in a step, in a loop over a model") {
   CHECK_THAT(without.err, contains("[step] expected trial.loop(model, optimizer) for minimise(), got trial.loop()"));
 }
 
+TEST_CASE("a loop that is resumed ends with the weights of an uninterrupted loop") {
+  const TemporaryFolder folder;
+  std::int64_t stop_at = -1, first = -1;
+  std::map<std::string, std::vector<double>> ends[2];
+  const auto body = [&](vision::Trial& trial) {
+    nn::ViTOptions o = small(trial);
+    o.drop_path.rate = 0.5;
+    nn::ViT model(o);
+    nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+    nn::Ema ema(model, {.decay = 0.5});
+    first = -1;
+    const auto observe = [&](std::int64_t step) {
+      if (first < 0) first = step;
+      if (step == stop_at) interrupted_by(SIGINT);
+    };
+    for (vision::Step& step :
+         trial.loop(model, optimizer, {.ema = &ema, .observer = {.before = observe}}, {.crop_padding = 4}))
+      step.minimise([&] { return cross_entropy(model(step.batch().images), step.batch().labels); });
+    for (const auto& [name, value] : nn::training_state(model, optimizer, &ema)) ends[first > 0][name] = value.values();
+  };
+  CHECK(ran(body).status == 0);
+  stop_at = 3;
+  CHECK(ran(body, 6, {}, folder).status == 130);
+  stop_at = -1;
+  const Ended resumed = ran(body, 6, {"--resume"}, folder);
+  INFO(resumed.err);
+  CHECK(resumed.status == 0);
+  CHECK(first == 4);
+  CHECK(ends[1] == ends[0]);
+}
+
+TEST_CASE("a loop that is left by break counts its last step and saves its weights") {
+  const auto left = [&](const auto& loop_of) {
+    const TemporaryFolder folder;
+    const Ended e = ran(
+        [&](vision::Trial& trial) {
+          nn::ViT model(small(trial));
+          nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+          for (auto& step : loop_of(trial, model, optimizer)) {
+            step.minimise([&] { return sum(model(ones({1, 3, 32, 32}))); });
+            if (step.number() == 2) break;
+          }
+          CHECK(current_place().empty());  // the scope of the step has ended
+          trial.log({{"updates", static_cast<double>(optimizer.steps_taken())}});
+        },
+        6, {"--save-weights"}, folder);
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(read_file(folder / "a/results.csv"), contains("\n0,ok,3,") && contains(",3\n"));
+    CHECK(std::filesystem::exists(folder / "a/weights/seed-0.safetensors"));
+  };
+  left([](vision::Trial& trial, auto& model, auto& optimizer) { return trial.loop(model, optimizer); });
+  left([](lab::Trial& trial, auto& model, auto& optimizer) { return trial.loop(model, optimizer); });
+}
+
 TEST_CASE("observers are called before each step and after its update") {
   std::vector<std::string> seen;
   const Ended e = ran(
@@ -106,13 +165,14 @@ TEST_CASE("observers are called before each step and after its update") {
         const lab::Observer observer{
             .before = [&](std::int64_t step) { seen.push_back(fmt::format("before {}", step)); },
             .after = [&](const Gradients& g) { seen.push_back(fmt::format("after {}", g.norm() > 0)); }};
-        for (vision::Step& step : trial.loop(model, optimizer, {}, {.observer = observer}))
-          step.minimise([&] { return cross_entropy(model(step.batch().images), step.batch().labels); });
+        for (vision::Step& step : trial.loop(model, optimizer, {.observer = observer}))
+          if (step.number() != 1)  // a step without an update
+            step.minimise([&] { return cross_entropy(model(step.batch().images), step.batch().labels); });
       },
-      2);
+      3);
   INFO(e.err);
   CHECK(e.status == 0);
-  CHECK(seen == std::vector<std::string>{"before 0", "after true", "before 1", "after true"});
+  CHECK(seen == std::vector<std::string>{"before 0", "after true", "before 1", "before 2", "after true"});
 }
 
 TEST_CASE("a step has the same batch whether or not the body reads the batches before it") {

@@ -473,8 +473,7 @@ struct LevelStudy {
       if (loop == Loop::train) {
         ImageTask task(vision::images(trial).data().train, trial.task_settings(), model,
                        vision::images(trial).normalization());
-        for (vision::Step& step :
-             trial.loop(model, optimizer, {}, {.observer = {.before = interrupt}, .trace_every = 1}))
+        for (vision::Step& step : trial.loop(model, optimizer, {.observer = {.before = interrupt}, .trace_every = 1}))
           step.minimise(task.loss_of(step.number()));
         return;
       }
