@@ -157,7 +157,10 @@ template <class F, std::same_as<Tensor>... More>
 template <class F>
 requires(!std::convertible_to<F, Tensor> && !std::convertible_to<F, Tensors>)
     [[nodiscard("grad(f) only returns a function: call it with the arguments")]] auto grad(F f) {
-  return [f = std::move(f)](const auto&... x) { return value_and_grad(f, x...).second; };
+  struct Held {
+    mutable F f;  // such as a mutable lambda
+  };
+  return [held = Held{std::move(f)}](const auto&... x) { return value_and_grad(held.f, x...).second; };
 }
 
 }  // namespace plumb

@@ -75,6 +75,18 @@ TEST_CASE("grad of grad of grad gives derivatives of the third order") {
   CHECK_FALSE(third(x).requires_grad());
 }
 
+TEST_CASE("a mutable lambda of two arguments has gradients of the first and the second order") {
+  auto f = [calls = 0](const Tensor& x, const Tensor& y) mutable { return ++calls * x * x * y; };
+  const Tensor x = number(3), y = number(5);
+  const auto slopes = grad(f);
+  CHECK(slopes(x, y)[0].item() == 30);
+  CHECK(slopes(x, y)[0].item() == 60);  // the second call of its copy of f
+  CHECK(value_and_grad(f, x, y).second[1].item() == 9);  // the first call of f itself
+  const auto [xx, xy] = grad([slopes](const Tensor& a, const Tensor& b) mutable { return slopes(a, b)[0]; })(x, y);
+  CHECK(xx.item() == 3 * 2 * 5);  // the third call
+  CHECK(xy.item() == 3 * 2 * 3);
+}
+
 TEST_CASE("derivatives of a constant and of a linear function are 0") {
   const Tensor x = number(3);
   CHECK(grad([](const Tensor&) { return ones({}, reference_f64); })(x).item() == 0);
