@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -76,6 +77,10 @@ Descriptor create_temporary(const Descriptor& folder, const std::filesystem::pat
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  write_file_atomically(path, std::span(&content, 1));
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
   const Descriptor folder = folder_of(path);
   if (!folder.is_open()) fail_errno("write", path);
   const std::string name = path.filename().string();
@@ -89,7 +94,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
   std::string temporary;
   Descriptor file = create_temporary(folder, path, temporary);
-  if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 || !file.close() ||
+  if (!std::ranges::all_of(parts, [&](std::string_view part) { return write_all(file.get(), part); }) ||
+      ::fsync(file.get()) != 0 || !file.close() ||
       ::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0) {
     const int reason = errno;
     ::unlinkat(folder.get(), temporary.c_str(), 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@ namespace plumb {
 // the folder. Throws Error with the path and the system's reason, also for a pipe or a device. If the temporary file
 // cannot be written or renamed, the old file stays unchanged and the temporary file is removed.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+// The same for content in parts, which follow each other in the file.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
 
 // write_file_atomically() for a path that the user types: if `path` is or leads to a pipe or a device, such as
 // /dev/stdout, the content is written to it directly.

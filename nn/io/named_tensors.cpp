@@ -76,7 +76,7 @@ void check_counter(const NamedTensors& from, const std::string& name, const std:
       given->second.numel() != 1)
     return;
   const std::int64_t count = on_host(given->second.array()).data<std::int64_t>()[0];
-  check(count >= 0, "{}: expected \"{}\" to be at least 0, got {}", what, name, count);
+  check(0 <= count && count <= std::int64_t{1} << 53, "{}: expected \"{}\" in 0..2^53, got {}", what, name, count);
 }
 
 }  // namespace plumb::nn

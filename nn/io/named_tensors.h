@@ -32,8 +32,8 @@ struct Leftovers {
 // kind of difference.
 Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::string& what, Strictness strictness = {});
 
-// Throws Error if `from` has a counter `name` (i64 []) below 0. Accepts a counter that is missing or has another shape,
-// because assign() reports these errors.
+// Throws Error if `from` has a counter `name` (i64 []) outside of 0..2^53. Accepts a counter that is missing or has
+// another shape, because assign() reports these errors.
 void check_counter(const NamedTensors& from, const std::string& name, const std::string& what);
 
 }  // namespace plumb::nn

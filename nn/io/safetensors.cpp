@@ -286,12 +286,12 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
         longest_header, text.size());
 
   const std::uint64_t length = text.size();
-  std::string content(8, '\0');
-  content.reserve(8 + length + end);
-  std::memcpy(content.data(), &length, 8);
-  content += text;
-  for (const auto& [name, a] : order) content.append(static_cast<const char*>(on_host(a).bytes()), a.size_in_bytes());
-  write_file_atomically(path, content);
+  std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&length), sizeof length}, text};
+  for (auto& [name, a] : order) {
+    a = on_host(a);
+    parts.emplace_back(static_cast<const char*>(a.bytes()), a.size_in_bytes());
+  }
+  write_file_atomically(path, parts);
 }
 
 }  // namespace plumb::nn

@@ -341,9 +341,11 @@ TEST_CASE("a state that does not fit the optimizer is rejected as a whole") {
 
   state = optimizer.state();
   state["weight.moment1"] = zeros({3});
-  state["steps"] = integers({-1}, {});
-  CHECK(error_of([&] { optimizer.load_state(state); }) ==
-        "[optimizer] load_state: expected \"steps\" to be at least 0, got -1");
+  for (const std::int64_t steps : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    state["steps"] = integers({steps}, {});
+    CHECK(error_of([&] { optimizer.load_state(state); }) ==
+          fmt::format("[optimizer] load_state: expected \"steps\" in 0..2^53, got {}", steps));
+  }
   CHECK(optimizer.state().at("weight.moment1").values() == before);
 
   std::vector<nn::Parameter> twice = pair.parameters();
