@@ -70,7 +70,11 @@ class ChildPtr {
 template <class M>
 class Children : public Module {
  public:
-  Children(Module* parent, const std::string& name) : Module("Children") { parent->adopt(name, *this); }
+  // Throws Error for a name that is empty, taken, or has dots.
+  Children(Module* parent, const std::string& name) : Module("Children") {
+    check(!name.empty(), "[module] expected a name for a list of children of {}, got \"\"", *parent->path());
+    parent->adopt(name, *this);
+  }
 
   // Adds a module at the end, and returns it. The arguments are the module, or those of M's constructor, as in make().
   // Throws Error for a null pointer.

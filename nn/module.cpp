@@ -157,6 +157,10 @@ void Module::adopt(const std::string& name, Module& module) {
   check(name.find('.') == std::string::npos, "[module] expected a child name without dots, got \"{}\"", name);
   if (module.parent_)
     fail(fmt::format("[module] expected a module without a parent for {}.{}, got {}", *path(), name, *module.path()));
+  for (const Module* m = this; m; m = m->parent_)
+    if (m == &module)
+      fail(fmt::format("[module] expected a module that does not contain {0} for {0}.{1}, got {2}, which contains it",
+                       *path(), name, *m->path()));
   if (!name.empty()) {
     check_new(name);
   } else {

@@ -149,8 +149,9 @@ class Module {
   void changed();  // called when this module or a module below it gets a parameter or a child
   Tensor add(Parameter p);
   void check_new(const std::string& name) const;
-  // Registers a child. Throws Error for a name that is taken or has dots. If the name is "", the parameters and
-  // children of the child appear as those of this module; such a child must be complete when it is registered.
+  // Registers a child. Throws Error for a name that is taken or has dots, and for a module that contains this one. If
+  // the name is "", the parameters and children of the child appear as those of this module; such a child must be
+  // complete when it is registered.
   void adopt(const std::string& name, Module& module);
   void make_path() const;
   void forget_path();  // the next call of path() makes the path of this module, or of a module below it, again

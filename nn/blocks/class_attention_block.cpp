@@ -1,19 +1,28 @@
 #include "nn/blocks/class_attention_block.h"
 
 namespace plumb::nn {
+namespace {
+
+std::unique_ptr<Layer> made(std::unique_ptr<Layer> layer, const char* part) {
+  check(layer != nullptr, "[class_block] expected ClassBlockOptions::{} to make a layer, got null", part);
+  return layer;
+}
+
+}  // namespace
 
 LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
     : Module("LayerScaleBlockClassAttn"),
-      norm1_(this, "norm1", o.norm(o.dim, o.norm_eps)),
+      norm1_(this, "norm1", made(o.norm(o.dim, o.norm_eps), "norm")),
       attn_(this, "attn",
-            o.attention({.dim = o.dim,
-                         .heads = o.heads,
-                         .dropout = o.attn_drop,
-                         .init = o.weights,
-                         .qkv_bias = o.qkv_bias,
-                         .proj_drop = o.proj_drop})),
-      norm2_(this, "norm2", o.norm(o.dim, o.norm_eps)),
-      mlp_(this, "mlp", o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop})),
+            made(o.attention({.dim = o.dim,
+                              .heads = o.heads,
+                              .dropout = o.attn_drop,
+                              .init = o.weights,
+                              .qkv_bias = o.qkv_bias,
+                              .proj_drop = o.proj_drop}),
+                 "attention")),
+      norm2_(this, "norm2", made(o.norm(o.dim, o.norm_eps), "norm")),
+      mlp_(this, "mlp", made(o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop}), "mlp")),
       gate1_(this, "gate1", o.dim, o.init),
       gate2_(this, "gate2", o.dim, o.init),
       drop1_(this, "drop_path1", o.drop_path, 0),

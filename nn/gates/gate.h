@@ -24,10 +24,11 @@ namespace plumb::nn {
 // Base class of all gates. A derived gate must override combine(); every other function has a default. A derived gate
 // registers its parameters with parameter() (nn/module.h). Parameters that scale the branch or the stream must have
 // Role::gate. In the shapes below, B is the number of samples, T the number of tokens, and D the width of the stream.
-// The constructor's `type_name` is the gate's name in messages while the gate has no parent.
+// The constructor's `type_name` is the gate's name in messages while the gate has no parent; the default is the name of
+// the class.
 class Gate : public Module {
  public:
-  explicit Gate(const std::string& type_name = "Gate") : Module(type_name) {}
+  explicit Gate(const std::string& type_name = "") : Module(type_name) {}
 
   // Returns the stream after the residual sum and before any norm. `skip` [B, T, D] is the stream before the branch;
   // `branch` [B, T, D] is the value of the branch. The result must have the shape and dtype of `skip`.
@@ -101,7 +102,7 @@ Tensor per_channel(const Tensor& parameter, Layout layout);
 // formula must derive from Gate.
 class ScaleGate : public Gate {
  public:
-  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate", Layout layout = Layout::tokens)
+  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "", Layout layout = Layout::tokens)
       : Gate(type_name), scale_(std::move(scale)), layout_(layout) {}
   Tensor combine(const Tensor& skip, const Tensor& branch) const final { return gated_residual(skip, branch, scale()); }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const final {

@@ -95,10 +95,10 @@ struct BranchShape {
 };
 
 // Base class of the branches of a junction. A derived branch registers its layers in the order of the computation, and
-// implements forward(BranchCall&).
+// implements forward(BranchCall&). The default of `type_name` is the name of the class (Module).
 class Branch : public Layer {
  public:
-  explicit Branch(std::string type_name = "Branch", BranchShape shape = {})
+  explicit Branch(std::string type_name = "", BranchShape shape = {})
       : Layer(std::move(type_name)), shape_(std::move(shape)) {}
   // Return the shape for residual methods, without zeros for the width and the number of matrices, and its kind.
   BranchShape shape();

@@ -102,7 +102,7 @@ TEST_CASE("misuse: a parameter that is registered twice or has a dot in its name
   struct Dotted : Plain {
     Tensor a = parameter("a.b", {1}, nn::Init::constant(1), Role::gate);
   };
-  CHECK_REFUSED(stack_of(method<Twice>()), "expected a new name in Gate, got \"a\", which is taken");
+  CHECK_REFUSED(stack_of(method<Twice>()), "expected a new name in Twice, got \"a\", which is taken");
   CHECK_REFUSED(stack_of(method<Dotted>()), "expected a parameter name without dots, got \"a.b\"");
 }
 TEST_CASE("misuse: a method whose gates are not passed on") {

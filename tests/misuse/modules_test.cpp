@@ -112,6 +112,17 @@ TEST_CASE("misuse: a module registered twice") {
                 "[module] expected a module without a parent for Open.b, got Open.a");
 }
 
+TEST_CASE("misuse: a module that contains itself") {
+  auto outer = std::make_unique<Open>();
+  nn::Child<Open> inner(outer.get(), "inner");
+  const char* const message =
+      "[module] expected a module that does not contain Open.inner for Open.inner.outer, got Open, which contains it";
+  CHECK_REFUSED(nn::ChildPtr<nn::Layer>(&inner, "outer", std::move(outer)), message);
+  auto own = std::make_unique<Open>();
+  Open* const parent = own.get();
+  CHECK_REFUSED(nn::ChildPtr<nn::Layer>(parent, "own", std::move(own)), "[module] expected a module that does not");
+}
+
 TEST_CASE("misuse: a child that is a local variable") {
   Open model;
   { nn::Child<nn::LayerNorm> local(&model, "fc", 1); }

@@ -288,6 +288,9 @@ TEST_CASE("a class attention block has timm's options: biases, dropouts, stochas
   bare.norm = [](std::int64_t dim, double) { return std::make_unique<nn::RmsNorm>(dim); };
   bare.attention = [](const nn::AttentionOptions& o) { return std::make_unique<MeanOfTokens>(o); };
   nn::LayerScaleBlockClassAttn own(bare);
+  bare.mlp = [](const nn::MlpOptions&) { return nullptr; };
+  CHECK(error_of([&] { nn::LayerScaleBlockClassAttn{bare}; }) ==
+        "[class_block] expected ClassBlockOptions::mlp to make a layer, got null");
   shake(own, 0.3);
   CHECK(own(patches, c).shape() == Shape{8, 1, 6});
   std::vector<std::string> names;

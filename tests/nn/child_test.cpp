@@ -61,6 +61,12 @@ TEST_CASE("the default name of a module is the name of its class") {
   CHECK(*derived.path() == "Derived");
   CHECK(*derived.part.path() == "Derived.part");
   CHECK(*nn::Linear({.in = 1, .out = 1}).path() == "Linear");
+  struct Own : nn::Branch {
+    Tensor forward(nn::BranchCall& call) const override { return call.leave(call.enter(relu)); }
+  };
+  struct Doubled : nn::ScaleGate {};
+  CHECK(*Own().path() == "Own");
+  CHECK(*Doubled().path() == "Doubled");
 }
 
 TEST_CASE("a path that was asked for early follows the module into its parent") {
@@ -102,6 +108,8 @@ TEST_CASE("a list of children numbers its elements and iterates over them") {
   model.heads.add(wide);
   CHECK(error_of([&] { model.layers.add(std::unique_ptr<nn::Linear>()); }) ==
         "[module] expected a module to add to Model.layers, got null");
+  CHECK(error_of([&] { nn::Children<nn::Linear>(&model, ""); }) ==
+        "[module] expected a name for a list of children of Model, got \"\"");
   CHECK(names_in(model) == std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.1.weight",
                                                     "layers.1.bias", "heads.0.weight", "heads.0.bias",
                                                     "heads.1.weight"});
@@ -115,6 +123,33 @@ TEST_CASE("a list of children numbers its elements and iterates over them") {
   CHECK(model(x).values() == model.layers[1](first(x)).values());
   model.eval();
   CHECK_FALSE(model.heads[1].training());
+}
+
+TEST_CASE("a constructor that throws leaves no child in its parent") {
+  struct Whole : nn::Module {
+    nn::Child<nn::Linear> first{this, "first", {.in = 1, .out = 1}};
+    nn::Children<nn::Layer> list{this, "list"};
+    Whole() { list.add(nn::make<nn::Linear>({.in = 1, .out = 1})); }
+  } model;
+  struct Half : Whole {
+    nn::ChildPtr<nn::Layer> last{this, "last", nn::make<nn::LayerNorm>(1)};
+    Half() { throw Error("for a test"); }
+  };
+  const std::vector<std::string> before = names_in(model);
+  CHECK(error_of([] { Half(); }) == "for a test");
+  CHECK(error_of([&] { nn::Child<Half>(&model, "half"); }) == "for a test");
+  struct List : nn::Module {
+    nn::Children<Half> halves{this, "halves"};
+  } list;
+  CHECK(error_of([&] { list.halves.add(); }) == "for a test");
+  CHECK((list.halves.empty() && names_in(list).empty()));
+  // A name that is taken: the module was made, but is not registered.
+  const std::string taken = "[module] expected a new name in Whole, got \"first\", which is taken";
+  CHECK(error_of([&] { nn::Child<Whole>(&model, "first"); }) == taken);
+  CHECK(error_of([&] { nn::ChildPtr<Whole>(&model, "first", nn::make<Whole>()); }) == taken);
+  CHECK(error_of([&] { nn::Children<Whole>(&model, "first"); }) == taken);
+  CHECK(names_in(model.list) == std::vector<std::string>{"0.weight", "0.bias"});
+  CHECK(names_in(model) == before);
 }
 
 TEST_CASE("a child without a name must not be extended and its list of children keeps its name") {
