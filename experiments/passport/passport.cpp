@@ -234,7 +234,7 @@ struct Passport : Study {
     nn::audit_init(model, trial.seed());
     trial.calibrate(model);
     measure_fresh(model, trial);
-    if (trial.steps() > 0) trial.train(model, record_layers(trial, model.stack(), every));
+    if (trial.steps() > 0) trial.train(model, record_layers(trial, model, every));
   }
 
   // Measures the fresh network: one forward and one backward pass over the first training batch.

@@ -12,14 +12,28 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* key = "passport";  // the name of layer statistics in ledgers
 
+// The last stack of blocks at or below a model.
+const nn::Stack& last_stack(nn::Module& model) {
+  const nn::Stack* last = nullptr;
+  model.each_module([&](nn::Module& m) {
+    if (const auto* stack = dynamic_cast<const nn::Stack*>(&m)) last = stack;
+  });
+  check(last,
+        "[layers] expected a model with an nn::Stack of blocks, whose layers are measured, got {}; leave out "
+        "Study::measure_layers()",
+        *model.path());
+  return *last;
+}
+
 }  // namespace
 
-Observer record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every) {
+Observer record_layers(Trial& trial, nn::Module& model, std::int64_t every) {
   struct Recorded {
     std::int64_t step;
     SignalProbe probe;
   };
   const std::int64_t interval = every > 0 ? every : std::max<std::int64_t>(1, trial.steps() / 10);
+  const nn::Stack& stack = last_stack(model);
   const auto now = std::make_shared<std::unique_ptr<Recorded>>();
   return {.before =
               [&trial, &stack, interval, now](std::int64_t step) {
@@ -32,18 +46,6 @@ Observer record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every)
                 if (*now) attach_layers(trial, (*now)->step, (*now)->probe.finish(gradients));
                 now->reset();
               }};
-}
-
-const nn::Stack& last_stack(nn::Module& model) {
-  const nn::Stack* last = nullptr;
-  model.each_module([&](nn::Module& m) {
-    if (const auto* stack = dynamic_cast<const nn::Stack*>(&m)) last = stack;
-  });
-  check(last,
-        "[layers] expected a model with an nn::Stack of blocks, whose layers are measured, got {}; leave out "
-        "Study::measure_layers()",
-        *model.path());
-  return *last;
 }
 
 void attach_layers(Trial& trial, std::int64_t step, const LayerStats& layers) {

@@ -10,12 +10,11 @@
 
 namespace plumb::lab {
 
-// Returns an observer that attaches the statistics of the layers to the trial at the first step, at the last step and
-// every `every` steps. If `every` is 0, the interval is a tenth of the training. The trial and the stack must outlive
-// the observer.
-Observer record_layers(Trial& trial, const nn::Stack& stack, std::int64_t every = 0);
-// The last stack of blocks at or below a model. Throws Error if there is none.
-const nn::Stack& last_stack(nn::Module& model);
+// Returns an observer that attaches the statistics of the layers of a model to the trial at the first step, at the last
+// step and every `every` steps. If `every` is 0, the interval is a tenth of the training. The layers are those of the
+// last nn::Stack at or below the model. The trial and the model must outlive the observer. Throws Error for a model
+// without a stack.
+Observer record_layers(Trial& trial, nn::Module& model, std::int64_t every = 0);
 // Attaches the statistics of one step to the trial.
 void attach_layers(Trial& trial, std::int64_t step, const LayerStats& layers);
 

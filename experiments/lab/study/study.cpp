@@ -121,7 +121,7 @@ void Study::defaults(const StudyDefaults& defaults) {
 }
 
 void Study::measure_layers() {
-  d_.observe = [](Trial& trial, nn::Layer& model) { return record_layers(trial, last_stack(model)); };
+  d_.observe = [](Trial& trial, nn::Layer& model) { return record_layers(trial, model); };
   output({"layers.csv", layers_csv});
 }
 

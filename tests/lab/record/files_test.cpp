@@ -105,7 +105,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
       if (trial.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}}))
         throw Error("for a test");
       nn::ViT model(vision::vit(trial));
-      trial.train(model, record_layers(trial, model.stack()));
+      trial.train(model, record_layers(trial, model));
     });
   };
   const Ended e = call(folder.path(), study,
