@@ -200,7 +200,7 @@ std::vector<Plot> branch_plots(const StudyResults& results, const std::string& i
 }
 
 // The line of a chart for the trials of a group.
-PlotSeries layer_series(const StudyResults& results, const StyledGroup& group, const LayerLineOf& line, bool expected) {
+PlotSeries layer_series(const StudyResults& results, const StyledGroup& group, const LayerChart& chart, bool expected) {
   PlotSeries series{.name = group.count(Status::ok) > 0 ? group.method : group.method + " (diverged)",
                     .style = group.style,
                     .thin = expected,
@@ -209,9 +209,11 @@ PlotSeries layer_series(const StudyResults& results, const StyledGroup& group, c
   for (const TrialResult* trial : averaged(group)) {
     const auto place = static_cast<std::size_t>(trial - results.trials.data());
     if (place >= results.attached.size() || results.attached[place].layers.empty()) continue;
+    const LayerLineOf& line = expected ? chart.expected : chart.line;
     for (const auto& [x, y] : line(results.attached[place].layers)) values_at[x].push_back(y);
   }
-  for (const auto& [x, values] : values_at) series.points.push_back(log_mean(x, values));
+  for (const auto& [x, values] : values_at)
+    series.points.push_back(chart.y.log ? log_mean(x, values) : with_interval(x, summarize(values)));
   if (std::ranges::none_of(series.points, [](const PlotPoint& p) { return std::isfinite(p.y); })) series.points.clear();
   return series;
 }
@@ -231,9 +233,9 @@ void share_log_range(std::vector<Plot>& plots) {
   for (const Plot& plot : plots)
     for (const PlotSeries& s : plot.series)
       for (const PlotPoint& p : s.points)
-        if (std::isfinite(p.y) && p.y > 0) low = std::min(low, p.y), high = std::max(high, p.y);
+        if (plot.y.log && std::isfinite(p.y) && p.y > 0) low = std::min(low, p.y), high = std::max(high, p.y);
   for (Plot& plot : plots)
-    if (low <= high) plot.y.low = low / 2, plot.y.high = high * 2;
+    if (plot.y.log && low <= high) plot.y.low = low / 2, plot.y.high = high * 2;
 }
 
 std::vector<Plot> loss_plots(const StudyResults& results) {
@@ -319,12 +321,12 @@ std::vector<Plot> layer_plots(const StudyResults& results, const std::vector<Lay
                 .y = chart.y};
       for (const StyledGroup& group : groups)
         for (const bool expected : {false, true})
-          if (const LayerLineOf& line = expected ? chart.expected : chart.line)
-            if (PlotSeries series = layer_series(results, group, line, expected); !series.points.empty())
+          if (expected ? chart.expected : chart.line)
+            if (PlotSeries series = layer_series(results, group, chart, expected); !series.points.empty())
               plot.series.push_back(std::move(series));
       if (!plot.series.empty()) plots.push_back(std::move(plot));
     }
-  if (!charts.empty() && charts.front().y.log) share_log_range(plots);
+  share_log_range(plots);
   return plots;
 }
 

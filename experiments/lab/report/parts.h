@@ -35,8 +35,8 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, const 
 
 // The geometric mean of positive values and its interval, for a logarithmic axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);
-// Gives all plots the same logarithmic y range, so that the plots are easy to compare. Wide intervals may exceed the
-// range.
+// Gives all plots with a logarithmic y axis the same y range, so that the plots are easy to compare. Wide intervals may
+// exceed the range.
 void share_log_range(std::vector<Plot>& plots);
 
 // The values that trials traced as "loss" against the step, a plot for each condition.
@@ -46,8 +46,8 @@ std::vector<Plot> score_plots(const StudyResults& results, const Measure& score)
 // Values of a trial by block or by step.
 using LayerLine = std::map<double, double>;
 using LayerLineOf = std::function<LayerLine(const std::vector<StepStats>& steps)>;
-// Charts of layer statistics: one for each condition, with a line for each method. A point is the geometric mean over
-// the seeds that trained, or over all seeds if none trained.
+// Charts of layer statistics: one for each condition, with a line for each method. A point is the mean over the seeds
+// that trained, or over all seeds if none trained: the geometric mean on a logarithmic y axis.
 struct LayerChart {
   std::string id;           // of the figures; the condition and the branch are appended
   std::string branch = {};  // the kind of branch that the charts are about; empty: all kinds

@@ -190,10 +190,39 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
   CHECK(ratios[0].series[0].points[0].y == Approx(0.1));
   CHECK(ratios[1].series[0].name == "b");
   CHECK(ratios[1].y.low == ratios[0].y.low);
+  const std::vector<Plot> first = ratio_plots(input, LoggedStep::first);
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].id == "init-ratio-depth-1-attn");
+  CHECK(first[0].series[0].points[0].y == Approx(10));  // of step 0 and, in the other seed, of step 9
   const std::vector<Plot> gates = gate_plots(input);
   REQUIRE(gates.size() == 1);
   CHECK(gates[0].series.size() == 1);
   CHECK(gates[0].series[0].points[0].y == Approx(0.5));
+}
+
+TEST_CASE("layer charts draw expected values as thin lines and only logarithmic charts share their range") {
+  StudyResults input{.name = "t",
+                     .trials = {evaluated_trial("a", 1, 0, 1), evaluated_trial("a", 1, 1, 1)},
+                     .judging = {.chance = chance_of_classes(10)}};
+  for (std::size_t seed = 0; seed < 2; ++seed) log_layers(input, seed, 0, {{.block = 0, .branch = "attn"}});
+  const auto line = [](double value) {
+    return [value](const std::vector<StepStats>&) { return LayerLine{{0, value}, {1, 4}}; };
+  };
+  const std::vector<Plot> plots =
+      layer_plots(input, {{.id = "log", .x = {}, .y = {.log = true}, .line = line(1), .expected = line(2)},
+                          {.id = "linear", .x = {}, .y = {}, .line = line(-1), .expected = line(0)},
+                          {.id = "log-of-0", .x = {}, .y = {.log = true}, .line = line(0)}});
+  REQUIRE(plots.size() == 3);
+  REQUIRE(plots[0].series.size() == 2);
+  CHECK((!plots[0].series[0].thin && plots[0].series[0].kind == "mean"));
+  CHECK((plots[0].series[1].thin && plots[0].series[1].kind == "expected"));
+  CHECK(plots[0].series[1].points[0].y == Approx(2));
+  CHECK((plots[0].y.low == 0.5 && plots[0].y.high == Approx(8)));
+  CHECK((!plots[1].y.low && !plots[1].y.high));
+  CHECK(plots[1].series[0].points[0].y == -1);
+  CHECK(plots[1].series[1].points[0].y == 0);
+  CHECK(plots[2].y.low == plots[0].y.low);
+  CHECK(!std::isfinite(plots[2].series[0].points[0].y));  // the line is interrupted
 }
 
 TEST_CASE("sections about layers need layer statistics and an empty study still gives a page") {
@@ -288,12 +317,11 @@ TEST_CASE("the comparisons with the control have a row for each method with two 
   Judging how{.control = "pre", .own_rates = true};
   how.rates = {{.cell = {{"gate", "pre"}, {"depth", 6}}}};
   const std::vector<Condition> found = conditions_of(trials, how);
-  CHECK(
-      comparisons_table(found).markdown() ==
-      fmt::format("| method | depth | lr | seeds | won:lost | difference | 95 % | E | needs | stands at neighbours | "
-                  "verdict |\n| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- | --- |\n"
-                  "| a | 6 | 0.5 | 10 | 10:0 | -0.5 | -0.5 to -0.5 | {:.3g} | 40 | not trained | no verdict |\n",
-                  found[0].against_control[0].difference.evidence));
+  CHECK(comparisons_table(found).markdown() ==
+        fmt::format("| method | depth | lr | seeds | won:lost | difference | 95 % | E | needs | stands at neighbours | "
+                    "verdict |\n| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- | --- |\n"
+                    "| a | 6 | 0.5 | 10 | 10:0 | -0.5 | -0.5 to -0.5 | {:.3g} | 40 | not trained | no verdict |\n",
+                    found[0].against_control[0].difference.evidence));
   how.own_rates = false;
   CHECK_THAT(comparisons_table(conditions_of(trials, how)).markdown(), contains("| at this rate | better |"));
 }
