@@ -42,6 +42,8 @@ concept ComparableOnAxis = (std::is_same_v<T, std::string> && std::is_convertibl
                            (std::is_integral_v<T> && std::is_integral_v<V> && !std::is_same_v<V, bool>) ||
                            (NamedEnum<T> && std::is_same_v<V, T>);
 
+class Study;
+
 // A handle to an axis of a study. Trials use the handle to read their value on the axis: trial[axis]. Conditions on
 // trials, for claims and charts, compare the handle with a value: axis == 1e-6 && other == "pre".
 template <class T>
@@ -84,6 +86,7 @@ class Axis {
   }
 
  private:
+  friend Study;
   static T typed(const StoredAxisValue<T>& stored) {
     if constexpr (NamedEnum<T>)
       return enum_named<T>("axis", stored);

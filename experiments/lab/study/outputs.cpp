@@ -76,7 +76,7 @@ std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const 
   std::erase_if(names, [](const std::string& name) {  // these values are in files only
     return is_time(name) || name == diverged_at || name == target_entropy_name;
   });
-  if (names.size() > shown_unasked) names.resize(shown_unasked);
+  if (study.columns.empty() && names.size() > shown_unasked) names.resize(shown_unasked);
   return names;
 }
 

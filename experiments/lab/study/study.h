@@ -173,7 +173,7 @@ class Study {
   void measure_layers();
 
   // Sets the values that come first in results.csv, in this order ("seconds" may be among them). The progress and the
-  // table on the terminal show these values.
+  // table on the terminal show these values; without this call, the first eight that trials measure.
   void columns(std::vector<std::string> names) { d_.columns = std::move(names); }
   // Sets the title of the report. The title is followed by "on" and the name of the data.
   void title(std::string text) { d_.title = std::move(text); }
@@ -211,12 +211,7 @@ class Study {
 template <AxisType T>
 Axis<T> Study::axis(const std::string& option, const std::vector<T>& values, const std::string& help) {
   std::vector<StoredAxisValue<T>> stored;
-  for (const T& value : values) {
-    if constexpr (NamedEnum<T>)
-      stored.emplace_back(enum_name(value));
-    else
-      stored.push_back(value);
-  }
+  for (const T& value : values) stored.push_back(Axis<T>::to_stored(value));
   const Axis<T> axis(add_axis(option, help, {.name = "", .option = "", .values = std::move(stored)}));
   if constexpr (NamedEnum<T>) return Axis<T>(axis).one_of(axis.name(), enum_names<T>());
   return axis;

@@ -166,9 +166,10 @@ TEST_CASE("the table shows the chosen values or the first eight and the number o
         },
         {"--seeds", "0..1", "--steps", "1", "--no-progress", "--overwrite", "--out", "run"}, "/somewhere/my_study");
     CHECK(e.status == 0);
-    CHECK((e.err.find("v8") != std::string::npos) == (show.size() == 2));
+    CHECK((e.err.find("v8") != std::string::npos) == !show.empty());
     return e.out;
   };
+  table({"v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}, 12);
   const std::string few = table({}, 8), many = table({}, 12), asked = table({"v8", "absent"}, 12);
   CHECK_THAT(few, contains("v7 ") && !contains("more value"));
   CHECK_THAT(many, contains("v7 ") && !contains("v8 ") && contains("4 more values in run/results.csv"));
