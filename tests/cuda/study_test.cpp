@@ -94,6 +94,38 @@ TEST_CASE("divergence on the device is reported as on the cpu with the same step
   }
 }
 
+TEST_CASE("a loop of one's own that diverges on the device names the op of a function only", "[study]") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder folder;
+  for (const bool of_function : {false, true}) {
+    const auto body = [&](vision::Trial& trial) {
+      nn::ViT model(vision::vit(trial, {.depth = 1, .method = "pre"}));
+      nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+      std::int64_t last = -1;
+      for (vision::Step& step : trial.loop(model, optimizer)) {
+        const auto loss = [&] {
+          const Tensor mean = cross_entropy(model(step.batch().images), step.batch().labels);
+          return step.number() == 3 ? log(mean * 0 - 1) : mean;
+        };
+        of_function ? step.minimise(loss) : step.minimise(loss());
+        last = step.number();
+      }
+      CHECK(trial.has_diverged());
+      CHECK((last >= 3 && (!of_function || last == 3)));
+      for (const nn::Parameter& p : model.parameters())
+        for (const double v : p.value.values()) CHECK(std::isfinite(v));
+    };
+    const Ended e = call(
+        folder.path(),
+        [&](int argc, const char* const* argv) { return vision::Study("own", "A loop.").run(argc, argv, body); },
+        with(small_study, {of_function ? "function" : "tensor", "--device", "cuda"}));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(e.err, contains("diverged at step 3: ") &&
+                          contains(of_function ? "[log]" : "op not known: pass a function that computes the loss"));
+  }
+}
+
 TEST_CASE("a trial whose loss stays above the limit ends on the device as on the cpu with the same log", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
