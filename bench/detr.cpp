@@ -109,10 +109,10 @@ int main(int argc, char** argv) {
     Options o;
     lab::Cli cli("bench_detr", "Times a training step of a DETR on random data, and prints a line of JSON.");
     declare(cli, o);
-    if (cli.parse(argc, argv) == lab::Action::done) return 0;
+    if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
     set_num_threads(static_cast<int>(o.threads));
     set_strict_determinism(false);
-    Json result = cli.settings().json;
+    Json result = Json::parse(cli.settings());
     result["threads"] = num_threads();
     result.update(measure(o));
     result.update(Json{{"machine", cpu_description()}, {"commit", lab::commit()}, {"build", lab::build()}});

@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
           "--filter '{}' matches no kernel; --list prints their names", o.filter);
     });
     cli.examples({"--filter linear --models dim192"});
-    return cli.parse(argc, argv) == lab::Action::done ? 0 : measure_all(o);
+    if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
+    return measure_all(o);
   });
 }

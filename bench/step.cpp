@@ -197,10 +197,10 @@ int main(int argc, char** argv) {
         "bench_step",
         "Times a training step of a ViT on random data, or a Hessian-vector product, and prints a line of JSON.");
     declare(cli, o);
-    if (cli.parse(argc, argv) == lab::Action::done) return 0;
+    if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
     set_num_threads(static_cast<int>(o.threads));
     set_strict_determinism(o.deterministic == lab::Determinism::strict);
-    Json result = cli.settings().json;
+    Json result = Json::parse(cli.settings());
     if (o.device == lab::DeviceChoice::cuda)
       result.erase("threads");
     else

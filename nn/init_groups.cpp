@@ -25,14 +25,8 @@ std::string without_indices(const std::string& name) {
 std::vector<InitGroup> init_groups(const Module& module) {
   std::vector<InitGroup> groups;
   for (const Parameter& p : module.parameters()) {
-    InitGroup g{without_indices(p.name),
-                p.value.shape(),
-                p.role,
-                p.init.description(),
-                p.lr_factor(),
-                p.eps_factor(),
-                p.decay_factor(),
-                1};
+    InitGroup g{without_indices(p.name), p.value.shape(), p.role,           p.init.description(),
+                p.lr_factor(),           p.eps_factor(),  p.decay_factor(), 1};
     const auto same = std::ranges::find_if(groups, [&](const InitGroup& o) {
       return o.names == g.names && o.shape == g.shape && o.role == g.role && o.init == g.init &&
              o.lr_factor == g.lr_factor && o.eps_factor == g.eps_factor && o.decay_factor == g.decay_factor;

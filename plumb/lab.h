@@ -6,22 +6,18 @@
 
 // Studies: axes, options of the command line, and claims.
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/cli/enum_variable.h"
 #include "experiments/lab/cli/option.h"
 #include "experiments/lab/options/device.h"
 #include "experiments/lab/options/optimizer_options.h"
-#include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/study/axis.h"
-#include "experiments/lab/study/declaration.h"
+#include "experiments/lab/study/search.h"
 #include "experiments/lab/study/study.h"
 
 // Trials: the part of a study that its body trains.
-#include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/loop.h"
 #include "experiments/lab/train/observer.h"
-#include "experiments/lab/train/step_scope.h"
 #include "experiments/lab/train/trial.h"
 
 // Problems: data, loss and measures.
@@ -31,12 +27,10 @@
 #include "experiments/lab/record/measure.h"
 
 // Results: records, groups of trials, verdicts.
-#include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/point.h"
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/report/results.h"
-#include "experiments/lab/stats/bets.h"
-#include "experiments/lab/stats/comparison.h"
+#include "experiments/lab/stats/difference.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/outcome.h"
 #include "experiments/lab/stats/rate_choice.h"
@@ -50,6 +44,7 @@
 #include "experiments/lab/record/csv.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
+#include "experiments/lab/report/report.h"
 
 // Measurements inside a stack of blocks.
 #include "experiments/lab/signals/layer_probe.h"

@@ -198,7 +198,7 @@ int run(int argc, const char* const* argv) {
       "all blocks (Abnar and Zuidema 2020), and the attention from which the class is read. Writes PNG "
       "pictures and an HTML page that shows them.");
   declare(o, cli);
-  if (cli.parse(argc, argv) == lab::Action::done) return 0;
+  if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
   const nn::TensorFile file = nn::read_safetensors(o.weights);
   nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
   const auto& [heads, method] =

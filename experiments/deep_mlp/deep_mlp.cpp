@@ -55,7 +55,7 @@ struct DeepMlp : Study {
     // Ten random inputs, as in ReZero's notebook. The Jacobian of a batch is the mean of the Jacobians of its samples.
     const Tensor noise = random_normal({10, set.image_bytes()}, trial.seed(), "jacobian.inputs");
     const Estimate start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); },
-                                                              model.first(noise).detach(), {.seed = trial.seed()});
+                                                       model.first(noise).detach(), {.seed = trial.seed()});
     trial.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
     nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, trial.warmup())});

@@ -96,10 +96,11 @@ struct DepthStability : Study {
     title("Depth stability");
     measure_layers();
     output([](const StudyResults& r) {
-      return Display{.report = results_report(r, false),  // without the question, because the verdict answers it
-                     .terminal = fmt::format("{}val accuracy: accuracy on {}\n{}",
-                                             results_table(trial_results(r), r.judging, r.colour), r.data.validation_is,
-                                             findings_text(r, r.colour))};
+      Report report = results_report(r, false);  // without the question, because the verdict answers it
+      report.terminal =
+          fmt::format("{}val accuracy: accuracy on {}\n{}", results_table(trial_results(r), r.judging, r.colour),
+                      r.data.validation_is, findings_text(r, r.colour));
+      return report;
     });
   }
 

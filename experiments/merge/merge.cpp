@@ -88,7 +88,7 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     declare_accept_code(cli, accept_code);
     declare_program(cli, program);
     cli.examples({"runs/shard-1 runs/shard-2 --out runs/whole"});
-    if (cli.parse(argc, argv) == Action::done) return 0;
+    if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
     usage_check(!folders.empty() && !to.empty(), "expected {} DIR.. --out DIR; see --help", cli.program());
     const fs::path out = to;
     usage_check(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)),

@@ -197,7 +197,7 @@ struct Passport : Study {
     cli().examples({"--gates all --depths 12,48",
                     "--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2"});
     title("Signals by layer");
-    output({"layers.csv", all_layers_csv});
+    output("layers.csv", all_layers_csv);
     output([](const StudyResults& r) {
       return section_at(
           LoggedStep::first, r,

@@ -20,7 +20,7 @@ int plumb::lab::replay(int argc, const char* const* argv) {
     cli.words("DIR TRIAL", &words);
     declare_program(cli, program);
     cli.examples({"runs/sweep 'pre depth 48 lr 0.001 seed 0'"});
-    if (cli.parse(argc, argv) == Action::done) return 0;
+    if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
     usage_check(words.size() == 2, "expected {} DIR 'TRIAL', got {} word{}; see --help", cli.program(), words.size(),
                 words.size() == 1 ? "" : "s");
     return call_study(words[0], words[0], described(words[0]), program, {"--replay", words[1]});

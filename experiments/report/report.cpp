@@ -190,7 +190,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
     cli.examples({"runs/whole --markdown table.md", "runs/layerscale_init --keep docs/results",
                   "docs/results/presets/*.jsonl --markdown presets.md",
                   "docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md"});
-    if (cli.parse(argc, argv) == Action::done) return 0;
+    if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
     const std::vector<std::string> words = rebuild_words(accept_code);
     std::vector<std::optional<StudyDescription>> runs;  // an empty entry is a Markdown file

@@ -17,7 +17,7 @@ Study::Study(std::string name, std::string question, Parts parts)
   check([this](const DataFacts& data) { check_images(data); });
   check_points([this](const Point& point, const DataFacts& data) {
     const ImageSet sizes = image_sizes(data);
-    const OptionsByPoint& options = declaration().by_point;
+    const OptionsByPoint& options = declaration_of(*this).by_point;
     if (parts_.network) options.at<NetworkOptions>(point).check_for(sizes);
     options.at<AugmentOptions>(point).make(images_.data, sizes, options.study(point).batch);
   });

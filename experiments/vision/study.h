@@ -58,18 +58,19 @@ class Step {
 
 // The steps of a trial, each with its batch, for a range-based for loop (Trial::loop).
 class Loop {
- public:
-  // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
-  class Iterator : public lab::Loop::Iterator {
+  using Steps = decltype(std::declval<lab::Loop&>().begin());
+  // The increment of the iterator finishes a step and begins the next step.
+  class Iterator : public Steps {
    public:
     Step& operator*() const { return *step_; }
 
    private:
     friend Loop;
-    Iterator(lab::Loop::Iterator at, Step& step) : lab::Loop::Iterator(at), step_(&step) { step.step_ = &*at; }
+    Iterator(Steps at, Step& step) : Steps(at), step_(&step) { step.step_ = &*at; }
     Step* step_;
   };
 
+ public:
   Loop(const lab::Trial& trial, const Augmentation& augment, const std::function<lab::Loop()>& steps)
       : steps_(steps()), step_(trial, augment, steps_.first()) {}
   // For range-based for. begin() starts the first step.

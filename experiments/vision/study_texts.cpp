@@ -14,12 +14,12 @@ void Study::check_images(const DataFacts& data) {
 }
 
 NamedTexts Study::texts(const DataFacts& data) const {
-  const auto by_axis = [&](const char* option) { return declaration().varies(option); };
+  const auto by_axis = [&](const char* option) { return declaration_of(*this).varies(option); };
   const ImageSet images = image_sizes(data);
   NamedTexts texts;
   if (parts_.optimization)
-    texts.emplace_back("augmentation",
-                       augmentation_.describe(augmentation_.make(data.name, images, declaration().options.batch)));
+    texts.emplace_back("augmentation", augmentation_.describe(
+                                           augmentation_.make(data.name, images, declaration_of(*this).options.batch)));
   if (!parts_.network) return texts;
   const DropOptions& drop = network_.drop;
   texts.insert(
@@ -33,7 +33,7 @@ NamedTexts Study::texts(const DataFacts& data) const {
        {"DropHead",
         drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
        {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
-  if (const AxisData* gates = declaration().axis("gate"); gates && network_.recipe == RecipeKind::paper)
+  if (const AxisData* gates = declaration_of(*this).axis("gate"); gates && network_.recipe == RecipeKind::paper)
     if (const auto* names = gates->values_of<std::string>())
       for (const std::string& name : *names)
         texts.emplace_back("recipe of " + name, network_.describe_recipe_of(nn::method_named(name)));

@@ -85,8 +85,9 @@ Outcome save_and_load(const MethodChoice& method) {
   const auto model = make_vit(method, 1), other = make_vit(method, 2);
   shake(*model);
   calibrate(*model, images());
-  const auto file = std::filesystem::temp_directory_path() /
-                    fmt::format("plumb_method_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
+  const auto file =
+      std::filesystem::temp_directory_path() /
+      fmt::format("plumb_method_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
   struct Removed {
     const std::filesystem::path& path;
     ~Removed() {

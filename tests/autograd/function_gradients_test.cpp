@@ -2,8 +2,8 @@
 // with PyTorch and with finite differences.
 #include <cmath>
 
-#include "plumb/plumb.h"
 #include "autograd/node.h"
+#include "plumb/plumb.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -80,7 +80,7 @@ TEST_CASE("a mutable lambda of two arguments has gradients of the first and the 
   const Tensor x = number(3), y = number(5);
   const auto slopes = grad(f);
   CHECK(slopes(x, y)[0].item() == 30);
-  CHECK(slopes(x, y)[0].item() == 60);  // the second call of its copy of f
+  CHECK(slopes(x, y)[0].item() == 60);                   // the second call of its copy of f
   CHECK(value_and_grad(f, x, y).second[1].item() == 9);  // the first call of f itself
   const auto [xx, xy] = grad([slopes](const Tensor& a, const Tensor& b) mutable { return slopes(a, b)[0]; })(x, y);
   CHECK(xx.item() == 3 * 2 * 5);  // the third call

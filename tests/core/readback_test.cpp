@@ -1,5 +1,5 @@
-#include "core/host_values.h"
 #include "core/readback.h"
+#include "core/host_values.h"
 
 #include "tests/support/catch.h"
 

@@ -94,7 +94,7 @@ TEST_CASE("divergence on the device is reported as on the cpu with the same step
   }
 }
 
-TEST_CASE("a loop of one's own that diverges on the device names the op of a function only", "[study]") {
+TEST_CASE("divergence of a loop of one's own on the device names the op of a function only", "[study]") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   for (const bool of_function : {false, true}) {

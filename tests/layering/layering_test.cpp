@@ -548,8 +548,10 @@ TEST_CASE("the check counts public types and finds declarations that name intern
   std::ofstream(root / "plumb/lab.h") << "#include \"plumb/plumb.h\"\n#include \"experiments/lab/study.h\"\n";
   std::ofstream(root / "core/hidden.h")
       << "namespace plumb {\nstruct Hidden {};\nusing Hiddens = std::vector<Hidden>;\n}\n";
+  std::ofstream(root / "core/far.h") << "namespace plumb {\nstruct Far {};\n}\n";
   std::ofstream(root / "core/shown.h") << R"(#include "core/hidden.h"
 namespace plumb {
+struct Far;
 namespace detail {
 struct Skipped {};
 }
@@ -558,6 +560,7 @@ class Shown : public Hidden {
  public:
   struct Part {};
   void take(const Hidden& hidden);
+  Far& far();
   Kind kind;
 
  private:
@@ -577,6 +580,8 @@ Hiddens make();
   };
   CHECK(public_types(root) == std::vector<std::string>{"plumb/plumb.h 3", "plumb/lab.h 1", "plumb/vision.h 0",
                                                        error("core/shown.h", "plumb::Shown"),
+                                                       "error: core/shown.h: plumb::Shown::far names plumb::Far, "
+                                                       "which the internal header core/far.h declares",
                                                        error("core/shown.h", "plumb::Shown::take"),
                                                        error("core/shown.h", "plumb::make"),
                                                        error("experiments/lab/study.h", "plumb::lab::Study::hidden")});

@@ -26,14 +26,10 @@ def includes(path):
     return INCLUDE.findall(pathlib.Path(path).read_text(encoding='utf-8')) if pathlib.Path(path).exists() else []
 
 
-def reached(headers):
-    found, left = [], list(headers)
-    while left:
-        header = left.pop()
-        if header not in found and pathlib.Path(header).exists():
-            found.append(header)
-            left += includes(header)
-    return sorted(found)
+def all_headers(public):
+    """All headers in the layers of these headers: a public header may name types that it declares and not includes."""
+    return sorted(str(path) for folder in {header.split('/')[0] for header in public}
+                  for path in pathlib.Path(folder).rglob('*.h'))
 
 
 def doxygen(headers, folder):
@@ -102,7 +98,7 @@ class Declarations:
 def main():
     public = {header: users for users in USERS for header in includes(users) if header not in USERS}
     with tempfile.TemporaryDirectory() as folder:
-        doxygen(reached(public), folder)
+        doxygen(all_headers(public), folder)
         found = Declarations(folder)
     types = collections.defaultdict(set)
     for name, header in found.types.values():

@@ -86,12 +86,13 @@ void Cli::section(const std::string& title) {
     sections_.push_back(title);
 }
 
-CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
+CliOption& Cli::add(CliOption option) {
+  const std::string& name = option.name;
   if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
-    return not_declared_.emplace_back(name, section_, std::move(field), help);
+    return not_declared_.emplace_back(std::move(option));
   check(name.starts_with("--") && !find(name), "[cli] expected a new option whose name begins with --, got {}{}", name,
         find(name) ? ", which exists; choose another name" : "");
-  return options_.emplace_back(name, section_, std::move(field), help);
+  return options_.emplace_back(std::move(option));
 }
 
 void Cli::words(const std::string& title, std::vector<std::string>* words) {
@@ -142,7 +143,7 @@ Settings operator+(Settings a, const Settings& b) {
 
 void Cli::preset(const std::string& name, const std::string& help, Settings settings, std::function<void()> also) {
   if (presets_.empty())
-    options_.emplace_front("--preset", general, &preset_, "Use a named set of settings; see Presets below")
+    options_.emplace_front(CliOption("--preset", general, &preset_, "Use a named set of settings; see Presets below"))
         .scope(Scope::speed);
   presets_.push_back({name, help, std::move(settings), std::move(also)});
 }
@@ -314,7 +315,7 @@ std::vector<const CliOption*> Cli::paths_in_config() const {
   return paths;
 }
 
-Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
+std::optional<int> Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (argc > 0)  // use the name of the running program, because several programs may share one experiment
     if (const std::string ran = std::filesystem::path(argv[0]).filename().string(); !ran.empty()) program_ = ran;
@@ -323,7 +324,7 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
 
   const auto print = [&](const std::string& text) {
     write_result(text, out);
-    return Action::done;
+    return 0;
   };
   // --help and --version print their text even if other arguments are wrong.
   for (const std::string& argument : arguments) {
@@ -333,7 +334,7 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<Given> given = split_arguments(arguments);
   const auto read = [&](const Given& g) { g.option->read(g.option->name, g.value); };
   for (const Given& g : given)
-    if (g.option->field == CliOption::Field(&preset_) || g.option->field == CliOption::Field(&config_)) {
+    if (g.option->sets(&preset_) || g.option->sets(&config_)) {
       read(g);
       given_.push_back(g.option->name);
     }
@@ -359,22 +360,22 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
     if (listing.wanted || (listing.about && !listing.about->empty())) return print(listing.text());
   if (print_config_) return print(config());
   for (const auto& act : actions_)
-    if (const std::optional<int> status = act()) return status_ = *status, Action::done;
-  return Action::run;
+    if (const std::optional<int> status = act()) return status;
+  return std::nullopt;
 }
 
-JsonValue Cli::settings() const {
-  JsonValue settings{Json::object()};
+std::string Cli::settings() const {
+  Json settings = Json::object();
   for (const CliOption& option : options_)
-    if (option.scope() != Scope::call) settings.json[option.key()] = option.json().json;
-  return settings;
+    if (option.scope() != Scope::call) settings[option.key()] = option.json().json;
+  return settings.dump();
 }
 
-JsonValue Cli::fixed_settings() const {
-  JsonValue settings{Json::object()};
+std::string Cli::fixed_settings() const {
+  Json settings = Json::object();
   for (const CliOption& option : options_)
-    if (option.decides_results()) settings.json[option.key()] = option.json().json;
-  return settings;
+    if (option.decides_results()) settings[option.key()] = option.json().json;
+  return settings.dump();
 }
 
 std::string Cli::config() const {
@@ -405,9 +406,8 @@ std::string Cli::config() const {
   return text;
 }
 
-std::string Cli::difference(const JsonValue& recorded_settings) const {
-  const Json ours = settings().json;
-  const Json& recorded = recorded_settings.json;
+std::string Cli::difference(const std::string& recorded_settings) const {
+  const Json ours = Json::parse(settings()), recorded = Json::parse(recorded_settings);
   for (const CliOption& option : options_) {
     const std::string key = option.key();
     if (!option.decides_results()) continue;

@@ -5,7 +5,7 @@
 //   cli.section("Axes");
 //   cli.option("--depths", &o.depths, "Residual blocks").at_least(1);
 //   cli.preset("quick", "two depths, one seed", {{"--depths 6,48"}});
-//   if (cli.parse(argc, argv) == Action::done) return 0;
+//   if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
 #pragma once
 
 #include <deque>
@@ -20,10 +20,6 @@
 #include "experiments/lab/console.h"
 
 namespace plumb::lab {
-
-// The result of Cli::parse(). run: the program must run the study. done: the program must end, because the call asked
-// only for a text (--help, --version, ...) or for another action, and the text is printed or the action is finished.
-enum class Action { run, done };
 
 // A row of a preset: options with their values, and the source of these values, which --print-config shows. The value
 // of a switch is true or false. An option without a value keeps its value, and gets the source. Without a source, the
@@ -55,10 +51,13 @@ class Cli {
   void section(const std::string& title);
   // The title of the section for options that print something and end the program, such as listings.
   static constexpr const char* instead = "Instead of a run";
-  // Declares an option that sets *field. The present value of *field is the default. *field must outlive the Cli.
-  // Bounds and accepted names are set on the returned option (option.h). Throws Error if the name does not begin with
-  // -- or if the name is already declared.
-  CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
+  // Declares an option that sets *variable, whose type decides the syntax (option.h). The present value of *variable is
+  // the default. *variable must outlive the Cli. Bounds and accepted names are set on the returned option. Throws Error
+  // if the name does not begin with -- or if the name is already declared.
+  template <class T>
+  CliOption& option(const std::string& name, T* variable, const std::string& help) {
+    return add(CliOption(name, section_, variable, help));
+  }
   // Suppresses a later option() of this name, because an axis or the program sets the variable of the option. If a user
   // gives the option and `advice` is not empty, the error is "--pool cannot be given, because this program varies it; "
   // and the advice. If `advice` is empty, the option is unknown.
@@ -111,10 +110,9 @@ class Cli {
   // Registers a function that derives missing values from the values that the user gave. parse() calls these functions
   // after all rules, in the order of registration.
   void derive(std::function<void()> set) { derivations_.push_back(std::move(set)); }
-  // Registers an action that replaces the study, such as --evaluate. parse() calls `act` last. If `act` returns an exit
-  // status, parse() returns Action::done, and the program must end with this status, which status() returns.
+  // Registers an action that replaces the study, such as --evaluate. parse() calls `act` last, and returns the exit
+  // status that `act` returns, if any.
   void action(std::function<std::optional<int>()> act) { actions_.push_back(std::move(act)); }
-  int status() const { return status_; }
   // Adds examples to the end of --help: command lines without the name of the program.
   void examples(const std::vector<std::string>& arguments);
 
@@ -124,23 +122,24 @@ class Cli {
 
   // Reads the command line and sets the variables of the options. Values of the command line override values of
   // --config, which override values of --preset, which override the defaults. Throws UsageError if the command line or
-  // the configuration file is wrong. Prints --help and other texts to `out`.
-  Action parse(int argc, const char* const* argv, std::FILE* out = stdout);
+  // the configuration file is wrong. Returns an exit status if the program must end with it, because the call asked
+  // only for a text (--help, --version, ...), which is printed to `out`, or for an action().
+  std::optional<int> parse(int argc, const char* const* argv, std::FILE* out = stdout);
 
   const std::string& experiment() const { return experiment_; }  // the argument of the constructor
   // The name of the running program without its folder. Before parse(), the result is the name of the experiment.
   const std::string& program() const { return program_; }
   const std::string& command_line() const { return command_line_; }  // the call, quoted for a shell
-  // The values of all options except options of Scope::call, as an object in the order of declaration.
-  JsonValue settings() const;
+  // The values of all options except options of Scope::call, as the text of a JSON object in the order of declaration.
+  std::string settings() const;
   // The part of settings() that decides the results of trials (CliOption::decides_results). Trials with different fixed
   // settings must not be mixed in one study.
-  JsonValue fixed_settings() const;
+  std::string fixed_settings() const;
   std::string config() const;  // settings() as a file for --config, with comments
   std::string help() const;    // the text of --help; the defaults are the present values
   // Compares `recorded` settings with the present settings. Returns "" if both settings give the same results.
   // Otherwise returns the first difference, such as "steps is 200 there and 100 here".
-  std::string difference(const JsonValue& recorded) const;
+  std::string difference(const std::string& recorded) const;
 
  private:
   struct Preset {
@@ -158,6 +157,7 @@ class Cli {
     std::string value;
   };
 
+  CliOption& add(CliOption option);
   CliOption* find(std::string_view name);
   std::vector<std::string> section_order() const;
   std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
@@ -175,7 +175,6 @@ class Cli {
   std::deque<Listing> listings_;
   std::vector<std::function<void()>> rules_, derivations_, looks_;
   std::vector<std::function<std::optional<int>()>> actions_;
-  int status_ = 0;
   std::function<std::string()> config_note_;
   std::function<std::string(const TypedValue&)> usual_config_, default_preset_;
   std::vector<std::string> given_, typed_;  // given_: options from the command line or --config

@@ -67,9 +67,9 @@ std::string show(const T& value) {
 
 }  // namespace
 
-CliOption::CliOption(std::string name_, std::string section_, Field field_, std::string help_)
-    : name(std::move(name_)), section(std::move(section_)), field(std::move(field_)), help(std::move(help_)) {
-  if (const auto* variable = std::get_if<EnumVariable>(&field); variable) one_of("name");
+CliOption::CliOption(std::string name_, std::string section_, Field field, std::string help_)
+    : name(std::move(name_)), section(std::move(section_)), help(std::move(help_)), field_(std::move(field)) {
+  if (const auto* variable = std::get_if<EnumVariable>(&field_); variable) one_of("name");
 }
 
 std::string CliOption::key() const {
@@ -79,7 +79,7 @@ std::string CliOption::key() const {
 }
 
 bool CliOption::is_axis() const {
-  return std::visit([](auto variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field);
+  return std::visit([](auto variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field_);
 }
 
 std::string CliOption::value_name() const {
@@ -89,14 +89,14 @@ std::string CliOption::value_name() const {
 }
 
 bool CliOption::takes_text() const {
-  return std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field) ||
-         std::holds_alternative<EnumVariable>(field);
+  return std::holds_alternative<std::string*>(field_) || std::holds_alternative<std::vector<std::string>*>(field_) ||
+         std::holds_alternative<EnumVariable>(field_);
 }
 
 std::string CliOption::expected(bool all_bounds) const {
-  const bool whole = std::holds_alternative<std::int64_t*>(field) ||
-                     std::holds_alternative<std::optional<std::int64_t>*>(field) ||
-                     std::holds_alternative<std::vector<std::int64_t>*>(field);
+  const bool whole = std::holds_alternative<std::int64_t*>(field_) ||
+                     std::holds_alternative<std::optional<std::int64_t>*>(field_) ||
+                     std::holds_alternative<std::vector<std::int64_t>*>(field_);
   const bool has_low = std::isfinite(lowest_), has_high = std::isfinite(highest_);
   std::string text = is_axis() ? (whole ? "integers" : "numbers") : (whole ? "an integer" : "a number");
   if (whole && all_bounds)
@@ -181,7 +181,7 @@ void CliOption::set(const AxisValue& value) {
           internal_check(false, "an axis cannot set {}, which is a switch or a list", name);
         }
       },
-      field);
+      field_);
 }
 
 AxisValue CliOption::accepted(const AxisValue& value) const {
@@ -270,7 +270,7 @@ void CliOption::read_items(const std::string& where, std::vector<std::string> it
           *variable = item<T>(where, items[0]);
         }
       },
-      field);
+      field_);
 }
 
 void CliOption::read(const std::string& where, const std::string& typed) {
@@ -281,7 +281,7 @@ void CliOption::read(const std::string& where, const std::string& typed) {
 
 void CliOption::read_json(const std::string& where, const JsonValue& given) {
   const Json& value = given.json;
-  if (const auto* variable = std::get_if<bool*>(&field)) {
+  if (const auto* variable = std::get_if<bool*>(&field_)) {
     if (!value.is_boolean()) throw UsageError(fmt::format("{} expects true or false, got {}", where, value.dump()));
     **variable = value.get<bool>();
     return;
@@ -303,7 +303,7 @@ void CliOption::read_json(const std::string& where, const JsonValue& given) {
         [](auto variable) {
           if constexpr (is_vector<std::remove_pointer_t<decltype(variable)>>) variable->clear();
         },
-        field);
+        field_);
   std::vector<std::string> items;
   if (value.is_array() && is_axis())
     for (const Json& one : value) items.push_back(typed(one));
@@ -327,7 +327,7 @@ std::string CliOption::text() const {
         else
           return show(*variable);
       },
-      field);
+      field_);
 }
 
 JsonValue CliOption::json() const {
@@ -341,7 +341,7 @@ JsonValue CliOption::json() const {
         else
           return Json(*variable);
       },
-      field);
+      field_);
   // A path may contain bytes that are not UTF-8, which dump() replaces.
   return {Json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace))};
 }

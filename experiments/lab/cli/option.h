@@ -14,6 +14,7 @@
 
 namespace plumb::lab {
 
+class Cli;
 struct JsonValue;  // record/json_value.h
 
 // The scope of an option: the things that its value affects. --resume and bin/merge require equal values for options of
@@ -26,24 +27,16 @@ enum class Scope {
   call    // only the present call; neither a configuration file nor run.json stores the value
 };
 
-// An option of a Cli. The member functions that return CliOption& restrict the accepted values; their calls can be
-// chained.
+// An option of a Cli, and the variable that the option sets. The member functions that return CliOption& restrict the
+// accepted values; their calls can be chained. The type of the variable decides the syntax:
+//   bool      a switch without a value
+//   vector    an axis, "6,24,48"; integers may also be ranges that include both ends, "0..2,7"
+//   optional  a value, or a word that means "no value" (or_word)
+//   enum      the name of a value (one_of)
+// All other variables are of the type std::int64_t, double or std::string, which a vector or an optional may have.
 struct CliOption {
-  // The variable that the option sets. The value at declaration is the default. The type of the variable decides the
-  // syntax:
-  //   bool      a switch without a value
-  //   vector    an axis, "6,24,48"; integers may also be ranges that include both ends, "0..2,7"
-  //   optional  a value, or a word that means "no value" (or_word)
-  //   enum      the name of a value (one_of)
-  using Field =
-      std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
-                   std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*, EnumVariable>;
-
-  CliOption(std::string name_, std::string section_, Field field_, std::string help_);
-
   std::string name;  // such as "--drop-key"
   std::string section;
-  Field field;
   std::string help;
   std::string source = {}, explained = {};  // set by Cli::explain(): the source of a value, and this value as text()
 
@@ -81,10 +74,10 @@ struct CliOption {
   // Sets the scope; the default is Scope::trial.
   CliOption& scope(Scope what);
 
-  std::string key() const;                                                 // the key of the option in JSON: "drop_key"
-  bool is_switch() const { return std::holds_alternative<bool*>(field); }  // whether the variable is a bool
+  std::string key() const;                                                  // the key of the option in JSON: "drop_key"
+  bool is_switch() const { return std::holds_alternative<bool*>(field_); }  // whether the variable is a bool
   // Whether the option is a switch that is on. --no-NAME turns such a switch off.
-  bool is_on() const { return is_switch() && *std::get<bool*>(field); }
+  bool is_on() const { return is_switch() && *std::get<bool*>(field_); }
   bool is_axis() const;                   // whether the variable is a vector
   bool is_pair() const { return pair_; }  // whether pair() was called
   bool is_path() const { return path_; }  // whether path() was called
@@ -94,10 +87,9 @@ struct CliOption {
   const std::vector<std::string>& names() const { return names_; }  // the accepted names; empty: any text is accepted
   std::string value_name() const;                                   // the placeholder: "N", "N,..", "NAME", "FILE"
 
-  // Both functions set the variable, from text of the command line or from JSON. If the value is wrong, both functions
-  // throw UsageError with a message that begins with `where`: "--batch", "quick.json: batch".
+  // Sets the variable from text of the command line. If the value is wrong, throws UsageError with a message that
+  // begins with `where`: "--batch", "quick.json: batch".
   void read(const std::string& where, const std::string& text);
-  void read_json(const std::string& where, const JsonValue& value);
   // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);
 
@@ -110,9 +102,17 @@ struct CliOption {
   void set(const AxisValue& value);
 
   std::string text() const;  // the value as typed on a command line: "6,24"; "" for an empty value
-  JsonValue json() const;    // the value as JSON: [6,24]
 
  private:
+  friend Cli;
+  using Field =
+      std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
+                   std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*, EnumVariable>;
+
+  CliOption(std::string name_, std::string section_, Field field, std::string help_);
+  bool sets(Field field) const { return field_ == field; }
+  void read_json(const std::string& where, const JsonValue& value);  // read(), from JSON
+  JsonValue json() const;                                            // the value as JSON: [6,24]
   CliOption& one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type);
   bool takes_text() const;
   std::string name_of_value(const EnumVariable& variable) const;
@@ -131,6 +131,7 @@ struct CliOption {
   [[noreturn]] void refuse(const std::string& where, const std::string& got, bool all_bounds = false) const;
   [[noreturn]] void refuse_name(const std::string& where, const std::string& got) const;
 
+  Field field_;
   double lowest_ = -std::numeric_limits<double>::infinity(), highest_ = std::numeric_limits<double>::infinity();
   bool low_open_ = false, high_open_ = false;
   std::string noun_;

@@ -18,13 +18,13 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
 }
 
 CliOption& CliOption::one_of(std::string noun) {
-  const auto* variable = std::get_if<EnumVariable>(&field);
+  const auto* variable = std::get_if<EnumVariable>(&field_);
   internal_check(variable, "option {} needs the names of an enum, but its variable is not an enum", name);
   return one_of_values(std::move(noun), variable->names(), variable->type());
 }
 
 CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type) {
-  const auto* variable = std::get_if<EnumVariable>(&field);
+  const auto* variable = std::get_if<EnumVariable>(&field_);
   internal_check(variable && variable->type() == type, "option {} has names of a different enum than its variable",
                  name);
   std::vector<std::string> names;

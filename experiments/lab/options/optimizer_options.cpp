@@ -46,8 +46,9 @@ std::string OptimizationOptions::describe(const StudyOptions& run, const std::st
                                           const std::string& warmup) const {
   return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak learning rate {}, warm-up {}, {}{}",
                      run.steps, run.batch, title(optimizer), weight_decay, rates, warmup,
-                     ends && schedule == ScheduleKind::cosine ? fmt::format("cosine to {:g}", std::min(ends->second, lr))
-                                                              : title(schedule),
+                     ends && schedule == ScheduleKind::cosine
+                         ? fmt::format("cosine to {:g}", std::min(ends->second, lr))
+                         : title(schedule),
                      clip_norm > 0 ? fmt::format(", gradients clipped to norm {}", clip_norm) : "");
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/device.h"
+#include "experiments/lab/options/shard.h"
 
 namespace plumb::lab {
 namespace {
@@ -65,19 +65,6 @@ void announce_paths(const Cli& cli, const std::string& out) {
 }
 
 }  // namespace
-
-StudyOptions::Shard StudyOptions::shard_of_call() const {
-  if (shard.empty()) return {};
-  Shard part;
-  const char *at = shard.data(), *end = at + shard.size();
-  const auto first = std::from_chars(at, end, part.index);
-  const bool slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
-  const auto second = slash ? std::from_chars(first.ptr + 1, end, part.count) : first;
-  usage_check(slash && second.ec == std::errc() && second.ptr == end && 1 <= part.index && part.index <= part.count,
-              "--shard expects I/N with I in 1..N, such as 2/5, got '{}'", shard);
-  --part.index;
-  return part;
-}
 
 void StudyOptions::declare_training(Cli& cli) {
   cli.section("Training");
@@ -211,7 +198,7 @@ void StudyOptions::add_rules(Cli& cli) {
                 "result; give --deterministic strict or --jobs 1",
                 jobs);
     usage_check(jobs == 1 || !profile, "--profile times one trial at a time; give --jobs 1, got --jobs {}", jobs);
-    shard_of_call();
+    (void)shard_named(shard);
     usage_check(!stop_hopeless || rebuild || !replay.empty() || steps >= 40,
                 "--stop-hopeless{} needs 20 steps in the first half of a trial; give --steps of at least 40{}, got {}",
                 cli.given("--stop-hopeless") ? "" : " (on by default)",

@@ -22,15 +22,6 @@ class Cli;
 // kernels.
 inline constexpr std::int64_t first_profiled_step = 3, last_profiled_step = 7;
 
-// The use that a call makes of the study folder:
-//   run        starts the study
-//   resume     resumes the study
-//   overwrite  deletes the results of the study and starts again
-//   dry_run    only checks the call (--dry-run)
-//   rebuild    writes tables and report again
-//   replay     repeats one trial
-enum class Mode { run, resume, overwrite, dry_run, rebuild, replay };
-
 // The largest width or depth that options accept. The size is too large for any machine, but products of such sizes do
 // not overflow.
 inline constexpr double largest_size = 1 << 20;
@@ -52,7 +43,7 @@ struct StudyOptions {
   DeviceChoice device = DeviceChoice::cpu;  // never DeviceChoice::automatic after parse()
   Determinism deterministic = Determinism::strict;
   std::optional<std::int64_t> threads;  // no value: all CPU threads that this process may use
-  double loss_limit = 10;               // limit of DivergenceWatch (train/divergence.h)
+  double loss_limit = 10;               // the trial has diverged if its loss stays above this limit times chance
 
   std::int64_t eval_every = 0;  // number of steps between evaluations; 0: evaluate only at the end
 
@@ -67,26 +58,6 @@ struct StudyOptions {
   std::string accept_code;  // hash of other code; trials that this code computed are accepted as well
   bool rebuild = false;     // writes only tables and report
   std::string replay;       // label of the trial that is repeated
-
-  // The use that the call makes of the study folder.
-  Mode mode() const { return dry_run ? Mode::dry_run : mode_without_dry_run(); }
-  // The mode of the same call without --dry-run.
-  Mode mode_without_dry_run() const {
-    return rebuild           ? Mode::rebuild
-           : !replay.empty() ? Mode::replay
-           : resume          ? Mode::resume
-           : overwrite       ? Mode::overwrite
-                             : Mode::run;
-  }
-
-  // A part of the trials of a study: the trials whose number, counted from 0, is `index` modulo `count`.
-  struct Shard {
-    std::int64_t index = 0, count = 1;
-    // Whether the trial of this number belongs to the shard.
-    bool has(std::size_t number) const { return static_cast<std::int64_t>(number) % count == index; }
-  };
-  // The shard that --shard names. Throws UsageError if `shard` does not have the form I/N with I in 1..N.
-  Shard shard_of_call() const;
 
   // Declares the options in the sections Axes, Training, Machine, Sweep and Output, and rules for these options. The
   // rules throw UsageError in these cases, for example: --warmup is longer than --steps; --resume and --overwrite are

@@ -11,10 +11,11 @@ struct Figure {
   std::string id, svg, csv;
 };
 
-// A report: one HTML file and its figures.
+// A report: one HTML file, its figures, and the text that a terminal shows.
 struct Report {
   std::string html;
   std::vector<Figure> figures = {};
+  std::string terminal = {};
 };
 
 }  // namespace plumb::lab

@@ -27,19 +27,29 @@
 
 namespace plumb::lab {
 
+class TrialState;
+
 // The settings of one trial that batches and losses may depend on.
 struct TaskSettings {
   std::uint64_t seed;                       // of the trial
   const StudyOptions& study;                // --batch, --steps, ...
   const OptimizationOptions& optimization;  // --lr, ...
-  const OptionsByPoint& by_point;
   const Point& point;
 
   // The options of a further group of the study (Study::add); the defaults if the study has no such group.
   template <class Group>
   Group group() const {
-    return by_point.at<Group>(point);
+    return by_point_ ? by_point_->at<Group>(point) : Group();
   }
+
+  // Settings without further groups, such as those of a test.
+  TaskSettings(std::uint64_t of_seed, const StudyOptions& of_study, const OptimizationOptions& of_optimization,
+               const Point& of_point)
+      : seed(of_seed), study(of_study), optimization(of_optimization), point(of_point) {}
+
+ private:
+  friend TrialState;
+  const OptionsByPoint* by_point_ = nullptr;
 };
 
 // The batches and the loss of one trial.

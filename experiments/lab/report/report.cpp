@@ -9,6 +9,8 @@
 #include "experiments/lab/report/page.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/saturation.h"
+#include "experiments/lab/report/text.h"
+#include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/groups.h"
 
 namespace plumb::lab {
@@ -186,6 +188,7 @@ Report results_report(const StudyResults& results, bool with_question) {
   if (!results.notes.empty())
     html += "<section>\n<h2>Provenance</h2>\n" + facts(results.notes, " notes") + "</section>\n";
   report.html = page(results.name, html);
+  report.terminal = results_text(results, results.colour);
   return report;
 }
 

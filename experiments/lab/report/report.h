@@ -10,8 +10,9 @@
 
 namespace plumb::lab {
 
-// The report of a study as one HTML file (page.h) and its figures. All text is escaped.
-// `with_question`: whether the page begins with the question of the study.
+// The report of a study: its page, of which all text is escaped, and for the terminal a table of means over seeds with
+// 95 % t intervals, and findings_text() (text.h). `with_question`: whether the page begins with the question of the
+// study.
 Report results_report(const StudyResults& results, bool with_question = true);
 
 // A table of the trials for a terminal, with a line for each method, depth and learning rate. The table is at most 100

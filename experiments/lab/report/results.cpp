@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "experiments/lab/stats/conditions.h"
+
 namespace plumb::lab {
 
 std::pair<std::vector<std::string>, std::size_t> shown_values(const StudyResults& r) {

@@ -19,6 +19,7 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/mode.h"
 #include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/files.h"
@@ -61,29 +62,29 @@ StudyDescription describe(const Cli& cli, const StudyFacts& facts) {
                        .facts = facts,
                        .command_line = cli.command_line(),
                        .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
-                       .settings = cli.settings(),
+                       .settings = {Json::parse(cli.settings())},
                        .claims = facts.claims,
                        .rule = rule_of_judging};
   run.facts.claims.clear();  // run.json has only the claims of the call that made the folder
-  const JsonValue fixed = cli.fixed_settings();
-  for (const auto& [key, value] : fixed.json.items()) run.fixed.push_back(key);
+  const Json fixed = Json::parse(cli.fixed_settings());
+  for (const auto& [key, value] : fixed.items()) run.fixed.push_back(key);
   return run;
 }
 
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
   usage_check(run.experiment == cli.experiment(), "{}: {} belongs to {}, not to {}; choose another --out", option,
               file.string(), run.experiment, cli.experiment());
-  const std::string difference = cli.difference(run.settings);
+  const std::string difference = cli.difference(run.settings.json.dump());
   usage_check(
       difference.empty(),
       "{}: {} has other settings: {}; leave the options out, which takes the settings from this file, or choose "
       "another --out",
       option, file.string(), difference);
-  const auto trials = [](const JsonValue& settings) {
-    const std::string shard = settings.json.value("shard", "");
+  const auto trials = [](const Json& settings) {
+    const std::string shard = settings.value("shard", "");
     return shard.empty() ? "all trials" : "the trials of --shard " + shard;
   };
-  const std::string held = trials(run.settings), asked = trials(cli.settings());
+  const std::string held = trials(run.settings.json), asked = trials(Json::parse(cli.settings()));
   usage_check(held == asked, "{}: {} holds {}, but this call asks for {}; give the same --shard", option, file.string(),
               held, asked);
 }
@@ -153,14 +154,14 @@ fs::path new_run_folder(const std::string& name) {
 
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
   create(cli, options);
-  check_usable(path_, cli, options.mode_without_dry_run(), facts.outputs);
+  check_usable(path_, cli, mode_without_dry_run(options), facts.outputs);
   lock();
   try {
     // The check is repeated, because the folder may have changed before it was locked.
-    check_usable(path_, cli, options.mode_without_dry_run(), facts.outputs);
-    const bool resumes = options.mode() == Mode::resume && fs::exists(path_ / "run.json");
+    check_usable(path_, cli, mode_without_dry_run(options), facts.outputs);
+    const bool resumes = mode_of(options) == Mode::resume && fs::exists(path_ / "run.json");
     remove_temporary_files(path_);
-    if (options.mode() == Mode::overwrite)
+    if (mode_of(options) == Mode::overwrite)
       for (const fs::path& file : content_of(path_, facts.outputs).ours) remove_file(file);
     description_ = describe(cli, facts);
     if (resumes) {  // the start time, the accepted code and the claims stay the same
@@ -182,7 +183,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options) : path_(options.out) {
   check_is_folder(path_);
   usage_check(fs::exists(path_), "--out {}: no such folder", path_.string());
-  check_usable(path_, cli, options.mode_without_dry_run(), {});
+  check_usable(path_, cli, mode_without_dry_run(options), {});
   lock();
   try {
     description_ = described(path_);
@@ -225,7 +226,7 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options,
         there.string());
   const bool writable = ::access(there.c_str(), W_OK | X_OK) == 0;
   check(writable, "cannot write in {}: {}", there.string(), std::strerror(errno));
-  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run(), outputs);
+  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, mode_without_dry_run(options), outputs);
 }
 
 // unlock() deletes the lock file, possibly between open() and flock() of another process. A lock is therefore valid

@@ -13,12 +13,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace plumb::lab {
+#include "experiments/lab/stats/difference.h"
 
-// The outcomes of one series by seed, as costs: lower is better. The cost is infinity if the trial failed (did not
-// train), minus infinity if the seed is no bet for this series, and NaN if there is no trial or the trial ended in an
-// error. Seeds count up to the first NaN of either series.
-using Outcomes = std::vector<double>;
+namespace plumb::lab {
 
 // S(w, l), the capital of bets on wins: the mean over p in {.6, .7, .8, .9, .97} of (2p)^w (2 - 2p)^l.
 double bets_on_wins(std::int64_t wins, std::int64_t losses);
@@ -31,17 +28,6 @@ double t_evidence(const std::vector<double>& differences);
 // The meaning of a difference that equals the margin.
 enum class Tie { no_bet, loss, win };
 
-// Two series, seed by seed. A seed is a win of the first series if its cost, minus the margin, is below that of the
-// second. A failed trial loses against a trained one; two failed trials are no bet.
-struct Duel {
-  std::int64_t seeds = 0, wins = 0, losses = 0;      // `seeds` includes those without a bet
-  std::int64_t failed_first = 0, failed_second = 0;  // numbers of the seeds at which this series failed
-  std::vector<double> differences = {};              // first - second where both trained, without the margin
-  double evidence = 1;                               // E after the last seed
-  // The largest E over the seeds after which the first (second) series is ahead: it has more wins, and the mean
-  // difference of the trained pairs, if there are any, favours it. 1 if the series is never ahead.
-  double first_ahead = 1, second_ahead = 1;
-};
 // Compares two series. Throws Error if they differ in length.
 Duel duel(const Outcomes& first, const Outcomes& second, double margin = 0, Tie tie = Tie::no_bet);
 

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "experiments/lab/record/csv.h"
+#include "experiments/lab/stats/conditions.h"
 
 namespace plumb::lab {
 

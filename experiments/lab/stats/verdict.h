@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/lab/record/chance.h"
-#include "experiments/lab/stats/comparison.h"
+#include "experiments/lab/stats/difference.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/rate_choice.h"
 #include "experiments/lab/stats/reference.h"
@@ -44,11 +44,6 @@ struct Judging {
   std::vector<Measure> measures = measures_of_classification(0);  // of the problem
 };
 
-// The comparison of two series on a value. The second group is null for a claim against a constant, which is in the
-// units of the value. `rates_matter` is false if the value does not depend on the learning rate.
-Contrast contrast_of(const TrialGroup& first, const TrialGroup* second, const std::string& value, const Judging& how,
-                     double constant = 0, bool rates_matter = true);
-
 // The results of a method under one condition.
 struct Standing {
   std::string method;
@@ -82,18 +77,6 @@ struct Condition {
   std::vector<JudgedPair> against_control = {};  // each method against the control; judged as one family
   std::vector<JudgedPair> pairs = {};            // all pairs of methods, with evidence and without verdicts
 };
-
-// The verdict of a claim on two combinations of the axes. Claims are a family of their own (claims.h). If both are in
-// one condition, the verdict of the claim replaces the verdict on this pair there.
-struct ClaimedPair {
-  Point first = {}, second = {};                            // combinations of the axes
-  std::optional<double> rate_first = {}, rate_second = {};  // their learning rates
-  Difference difference = {};
-};
-
-// The conditions of a study by ascending depth, then learning rate. `groups` are those of group_trials().
-std::vector<Condition> conditions(const std::vector<TrialGroup>& groups, const Judging& how,
-                                  const std::vector<ClaimedPair>& claimed = {});
 
 // The verdict on a condition in one or more sentences (plain text). The sentences name the best method, the differences
 // from the control, and the methods that stayed near chance or diverged.

@@ -5,27 +5,14 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "experiments/lab/cli/option.h"
+#include "experiments/lab/study/axis_data.h"
 
 namespace plumb::lab {
 
-// The data of an axis. The values come from an option of the command line, or the study finds the values while it runs
-// (Study::searched).
-struct AxisData {
-  std::string name, option;
-  std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
-  CliOption* declared = nullptr;  // null if the axis is searched
-  bool slowest = false;
-
-  // The values; null if the values have another type.
-  template <class T>
-  const std::vector<T>* values_of() const {
-    return std::get_if<std::vector<T>>(&values);
-  }
-};
+class Study;
 
 // A type that the values of an axis may have. The values of an enum are stored as their names.
 template <class T>
@@ -49,7 +36,6 @@ class Study;
 template <class T>
 class Axis {
  public:
-  explicit Axis(AxisData& data) : data_(&data) {}
   const std::string& name() const { return data_->name; }  // name of the axis in points and columns, such as "depth"
 
   // Sets the name of the axis. Without this call the name follows from the option: "depth" for "--depths".
@@ -87,6 +73,7 @@ class Axis {
 
  private:
   friend Study;
+  explicit Axis(AxisData& data) : data_(&data) {}
   static T typed(const StoredAxisValue<T>& stored) {
     if constexpr (NamedEnum<T>)
       return enum_named<T>("axis", stored);

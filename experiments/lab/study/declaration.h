@@ -3,12 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <deque>
 #include <functional>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,67 +22,11 @@
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/stats/reference.h"
 #include "experiments/lab/study/axis.h"
+#include "experiments/lab/study/axis_data.h"
+#include "experiments/lab/study/search.h"
 #include "experiments/lab/train/trial.h"
 
 namespace plumb::lab {
-
-// The state of a search. A study with searched axes has one search for each combination of values on the other axes.
-// Each search names its next trials from the results of its earlier trials.
-struct Search {
-  Point point;  // values on the axes that are not searched, without the seed
-  // The trials of this search in the order in which they were named, then by seed. All trials have ended (ok, diverged
-  // or hopeless).
-  std::vector<const Record*> so_far;
-  int round = 0;  // number of earlier calls of NextPoints for this search
-};
-// Returns the next points of a search, each with a value on every searched axis. A point with a seed is one trial; a
-// point without a seed runs for every seed. An empty result ends the search. The result must depend on `search` only,
-// so that a resumed sweep takes the same path. If a trial fails, its search stops until --resume has run the trial
-// again.
-using NextPoints = std::function<std::vector<Point>(const Search& search)>;
-
-// The presentation of results: the page, and the text on the terminal.
-struct Display {
-  Report report;
-  std::string terminal;
-};
-// The default display of results.
-Display display_of(const StudyResults& results);
-
-// An output that a study makes from its results. Outputs come in addition to the files of every study.
-class Output {
- public:
-  using Value = std::variant<Section, Display, std::string>;  // a section, a display, or the text of a file
-  // `f` returns a Section or a Display. A section is shown on the terminal, in the report and in results.md. A display
-  // replaces the default display.
-  template <class F>
-  requires std::invocable<F, const StudyResults&> Output(F f)
-      : make_([f = std::move(f)](const StudyResults& r) { return Value(f(r)); }), kind_(kind_of<F>) {}
-  // `text` returns the contents of a further file in the study folder. `file` is the name of that file.
-  template <class F>
-  Output(std::string file, F text)
-      : file_(std::move(file)), make_([text = std::move(text)](const StudyResults& r) { return Value(text(r)); }) {}
-
-  // The three kinds of outputs.
-  enum class Kind { section, display, file };
-  Kind kind() const { return kind_; }                // the kind of this output
-  const std::string& file() const { return file_; }  // the name of the file; empty for other kinds
-  // Calls the function of the output.
-  Value make(const StudyResults& results) const { return make_(results); }
-
- private:
-  template <class F>
-  static constexpr Kind kind_of =
-      std::is_same_v<std::invoke_result_t<F, const StudyResults&>, Section> ? Kind::section : Kind::display;
-  std::string file_;
-  std::function<Value(const StudyResults&)> make_;
-  Kind kind_ = Kind::file;
-};
-
-// The parts of a study.
-struct StudyParts {
-  bool optimization = true;  // options of the training by Trial::train
-};
 
 // Each combination of the axes trains at its own learning rate, which a search chooses (rate_search.h).
 struct RateSearch {
@@ -108,8 +50,11 @@ using Rates = std::variant<std::monostate, RateSearch, ChosenRates>;
 
 // The parts of a study that its program declares, and the values of its options.
 struct StudyDeclaration {
-  StudyDeclaration(std::string name_, std::string question_, StudyParts parts_)
-      : name(name_), question(question_), parts(parts_), cli(std::move(name_), std::move(question_)) {
+  StudyDeclaration(std::string name_, std::string question_, bool has_optimization_)
+      : name(name_),
+        question(question_),
+        has_optimization(has_optimization_),
+        cli(std::move(name_), std::move(question_)) {
     by_point.add(options);
     by_point.add(optimization);
   }
@@ -118,7 +63,7 @@ struct StudyDeclaration {
   StudyDeclaration& operator=(const StudyDeclaration&) = delete;
 
   const std::string name, question;
-  StudyParts parts;
+  const bool has_optimization;  // whether trials have the options of the training by Trial::train
   // Title of the report, followed by "on" and the name of the data; if empty, the name of the study.
   std::string title = {};
   Cli cli;
@@ -141,7 +86,10 @@ struct StudyDeclaration {
   std::function<std::string()> describe_warmup = {};
   ProblemFactory problem = {};
   std::function<void(Trial&)> body = {};
-  std::vector<Output> outputs = {};
+  // The outputs of Study::output(). Each file has its name.
+  std::vector<std::function<Section(const StudyResults&)>> sections = {};
+  std::function<Report(const StudyResults&)> report = {};
+  std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files = {};
   std::vector<Claim> claims = {};
   std::vector<double> loss_levels = {};                                  // the levels of Study::steps_to()
   std::function<Observer(Trial& trial, nn::Layer& model)> observe = {};  // of Study::measure_layers()

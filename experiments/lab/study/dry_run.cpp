@@ -8,6 +8,7 @@
 #include "core/thread_share.h"
 #include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/run/progress.h"
+#include "experiments/lab/train/run_body.h"
 
 namespace plumb::lab {
 namespace {

@@ -40,17 +40,17 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
                              : study.options.warmup  ? fmt::format("{}", *study.options.warmup)
                              : study.describe_warmup ? study.describe_warmup()
                                                      : "0";
-  texts.emplace_back("training", study.parts.optimization
+  texts.emplace_back("training", study.has_optimization
                                      ? study.optimization.describe(study.options, rates, warmup)
                                      : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps,
                                                    study.options.batch, study.options.warmup.value_or(0)));
-  if (study.parts.optimization) texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
+  if (study.has_optimization) texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
   if (study.describe) std::ranges::copy(study.describe(data), std::back_inserter(texts));
   std::vector<std::string> varied;
   for (const CliOption& option : study.cli.left_out())
     if (option.name != "--lr") varied.push_back(option.name);
   if (!varied.empty()) texts.emplace_back("varied by the program", fmt::format("{}", fmt::join(varied, ", ")));
-  const Json fixed = study.cli.fixed_settings().json;
+  const Json fixed = Json::parse(study.cli.fixed_settings());
   for (const std::string& key : study.own_settings)
     if (key != "model")  // the text above describes the model
       texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
@@ -66,8 +66,7 @@ std::string plural(std::size_t count, const char* noun) {
 
 std::vector<std::string> own_files(const StudyDeclaration& study) {
   std::vector<std::string> names;
-  for (const Output& output : study.outputs)
-    if (output.kind() == Output::Kind::file) names.push_back(output.file());
+  for (const auto& [file, text] : study.files) names.push_back(file);
   return names;
 }
 
@@ -104,7 +103,7 @@ StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, con
   for (Record& record : r.records)
     if (const RateChoice* choice = choice_for(r.judging.rates, cell_of(record.point)); choice && choice->unread)
       record.point = record.point.without("lr");
-  if (study.parts.optimization && !study.has_own_rates()) {
+  if (study.has_optimization && !study.has_own_rates()) {
     const AxisData* axis = study.axis("lr");
     const auto* rates = axis ? axis->values_of<double>() : nullptr;
     if (!axis) r.judging.rate = study.optimization.lr;
@@ -153,8 +152,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
         "code", fmt::format("{}, and trials computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
-  for (const Output& output : study.outputs)
-    if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
+  for (const auto& make : study.sections) r.sections.push_back(make(r));
   if (study.has_own_rates()) {
     const RatesText text = describe_rates(study);
     r.sections.push_back(rates_section(r.judging.rates, text.chosen_by, text.caption));
@@ -164,21 +162,13 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   return r;
 }
 
-Display display_of(const StudyResults& r) {
-  return {.report = results_report(r), .terminal = results_text(r, r.colour)};
+Report report_of(const StudyDeclaration& study, const StudyResults& r) {
+  return study.report ? study.report(r) : results_report(r);
 }
 
-Display display_of(const StudyDeclaration& study, const StudyResults& r) {
-  for (const Output& output : study.outputs)
-    if (output.kind() == Output::Kind::display) return std::get<Display>(output.make(r));
-  return display_of(r);
-}
-
-void write_files(const StudyDeclaration& study, const StudyResults& r, const Display& display, Writing when) {
+void write_files(const StudyDeclaration& study, const StudyResults& r, const Report& report, Writing when) {
   write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
-  for (const Output& output : study.outputs)
-    if (output.kind() == Output::Kind::file)
-      write_file_atomically(r.folder / output.file(), std::get<std::string>(output.make(r)));
+  for (const auto& [file, text] : study.files) write_file_atomically(r.folder / file, text(r));
   if (!study.claims.empty())
     write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   else
@@ -192,12 +182,12 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
   if (!r.judging.rates.empty()) write_file_atomically(r.folder / "rates.csv", rates_csv(r));
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   if (study.options.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
-  write_file_atomically(r.folder / "report.html", display.report.html);
+  write_file_atomically(r.folder / "report.html", report.html);
   write_file_atomically(r.folder / "results.csv", results_csv(r.axes, r.columns, r.records));
-  if (when == Writing::last) write_figures(r.folder, display.report.figures);
+  if (when == Writing::last) write_figures(r.folder, report.figures);
 }
 
-void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Display& display) {
+void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Report& report) {
   if (const std::size_t ended = sweep.ended(); ended < sweep.size())
     note_error(fmt::format("{} of {} have ended\n", ended, plural(sweep.size(), "trial")));
   if (const std::size_t others = sweep.elsewhere(); others > 0)
@@ -212,12 +202,12 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
     note_error(fmt::format(
         "trials come from different machines; results are bitwise equal only within one instruction set: {}\n",
         fmt::join(machines, "; ")));
-  const std::string report = (r.folder / "report.html").string();
+  const std::string page = (r.folder / "report.html").string();
   if (!study.options.json) {
     const std::string& table =
         r.records.empty() ? (r.judging.own_rates ? "No judged trial has ended yet.\n" : "No trial has ended yet.\n")
-                          : display.terminal;
-    return write_result(fmt::format("\n{}\nreport: {}\n", table, report));
+                          : report.terminal;
+    return write_result(fmt::format("\n{}\nreport: {}\n", table, page));
   }
   Json rows = Json::array();
   for (const Record& record : r.records) {
@@ -230,7 +220,7 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
     if (!record.reason.empty()) row["reason"] = record.reason;
     rows.push_back(std::move(row));
   }
-  write_result(Json{{"folder", r.folder.string()}, {"report", report}, {"results", rows}}.dump(
+  write_result(Json{{"folder", r.folder.string()}, {"report", page}, {"results", rows}}.dump(
                    2, ' ', false, Json::error_handler_t::replace) +
                "\n");
 }

@@ -14,6 +14,7 @@
 
 #include "core/atomic_file.h"
 #include "core/one_line.h"
+#include "experiments/lab/options/mode.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/study/combinations.h"
@@ -30,7 +31,7 @@ constexpr std::size_t fewest_seeds = 4;  // with fewer seeds, no search chooses 
 // Whether all methods of the study can be trained at rates of their own.
 bool takes_rates(const StudyDeclaration& study) {
   const AxisData* axis = study.axis("lr");
-  return study.parts.optimization && !study.next && !study.judging.off && (!axis || axis->values_of<double>());
+  return study.has_optimization && !study.next && !study.judging.off && (!axis || axis->values_of<double>());
 }
 
 // The values of the axis "lr"; null if there is no such axis.
@@ -42,7 +43,7 @@ std::vector<double>* rates_of_axis(StudyDeclaration& study) {
 // The description of the study folder that the call resumes, shows or replays. Empty if the call does none of these,
 // and for folders that StudyFolder refuses.
 std::optional<StudyDescription> recorded_study(const StudyDeclaration& study) {
-  const Mode mode = study.options.mode_without_dry_run();
+  const Mode mode = mode_without_dry_run(study.options);
   const fs::path file = fs::path(study.options.out) / "run.json";
   if (mode == Mode::run || mode == Mode::overwrite || !fs::exists(file)) return std::nullopt;
   check_own_files(study.options.out);
@@ -139,7 +140,7 @@ ChosenRates rates_from_file(const StudyDeclaration& study, bool resumed, bool pa
   for (const Point& place : places_of(study)) {
     std::vector<LedgerEntry> entries = at_place(own, place);
     if (entries.empty()) {
-      usage_check(study.options.mode() != Mode::rebuild,
+      usage_check(mode_of(study.options) != Mode::rebuild,
                   "{} has no search for the learning rate of {}, so its tables cannot be made; add it with --resume",
                   own_ledger.string(), name_of_cell(place));
       if (others.empty()) others = searches_of_file(file);
@@ -243,7 +244,7 @@ void fix_rates(StudyDeclaration& study, bool resumes, bool compares) {
     *rates = study.at_lr;
   else
     study.optimization.lr = study.at_lr.front();
-  if (resumes && compares && !at_typed && rates_option(study) == "--at-lr" && study.options.mode() == Mode::resume)
+  if (resumes && compares && !at_typed && rates_option(study) == "--at-lr" && mode_of(study.options) == Mode::resume)
     study.notes.push_back(
         fmt::format("the trials of {} train at fixed learning rates, and so does this call; for a rate for each "
                     "method choose another --out",
@@ -264,7 +265,7 @@ void take_rates_of(StudyDeclaration& study, const StudyDescription& folder) {
               o.out);
   if (!study.rates_from.empty() || from.empty()) return;
   study.rates_from = printable(from);
-  if (o.mode() != Mode::rebuild)
+  if (mode_of(o) != Mode::rebuild)
     note_error(fmt::format("reads {}: --rates-from in the settings of {}\n", study.rates_from, o.out));
 }
 
@@ -279,7 +280,7 @@ void search_rates(StudyDeclaration& study, RateSearch search) {
   }
   search.start = rate_at(search.start, 0);
   study.rates = search;
-  if (o.mode() == Mode::run || o.mode() == Mode::overwrite)
+  if (mode_of(o) == Mode::run || mode_of(o) == Mode::overwrite)
     study.notes.push_back(fmt::format(
         "seed {} chooses a learning rate for each of {} combinations, with about {} trials of {} each; --at-lr {} "
         "trains all at one rate",

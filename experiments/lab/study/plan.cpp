@@ -54,8 +54,8 @@ std::string Plan::key_of(const Point& point, const DataFacts& data) const {
   // number of threads.
   const std::string threads =
       study_.options.deterministic == Determinism::strict ? "" : fmt::format("\n{} threads", num_threads());
-  return hash_of(fmt::format("{}\n{}\n{}\n{}{}", study_.name, study_.cli.fixed_settings().json.dump(), data.hash,
-                             to_json(point), threads));
+  return hash_of(
+      fmt::format("{}\n{}\n{}\n{}{}", study_.name, study_.cli.fixed_settings(), data.hash, to_json(point), threads));
 }
 
 std::vector<Claim> Plan::claims() const {

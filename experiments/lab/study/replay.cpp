@@ -5,6 +5,7 @@
 #include "core/nearest.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/train/run_body.h"
 
 namespace plumb::lab {
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "experiments/lab/build_info.h"
+#include "experiments/lab/options/mode.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
@@ -47,7 +48,7 @@ std::vector<std::string> codes_of(const StudyDeclaration& study, const Ledger& l
   for (const std::string& line : ledger.damaged())
     note_error(fmt::format(
         "damaged: {}; the line stays, {}\n", line,
-        options.mode() == Mode::rebuild ? "but is ignored" : "its trial is repeated unless another line has it"));
+        mode_of(options) == Mode::rebuild ? "but is ignored" : "its trial is repeated unless another line has it"));
   std::vector<std::string> codes{description.facts.code};
   const std::vector<std::string>& accepted = description.accepted_code;
   codes.insert(codes.end(), accepted.begin(), accepted.end());
@@ -87,9 +88,9 @@ Sweep::NextRound neighbours_of(const StudyDeclaration& study, const Plan& plan, 
 StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
                              const StudyFolder& folder) {
   StudyResults results = results_of(study, plan, sweep, folder);
-  const Display display = display_of(study, results);
-  write_files(study, results, display, Writing::last);
-  print(study, sweep, results, display);
+  const Report report = report_of(study, results);
+  write_files(study, results, report, Writing::last);
+  print(study, sweep, results, report);
   return results;
 }
 
@@ -163,7 +164,7 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
 int run_study(const StudyDeclaration& study) {
   const StudyOptions& options = study.options;
   const Plan plan(study);
-  if (options.mode() == Mode::rebuild) return rebuild(study, plan);
+  if (mode_of(options) == Mode::rebuild) return rebuild(study, plan);
   // Checked early, because reading the data and training a baseline may take minutes.
   StudyFolder::check_beforehand(study.cli, options, own_files(study));
   const std::vector<std::string> not_judged = plan.claims_not_judged();
@@ -175,11 +176,11 @@ int run_study(const StudyDeclaration& study) {
         options,        *setup.problem, setup.facts.chance().loss, folder,       code_hash(), setup.arithmetic,
         study.by_point, progress,       study.loss_levels,         study.observe};
   };
-  if (options.mode() == Mode::dry_run) {
+  if (mode_of(options) == Mode::dry_run) {
     list_trials(study, plan, setup.facts, environment({}, nullptr));
     return 0;
   }
-  if (options.mode() == Mode::replay) {
+  if (mode_of(options) == Mode::replay) {
     const StudyFolder folder(study.cli, options);
     return replay(
         environment(folder.path(), nullptr), folder,
@@ -227,7 +228,7 @@ int run_study(const StudyDeclaration& study) {
                .changed =
                    [&] {
                      const StudyResults results = results_of(study, plan, sweep, folder);
-                     write_files(study, results, display_of(study, results), Writing::between);
+                     write_files(study, results, report_of(study, results), Writing::between);
                    }});
   } catch (const UsageError&) {
     if (ledger.entries().empty()) folder.discard();

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 
-#include "experiments/lab/record/json_value.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/signals/layer_probe.h"
@@ -79,7 +79,7 @@ void bind_axes(StudyDeclaration& study) {
 }  // namespace
 
 Study::Study(std::string name, std::string question, StudyParts parts)
-    : d_(std::move(name), std::move(question), parts) {}
+    : d_(std::move(name), std::move(question), parts.optimization) {}
 
 AxisData& Study::add_axis(const std::string& option, const std::string& help, AxisData data) {
   data.name = axis_name(option);
@@ -122,7 +122,7 @@ void Study::defaults(const StudyDefaults& defaults) {
 
 void Study::measure_layers() {
   d_.observe = [](Trial& trial, nn::Layer& model) { return record_layers(trial, model); };
-  output({"layers.csv", layers_csv});
+  output("layers.csv", layers_csv);
 }
 
 void Study::problem(ProblemFactory make) {
@@ -138,19 +138,18 @@ std::string Study::steps_to(double loss) {
   return steps_to_name(loss);
 }
 
-void Study::output(Output output) {
-  plumb::check(output.kind() != Output::Kind::file ||
-                   (!is_run_file(output.file()) && output.file().find('/') == std::string::npos),
-               "[study] expected an unused file name without folders for an output, got {}", output.file());
-  d_.outputs.push_back(std::move(output));
+void Study::output(const std::string& file, std::function<std::string(const StudyResults&)> text) {
+  plumb::check(!is_run_file(file) && file.find('/') == std::string::npos,
+               "[study] expected an unused file name without folders for an output, got {}", file);
+  d_.files.emplace_back(file, std::move(text));
 }
 
 void Study::declare() {
-  const JsonValue own = d_.cli.fixed_settings();
-  for (const auto& [key, value] : own.json.items()) d_.own_settings.push_back(key);
+  const auto own = nlohmann::ordered_json::parse(d_.cli.fixed_settings());
+  for (const auto& [key, value] : own.items()) d_.own_settings.push_back(key);
   for (const AxisData& axis : d_.axes) d_.cli.leave_out(option_of_axis(axis.name));
   for (const auto& group : d_.groups) group(d_.cli);
-  if (d_.parts.optimization) d_.optimization.declare(d_.cli);
+  if (d_.has_optimization) d_.optimization.declare(d_.cli);
   d_.options.declare(d_.cli);
   check_axes(d_);
   bind_axes(d_);
@@ -164,7 +163,7 @@ int Study::run(int argc, const char* const* argv, std::function<void(Trial&)> bo
     plumb::check(d_.problem != nullptr,
                  "[study] expected a problem, got none; call Study::problem(), or use vision::Study for images");
     declare();
-    if (d_.cli.parse(argc, argv) == Action::done) return d_.cli.status();
+    if (const std::optional<int> status = d_.cli.parse(argc, argv)) return *status;
     settle_rates(d_);
     return run_study(d_);
   });

@@ -46,6 +46,11 @@ struct StudyDefaults {
   bool stop_hopeless = false;
 };
 
+// The parts of a study.
+struct StudyParts {
+  bool optimization = true;  // options of the training by Trial::train
+};
+
 // A study. A program declares the study with the functions below, then calls run(), which is the whole program.
 class Study {
  public:
@@ -160,11 +165,15 @@ class Study {
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
-  // Adds a section, a file or a display that is made from the results. Sections appear in the order of the calls, and
-  // the published results come last. Throws Error if the file has the name of a file of every study.
+  // These functions add outputs that are made from the results, in addition to the files of every study: a section, a
+  // report in place of results_report() (report/report.h), or a further file in the study folder. A section is shown on
+  // the terminal, in the report and in results.md. Sections appear in the order of the calls, and the published results
+  // come last. Throws Error if the file has the name of a file of every study.
   //   study.output([](const lab::StudyResults& r) { return lab::Section{...}; });
-  //   study.output({"layers.csv", lab::layers_csv});
-  void output(Output output);
+  //   study.output("layers.csv", lab::layers_csv);
+  void output(std::function<Section(const StudyResults&)> make) { d_.sections.push_back(std::move(make)); }
+  void output(std::function<Report(const StudyResults&)> make) { d_.report = std::move(make); }
+  void output(const std::string& file, std::function<std::string(const StudyResults&)> text);
 
   // Makes every trial record the statistics of its layers (signals/layer_probe.h) at the first step, at the last step
   // and ten times in between, and the study write them to layers.csv. The layers are those of the last nn::Stack of the
@@ -184,10 +193,10 @@ class Study {
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
 
  protected:
-  // For a study of one family of problems, such as vision::Study: the axes, and the options at a point.
-  const StudyDeclaration& declaration() const { return d_; }
-  // Sets a function that is called with each point and the facts about the data before any file is made. The function
-  // throws UsageError if the options of the trial do not suit the data.
+  // The next functions are for a study of one family of problems, such as vision::Study.
+  // check_points() sets a function that is called with each point and the facts about the data before any file is
+  // made. The function throws UsageError if the options of the trial do not suit the data.
+  // A second call replaces the function.
   void check_points(std::function<void(const Point&, const DataFacts&)> f) { d_.check_point = std::move(f); }
   // Sets the functions that describe the added groups of options in reports, and the warm-up that a call without
   // --warmup has. `make` is called with the facts about the data.
@@ -202,6 +211,7 @@ class Study {
   }
 
  private:
+  friend const StudyDeclaration& declaration_of(const Study& study) { return study.d_; }  // for vision::Study
   AxisData& add_axis(const std::string& option, const std::string& help, AxisData data);
   void declare();
 

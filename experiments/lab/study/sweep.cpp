@@ -9,9 +9,11 @@
 #include "core/backend.h"
 #include "core/thread_share.h"
 #include "experiments/lab/options/device.h"
+#include "experiments/lab/options/shard.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
+#include "experiments/lab/train/run_body.h"
 
 namespace plumb::lab {
 namespace {
@@ -35,7 +37,7 @@ Sweep::Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vecto
   by_point_ = takes == Takes::ended && std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) {
                 return e.key == plan.key_of(e.record.point, data);
               });
-  const StudyOptions::Shard shard = plan.options().shard_of_call();
+  const Shard shard = shard_named(plan.options().shard);
   std::size_t number = 0;
   for (const Point& point : plan.grid()) {
     if (plan.is_searched()) {

@@ -61,8 +61,7 @@ struct LoopOptions {
 // The steps of a trial, for a range-based for loop (Trial::loop). While the body of the loop runs, random draws belong
 // to the current step. An interrupt ends the loop and the trial by an exception, which the study catches.
 class Loop {
- public:
-  // An iterator for range-based for. The increment of the iterator finishes a step and begins the next step.
+  // The increment of the iterator finishes a step and begins the next step.
   class Iterator {
    public:
     Step& operator*() const { return owner_->step_; }
@@ -78,8 +77,7 @@ class Loop {
     Loop* owner_;
   };
 
-  // Called by Trial::loop(). Without an optimizer, the steps have no minimise().
-  Loop(Trial& trial, TrialState& run, nn::Optimizer* optimizer, LoopOptions options);
+ public:
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -93,6 +91,9 @@ class Loop {
 
  private:
   friend Step;
+  friend Trial;
+  // Without an optimizer, the steps have no minimise().
+  Loop(Trial& trial, TrialState& run, nn::Optimizer* optimizer, LoopOptions options);
   void advance();
   void end_step();
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "experiments/lab/train/trial_state.h"
+
 namespace plumb::lab {
 
 void TrainedAt::declare(Cli& cli, std::function<bool()> augments) {
@@ -21,12 +23,13 @@ void TrainedAt::declare(Cli& cli, std::function<bool()> augments) {
 
 void TrainedAt::measure(Trial& trial) const {
   if (trial.has_diverged()) return;
-  check(std::isfinite(trial.watch().chance()),
+  const DivergenceWatch& watch = trial.run_.watch;
+  check(std::isfinite(watch.chance()),
         "[trained_at] expected a problem whose train_loss has a chance level, got none: the share of an unknown loss "
         "says nothing");
   const double loss = trial.recent_loss();  // waits for the last steps
-  const double clean = clean_loss(loss, trial.watch().recent_target_entropy(), trial.watch().chance());
-  trial.measure({{"trained", clean < share * trial.watch().chance() ? 1.0 : 0.0}});
+  const double clean = clean_loss(loss, watch.recent_target_entropy(), watch.chance());
+  trial.measure({{"trained", clean < share * watch.chance() ? 1.0 : 0.0}});
 }
 
 }  // namespace plumb::lab

@@ -118,20 +118,11 @@ void Trial::mark_diverged(std::int64_t step, const std::string& reason) {
 
 double Trial::recent_loss() const {
   run_.settle();
-  return watch().recent_loss();
+  return run_.watch.recent_loss();
 }
-
-DivergenceWatch& Trial::watch() const { return run_.watch; }
 
 void Trial::warn(const std::string& text) { run_.warning = text; }
 
 void Trial::note(const std::string& text) { run_.note(text); }
-
-void run_body(TrialState& run, const std::function<void(Trial&)>& body) {
-  run.call([&] {
-    Trial trial(run);
-    body(trial);
-  });
-}
 
 }  // namespace plumb::lab

@@ -12,7 +12,6 @@
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/problem/problem.h"
 #include "experiments/lab/record/record.h"
-#include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/loop.h"
 #include "nn/io/weights.h"
 
@@ -24,8 +23,6 @@ class TrialState;
 // a value.
 class Trial {
  public:
-  explicit Trial(TrialState& run) : run_(run) {}  // called by the study
-
   // The value of this trial on an axis of the study. Throws Error if the point of the trial does not have the axis.
   template <class T>
   T operator[](const Axis<T>& axis) const {
@@ -104,8 +101,8 @@ class Trial {
 
   // Both functions add values to the line of the current step in metrics.jsonl; "loss" and "lr" also appear in the
   // progress. log() also makes the last value of each name a result of the trial. In log(), trace() and measure(), a
-  // loss or gradient norm that is not finite ends the trial as diverged (tells_divergence() in divergence.h). The loop
-  // over the steps then ends, and later values are ignored.
+  // loss or gradient norm that is not finite ends the trial as diverged (names such as "val_loss" and "grad_norm"). The
+  // loop over the steps then ends, and later values are ignored.
   void log(const Values& values);
   void trace(const Values& values);
   // Shows loss and learning rate in the progress, but does not record the two values.
@@ -117,7 +114,8 @@ class Trial {
   // Attaches a JSON object to the record of the trial, for files that the study writes (Study::output).
   void attach(const std::string& json);
 
-  // Returns whether the training has diverged (divergence.h). Call check_divergence() in each step, before the update
+  // Returns whether the training has diverged: the loss or the gradient norm is not finite, or the loss was above
+  // --loss-limit times chance for 20 steps in a row. Call check_divergence() in each step, before the update
   // of the step. If the result is true, the trial is marked as diverged, and the body should return. `loss` must
   // compute the loss of the step again. With smoothed or mixed labels, pass the entropy of the targets
   // (Task::target_entropy), because the loss cannot fall below it.
@@ -131,8 +129,6 @@ class Trial {
   // The mean loss over the last 20 steps that check_divergence() or took() have seen. The value is `unknown` before the
   // first step.
   double recent_loss() const;
-  // The rule that decides when this trial has diverged.
-  DivergenceWatch& watch() const;
 
   // Shows a warning on the progress line of this trial, in place of the values.
   void warn(const std::string& text);
@@ -140,14 +136,13 @@ class Trial {
   void note(const std::string& text);
 
  private:
+  friend struct TrainedAt;
+  friend void run_body(TrialState& run, const std::function<void(Trial&)>& body);
+  explicit Trial(TrialState& run) : run_(run) {}
   const Problem& problem_of_any_type() const;
   const Point& read(const std::string& axis) const;  // the point, after it noted that the body reads this axis
 
   TrialState& run_;
 };
-
-// Calls a body with the trial of this state, and records how the trial ended. The exceptions UsageError and
-// TrialStopped (with the reasons interrupted and enough) are passed on to the caller.
-void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
 }  // namespace plumb::lab

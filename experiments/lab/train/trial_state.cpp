@@ -69,13 +69,11 @@ TrialState::TrialState(const TrialEnvironment& environment, const Point& point, 
       key(std::move(key_)),
       place(place_),
       record{.point = point},
-      task_settings{.seed = static_cast<std::uint64_t>(record.seed()),
-                    .study = options,
-                    .optimization = optimization,
-                    .by_point = environment.by_point,
-                    .point = record.point},
+      task_settings(static_cast<std::uint64_t>(record.seed()), options, optimization, record.point),
       watch(environment.chance, options.loss_limit),
-      levels(environment.loss_levels) {}
+      levels(environment.loss_levels) {
+  task_settings.by_point_ = &environment.by_point;
+}
 
 void TrialState::note(const std::string& text) const {
   if (env.progress) env.progress->note(text);

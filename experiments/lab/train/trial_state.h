@@ -84,7 +84,7 @@ class TrialState {
   const std::string key;    // identifies the settings and data of the trial
   const std::size_t place;  // index of the trial in the progress
   Record record;
-  const TaskSettings task_settings;
+  TaskSettings task_settings;
   DivergenceWatch watch;
   LossLevels levels;
 
@@ -151,7 +151,7 @@ class TrialState {
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
   // If --save-weights is given, writes the weights file. If the file cannot be written, writes a checkpoint instead.
   void save_weights();
-  // Calls a body, and records how the trial ended (see run_body() in trial.h).
+  // Calls a body, and records how the trial ended (see run_body.h).
   void call(const std::function<void()>& body);
   // The outcome of the trial for the progress, with the values named in `show`: "loss 1.2  val accuracy 61.0 %",
   // "diverged at step 3: ...".

@@ -13,8 +13,8 @@ namespace plumb::vision {
 void AugmentOptions::declare(Cli& cli) {
   cli.section("Augmentation");
   const std::string as = " (augment: as set by --augment)";
-  const auto option = [&](const char* name, CliOption::Field field, const char* help) -> CliOption& {
-    return cli.option(name, field, help + as).or_word("augment");
+  const auto option = [&](const char* name, auto* value, const char* help) -> CliOption& {
+    return cli.option(name, value, help + as).or_word("augment");
   };
   cli.option("--augment", &augment,
              "Augmentation of training images (light: crops and flips; deit: that of DeiT and CaiT)")

@@ -5,12 +5,13 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/atomic_file.h"
 #include "core/device_lost.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/record/json_value.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
@@ -59,17 +60,17 @@ struct StudyProgram : StudyOptions {
     cli.examples({"--preset quick"});
   }
 
-  Action parse(Names arguments) {
+  std::optional<int> parse(Names arguments) {
     arguments.insert(arguments.begin(), "build/study");
     std::vector<const char*> argv;
     for (const std::string& argument : arguments) argv.push_back(argument.c_str());
     std::FILE* file = std::tmpfile();
-    const Action action = cli.parse(static_cast<int>(argv.size()), argv.data(), file);
+    const std::optional<int> status = cli.parse(static_cast<int>(argv.size()), argv.data(), file);
     printed.resize(static_cast<std::size_t>(std::ftell(file)));
     std::rewind(file);
     REQUIRE(std::fread(printed.data(), 1, printed.size(), file) == printed.size());
     std::fclose(file);
-    return action;
+    return status;
   }
 };
 
@@ -98,7 +99,7 @@ std::string config_error(const std::string& content) {
 
 TEST_CASE("Without arguments every option has its default", "[experiments]") {
   StudyProgram s;
-  CHECK(s.parse({}) == Action::run);
+  CHECK(s.parse({}) == std::nullopt);
   CHECK(s.seeds == Integers{0});
   CHECK((s.steps == 200 && s.warmup == 0 && s.batch == 64));
   CHECK((s.data == "glyphs" && s.dtype == NumberFormat::fp32 && s.device == DeviceChoice::cpu && !s.threads));
@@ -108,7 +109,7 @@ TEST_CASE("Without arguments every option has its default", "[experiments]") {
 TEST_CASE("A value follows its option after a space or an equals sign", "[experiments]") {
   StudyProgram s;
   CHECK(s.parse({"--depths=6,24", "--lrs", "1e-3,.5", "--seeds", "0..2,7", "--drop-key=0.25", "--init", "-0.5",
-                 "--threads=3", "--data-dir", "a=b", "--shared", "--no-progress"}) == Action::run);
+                 "--threads=3", "--data-dir", "a=b", "--shared", "--no-progress"}) == std::nullopt);
   CHECK(s.depths == Integers{6, 24});
   CHECK(s.lrs == Numbers{1e-3, .5});
   CHECK(s.seeds == Integers{0, 1, 2, 7});
@@ -155,7 +156,7 @@ TEST_CASE("The output of --print-config restores the same settings", "[experimen
   StudyProgram first;
   CHECK(first.parse({"--preset", "quick", "--gates", "all", "--lrs", "1e-5,0.1,3e-4", "--seeds", "0..2,7", "--drop-key",
                      "0.1", "--init", "1e-6", "--shared", "--data-dir", "a \"quoted\" // folder", "--print-config"}) ==
-        Action::done);
+        0);
   std::ofstream(folder / "c.json") << first.printed;
   StudyProgram second;
   second.parse({"--config", (folder / "c.json").string(), "--print-config"});
@@ -178,7 +179,7 @@ TEST_CASE("A configuration file accepts lists in the syntax of the command line"
 
 TEST_CASE("Help and version and listings are printed and end the call", "[experiments]") {
   StudyProgram s;
-  CHECK(s.parse({"--help"}) == Action::done);
+  CHECK(s.parse({"--help"}) == 0);
   for (const char* part :
        {"Studies.", "--drop-key N", "[6, 48]", "[all]", "glyphs, fashion [glyphs]", "quick", "study --preset quick"})
     CHECK_THAT(s.printed, contains(part));
@@ -186,10 +187,10 @@ TEST_CASE("Help and version and listings are printed and end the call", "[experi
   for (std::size_t end; (end = s.printed.find('\n', begin)) != std::string::npos; begin = end + 1)
     CHECK(end - begin <= 80);
 
-  CHECK(s.parse({"--batch", "wrong", "-h"}) == Action::done);
-  CHECK(s.parse({"--version"}) == Action::done);
+  CHECK(s.parse({"--batch", "wrong", "-h"}) == 0);
+  CHECK(s.parse({"--version"}) == 0);
   CHECK(s.printed == fmt::format("study {}\n", version()));
-  CHECK(s.parse({"--list-gates"}) == Action::done);
+  CHECK(s.parse({"--list-gates"}) == 0);
   CHECK(s.printed == "post\npre\n");
 }
 
@@ -285,20 +286,20 @@ TEST_CASE("A configuration file is checked like the command line", "[experiments
 TEST_CASE("A resumed study may differ only in options that do not change results", "[experiments]") {
   StudyProgram first, other;
   first.parse({"--threads", "2"});
-  const nlohmann::ordered_json recorded = first.cli.settings().json;
+  const auto recorded = nlohmann::ordered_json::parse(first.cli.settings());
   other.parse({"--threads", "1", "--out", "x", "--no-progress", "--json"});
-  CHECK(other.cli.difference({recorded}).empty());
+  CHECK(other.cli.difference(recorded.dump()).empty());
   other.depths = {6, 24};
-  CHECK(other.cli.difference({recorded}) == "depths is [6,48] there and [6,24] here");
+  CHECK(other.cli.difference(recorded.dump()) == "depths is [6,48] there and [6,24] here");
   nlohmann::ordered_json longer = recorded, shorter = recorded;
   longer["tau"] = 1;
   shorter.erase("steps");
-  CHECK(first.cli.difference({longer}) == "tau is 1 there and unknown here");
+  CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
   // The record has no steps, as if the option --steps were newer than the record. The user does not give --steps.
-  CHECK(first.cli.difference({shorter}).empty());
+  CHECK(first.cli.difference(shorter.dump()).empty());
   StudyProgram given;
   given.parse({"--steps", "200"});
-  CHECK(given.cli.difference({shorter}) == "steps is not recorded there and 200 here");
+  CHECK(given.cli.difference(shorter.dump()) == "steps is not recorded there and 200 here");
 }
 
 TEST_CASE("The recorded command line is quoted for a shell", "[experiments]") {
@@ -340,7 +341,7 @@ TEST_CASE("The rows of a preset set values in order, give sources, and set optio
   const char* arguments[] = {"study", "--preset", "small", "--print-config"};
   const TemporaryFolder folder;
   std::FILE* out = std::fopen((folder / "printed").c_str(), "w");
-  CHECK(cli.parse(4, arguments, out) == Action::done);
+  CHECK(cli.parse(4, arguments, out) == 0);
   std::fclose(out);
   CHECK((width == 7 && height == 5 && depth == 6 && also));
   CHECK_THAT(read_file(folder / "printed"), contains("Width\n") && contains("Height [another paper]"));
@@ -373,8 +374,8 @@ TEST_CASE("A printed configuration shows the source that a preset gives for a va
     cli.config_note([] { return std::string("a note\n\nof two lines"); });
     arguments.insert(arguments.begin(), "study");
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-    const Action action = cli.parse(static_cast<int>(arguments.size()), arguments.data(), file.get());
-    CHECK(action == Action::done);
+    const std::optional<int> status = cli.parse(static_cast<int>(arguments.size()), arguments.data(), file.get());
+    CHECK(status == 0);
     std::string text(static_cast<std::size_t>(std::ftell(file.get())), ' ');
     std::rewind(file.get());
     REQUIRE(std::fread(text.data(), 1, text.size(), file.get()) == text.size());
@@ -416,11 +417,11 @@ TEST_CASE("A configuration keeps the name of its preset but results depend only 
   StudyProgram s, other, plain;
   s.parse({"--config", file});
   CHECK((s.steps == 20 && s.batch == 4));
-  CHECK(s.cli.settings().json["preset"] == "quick");
+  CHECK(nlohmann::json::parse(s.cli.settings())["preset"] == "quick");
   other.cli.preset("slow", "many steps", {{"--steps 900"}});
   other.parse({"--config", file, "--preset", "slow"});
   CHECK((other.steps == 900 && other.batch == 4));
-  CHECK(other.cli.settings().json["preset"] == "slow");
+  CHECK(nlohmann::json::parse(other.cli.settings())["preset"] == "slow");
   plain.parse({"--depths", "6,12", "--steps", "20", "--batch", "4"});
   CHECK(plain.cli.difference(s.cli.settings()) == "");
 }
@@ -456,7 +457,7 @@ TEST_CASE("The prefix --no- turns a switch off and the error of an option left o
   CHECK_THAT(error("--no-pool"), contains("unknown option --no-pool"));
   CHECK_THAT(error("--no-stop-early=1"), contains("unknown option --no-stop-early"));
   const char* arguments[] = {"study", "--no-stop-early", "--loud"};
-  CHECK(cli.parse(3, arguments) == Action::run);
+  CHECK(cli.parse(3, arguments) == std::nullopt);
   CHECK((!stop && loud));
 }
 
@@ -526,9 +527,9 @@ TEST_CASE("An option of an enum reads and shows the names of its values and refu
   Paint p;
   p.parse({"--wall", "blue", "--door=red", "--tone", "deep"});
   CHECK((p.wall == Colour::blue && p.door == Colour::red && p.tone == Tone::low));
-  CHECK(p.cli.settings().json.dump() == R"({"wall":"blue","door":"red","tone":"deep"})");
+  CHECK(p.cli.settings() == R"({"wall":"blue","door":"red","tone":"deep"})");
   p.door = Colour::blue;
-  CHECK(p.cli.settings().json["door"] == "blue");
+  CHECK(nlohmann::json::parse(p.cli.settings())["door"] == "blue");
   CHECK_THAT(Paint().cli.help(), contains("  --wall NAME     Wall colour: red, green, blue [green]\n") &&
                                      contains("  --door NAME     Door colour: blue, red [blue]\n") &&
                                      contains("  --tone NAME     Tone: deep, shrill [shrill]\n"));
@@ -567,8 +568,8 @@ TEST_CASE("The scope of an option decides in which settings its value is recorde
   cli.option("--study", &study, "Study").scope(Scope::study);
   cli.option("--speed", &speed, "Speed").scope(Scope::speed);
   cli.option("--call", &call, "Call").scope(Scope::call);
-  CHECK(cli.settings().json.dump() == R"({"trial":1,"run":2,"study":3,"speed":4})");
-  CHECK(cli.fixed_settings().json.dump() == R"({"trial":1,"run":2})");
-  CHECK(cli.difference({{{"trial", 1}, {"run", 2}, {"study", 0}, {"speed", 0}}}) == "");
-  CHECK(cli.difference({{{"trial", 1}, {"run", 0}, {"study", 3}, {"speed", 4}}}) == "run is 0 there and 2 here");
+  CHECK(cli.settings() == R"({"trial":1,"run":2,"study":3,"speed":4})");
+  CHECK(cli.fixed_settings() == R"({"trial":1,"run":2})");
+  CHECK(cli.difference(R"({"trial": 1, "run": 2, "study": 0, "speed": 0})") == "");
+  CHECK(cli.difference(R"({"trial": 1, "run": 0, "study": 3, "speed": 4})") == "run is 0 there and 2 here");
 }

@@ -91,7 +91,7 @@ TEST_CASE("docs/files.md documents the columns of the files and no others") {
     s.judging().control = "pre";
     s.steps_to(2.5);
     s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}).at({{"depth", 1}}));
-    s.output({"layers.csv", layers_csv});
+    s.output("layers.csv", layers_csv);
     s.output([](const StudyResults& r) {
       return Section{
           .title = "Dots",

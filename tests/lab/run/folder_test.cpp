@@ -1,5 +1,5 @@
-#include "core/scope.h"
 #include "experiments/lab/run/folder.h"
+#include "core/scope.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/lab/stats/conditions.h"
 #include "experiments/lab/stats/outcome.h"
-#include "experiments/lab/stats/verdict.h"
 
 namespace plumb::test {
 

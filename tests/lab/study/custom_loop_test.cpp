@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "experiments/lab/train/divergence.h"
 #include "plumb/plumb.h"
 #include "tests/support/called.h"
 #include "tests/support/catch.h"

@@ -188,8 +188,7 @@ TEST_CASE("saved weights find objects in an image, and in a folder with a damage
   const auto [card, network] = nn::load_detr(weights);
   CHECK(card.largest_image == 64);
   const NoGrad no_grad;
-  const Normalization pixels{{card.mean.begin(), card.mean.end()},
-                             {card.std.begin(), card.std.end()}};
+  const Normalization pixels{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   const auto found = found_objects(network->detect(batch_of(fitted(photograph, 64), pixels).images)).front();
   for (std::size_t i = 0; i < 3; ++i) {
     const auto& o = list[0]["objects"][i];

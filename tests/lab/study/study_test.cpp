@@ -230,10 +230,9 @@ TEST_CASE("wrong declarations of a study are errors") {
                s.claim("y", "z", lower("loss", {{"depth", 1}, {"seed", 1}}, {{"depth", 2}}));
              }),
              contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
-  CHECK_THAT(error([](vision::Study& s) {
-               s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
-             }),
-             contains("expected an unused file name without folders for an output, got ledger.jsonl"));
+  CHECK_THAT(
+      error([](vision::Study& s) { s.output("ledger.jsonl", [](const StudyResults&) { return std::string(); }); }),
+      contains("expected an unused file name without folders for an output, got ledger.jsonl"));
   CHECK_THAT(error([](vision::Study& s) { s.searched<int>("depth").at_least(1); }),
              contains("bounds of the searched axis depth"));
   // The axis of "--batches" is named "batch" and replaces --batch.

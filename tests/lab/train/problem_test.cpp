@@ -99,7 +99,7 @@ Ended trained(const TemporaryFolder& folder, const P& problem, const Words& word
           nn::Stack model({.dim = 8, .depth = 1, .method = "pre", .junctions = {nn::mlp({.hidden = 8})}});
           nn::initialize(model, trial.seed());
           trial.train(model);
-          if (std::isfinite(trial.watch().chance())) TrainedAt{}.measure(trial);
+          if (problem.facts().chance().known()) TrainedAt{}.measure(trial);
         });
       },
       with({"--batch", "4", "--no-progress", "--out", "a"}, words));

@@ -1,6 +1,6 @@
 // Tests of PNG and JPEG files against Pillow (tests/golden/make_images.py), of invalid files, and of image folders.
-#include "experiments/vision/data/augment.h"
 #include "experiments/vision/data/image_file.h"
+#include "experiments/vision/data/augment.h"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
-#include "experiments/vision/data/augment.h"
 #include "experiments/vision/data/loader.h"
+#include "experiments/vision/data/augment.h"
 
 #include <algorithm>
 #include <array>

@@ -67,11 +67,8 @@ TEST_CASE("a detection problem measures average precision and the spread of quer
   CHECK_THAT(error_of([&] {
                const nn::Layer& other = nn::Linear({.in = 1, .out = 1});
                const OptimizationOptions optimization;
-               const OptionsByPoint by_point;
                const Point point;
-               (void)problem.task(
-                   {.seed = 0, .study = study, .optimization = optimization, .by_point = by_point, .point = point},
-                   other);
+               (void)problem.task({0, study, optimization, point}, other);
              }),
              contains("expected a network of the type nn::Detr"));
 }
@@ -80,15 +77,13 @@ TEST_CASE("the batches of a detection problem depend only on seed and step") {
   StudyOptions study;
   study.batch = 3;
   const OptimizationOptions optimization;
-  const OptionsByPoint by_point;
   const Point point;
   nn::DetrOptions o{
       .classes = 3, .backbone = {4, 6}, .dim = 8, .heads = 2, .encoder = 1, .decoder = 1, .hidden = 8, .queries = 3};
   const DetectionProblem problem({.train_count = 7, .val_count = 2}, o, study);
   const nn::Detr model(o);
   const auto losses = [&](std::uint64_t seed, std::int64_t from) {
-    const TaskSettings settings{
-        .seed = seed, .study = study, .optimization = optimization, .by_point = by_point, .point = point};
+    const TaskSettings settings(seed, study, optimization, point);
     const auto task = problem.task(settings, model);
     std::vector<double> all;
     for (std::int64_t step = from; step < 5; ++step) all.push_back(task->loss_of(step)().item());
