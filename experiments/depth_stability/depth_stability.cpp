@@ -31,38 +31,37 @@ struct DepthStability : Study {
   DepthStability()
       : Study("depth_stability", "Trains residual methods at several depths and reports which of them train.") {
     defaults({.steps = 300});
-    cli().section("Verdict");
-    cli()
-        .option("--control", &control_name, "The method with which the others are compared")
+    Cli& cli = this->cli();
+    cli.section("Verdict");
+    cli.option("--control", &control_name, "The method with which the others are compared")
         .one_of_methods()
         .scope(Scope::speed);
-    cli().rule([this] {
+    cli.rule([this, &cli] {
       const std::vector<std::string> gates = gate.values();
-      usage_check(!cli().typed("--control") || std::ranges::find(gates, control_name) != gates.end(),
+      usage_check(!cli.typed("--control") || std::ranges::find(gates, control_name) != gates.end(),
                   "--control {}: the method is not among --gates {}, so nothing would be compared with it; add it to "
                   "--gates, or name one of these methods",
                   control_name, fmt::join(gates, ","));
       control(gate == control_name);
     });
-    cli().section(Cli::instead);
-    cli()
-        .option("--check-gates", &only_check,
-                "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")
+    cli.section(Cli::instead);
+    cli.option("--check-gates", &only_check,
+               "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")
         .scope(Scope::call);
-    cli().listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
+    cli.listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
     const std::string methods = "--gates pre,rezero_ln,t_fixup_ln,fixup_ln,scalar_gate,layerscale,rezero,t_fixup,fixup";
     const Settings cait_table1 = {{methods}, {"--data glyphs-clutter --recipe paper --lrs 0.001"}};
     const auto claims = [this] { claim_cait_table1(); };
-    cli().preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores",
-                 {{"--data glyphs-clutter --gates post,pre,rezero,skipinit,fixup,layerscale --depths 6,48 --seeds 1"}});
-    cli().preset("cait-table1-quick",
-                 "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36 on "
-                 "glyphs-clutter, one seed; three minutes",
-                 cait_table1 + Settings{{"--depths 12,36 --steps 200"}}, claims);
-    cli().preset("cait-table1-cpu",
-                 "CaiT's table 1 at depth 24 on glyphs-clutter, 400 steps, each method at its own rate, 12 judged "
-                 "seeds; one to two hours on two cores",
-                 cait_table1 + Settings{{"--depths 24 --steps 400 --seeds 0..12"}}, claims);
+    cli.preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores",
+               {{"--data glyphs-clutter --gates post,pre,rezero,skipinit,fixup,layerscale --depths 6,48 --seeds 1"}});
+    cli.preset("cait-table1-quick",
+               "CaiT's table 1, with norm and warm-up restored and as first published, at depths 12 and 36 on "
+               "glyphs-clutter, one seed; three minutes",
+               cait_table1 + Settings{{"--depths 12,36 --steps 200"}}, claims);
+    cli.preset("cait-table1-cpu",
+               "CaiT's table 1 at depth 24 on glyphs-clutter, 400 steps, each method at its own rate, 12 judged "
+               "seeds; one to two hours on two cores",
+               cait_table1 + Settings{{"--depths 24 --steps 400 --seeds 0..12"}}, claims);
     add_paper_preset(
         *this, "CaiT's table 1 with DeiT-S on ImageNet, as published, one seed; needs --image-folder and GPUs",
         {{"--control", "ours"},
@@ -74,10 +73,10 @@ struct DepthStability : Study {
          {methods, "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2"},
          {"--warmup recipe", "follows --recipe"}},
         "", "cait-table1", claims);
-    cli().examples({"--preset quick", "--preset cait-table1-cpu --jobs 2 --out runs/cait-table1",
-                    "--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1",
-                    "--data fashion-mnist --data-dir data --gates all --out runs/fashion"});
-    cli().action([this]() -> std::optional<int> {
+    cli.examples({"--preset quick", "--preset cait-table1-cpu --jobs 2 --out runs/cait-table1",
+                  "--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1",
+                  "--data fashion-mnist --data-dir data --gates all --out runs/fashion"});
+    cli.action([this]() -> std::optional<int> {
       if (!only_check) return std::nullopt;
       std::size_t conform = 0;
       for (const std::string& name : gate.values()) {

@@ -188,14 +188,13 @@ struct Passport : Study {
     defaults({.steps = 0, .lr = 3e-3});  // the same learning rate as in depth_stability
     options().least_steps = 0;
     judging().off = true;  // the study describes networks at one learning rate, and compares no losses
-    cli().section("Signals");
-    cli()
-        .option("--every", &every, "Number of steps between two measurements of the layers during training")
-        .at_least(1);
-    cli().option("--probes", &probes, "Number of random vectors that estimate the Jacobian").at_least(2);
-    cli().option("--no-jacobian", &no_jacobian, "Do not measure the Jacobian, which takes --probes backward passes");
-    cli().examples({"--gates all --depths 12,48",
-                    "--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2"});
+    Cli& cli = this->cli();
+    cli.section("Signals");
+    cli.option("--every", &every, "Number of steps between two measurements of the layers during training").at_least(1);
+    cli.option("--probes", &probes, "Number of random vectors that estimate the Jacobian").at_least(2);
+    cli.option("--no-jacobian", &no_jacobian, "Do not measure the Jacobian, which takes --probes backward passes");
+    cli.examples({"--gates all --depths 12,48",
+                  "--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2"});
     title("Signals by layer");
     output("layers.csv", all_layers_csv);
     output([](const StudyResults& r) {
