@@ -1,4 +1,4 @@
-// The opposite of NoGrad, for ops that differentiate a function whatever their caller does.
+// Recording inside a NoGrad, for functions that differentiate.
 #pragma once
 
 #include "core/scoped_value.h"

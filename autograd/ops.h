@@ -151,8 +151,8 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
 
 // Dropout: each element is 0 with probability p, else x / (1 - p). p in [0, 1) is rounded to the 16 bits of a draw:
 // p below 2^-17 drops nothing, and p that rounds to 1 throws Error. Draws depend on seed, step, module path and
-// element (sample-major). Throws Error if p > 0 and no RandomScope is open. The op always drops; nn::Dropout is the
-// layer that eval() turns off.
+// element (sample-major). x may be bf16; the result is then f32. Throws Error if p > 0 and no RandomScope is open. The
+// op always drops; nn::Dropout is the layer that eval() turns off.
 Tensor dropout(const Tensor& x, double p);
 // Residual sum: skip + row_scale[sample] * gate * branch. skip and branch [B, .., D]; gate [1], [D] or undefined;
 // row_scale [B], a constant, or undefined. For images [B, C, H, W], a gate with one number per channel is [C, 1, 1].

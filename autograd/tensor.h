@@ -198,7 +198,8 @@ Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t
 // A random permutation of 0 .. n - 1, i64 [n], drawn from (seed, name) only.
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device = defaults().device);
 
-// While a NoGrad lives, ops on this thread are not recorded in the graph.
+// While a NoGrad lives, ops on this thread are not recorded in the graph. Functions that differentiate, such as
+// value_and_grad(f), record the ops of f even so.
 class NoGrad {
  public:
   [[nodiscard("a NoGrad has an effect only while it lives; name it: NoGrad guard;")]] NoGrad();

@@ -1,4 +1,4 @@
-// A number that a sample may have given.
+// A number with its standard error.
 #pragma once
 
 namespace plumb {

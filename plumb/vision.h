@@ -21,8 +21,10 @@
 #include "experiments/vision/data/open_data.h"
 
 // The detection of objects: boxes, the loss of a set of boxes, and the model DETR with its files.
+#include "nn/detection/assignment.h"
 #include "nn/detection/boxes.h"
 #include "nn/detection/detections.h"
+#include "nn/detection/match_sets.h"
 #include "nn/detection/set_loss.h"
 #include "nn/io/detr_card.h"
 #include "nn/models/detr.h"

@@ -19,6 +19,7 @@ Tensor masked(const Tensor& x, std::uint64_t key, std::uint32_t step, std::uint3
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p) {
+  if (x.defined() && x.dtype() == DType::bf16) return dropout(cast(x, DType::f32), p);
   detail::check_float("dropout", x);
   const std::uint32_t threshold = survivable_threshold("dropout", "probability", p);
   if (threshold == 0 || x.numel() == 0) return x;

@@ -1,4 +1,4 @@
-// The linear layer in one op with its neighbours. Junctions choose it (nn/layers/branch.cpp).
+// The linear layer in one op with its neighbours.
 #pragma once
 
 #include <optional>

@@ -5,7 +5,8 @@
 #include <map>
 
 #include "experiments/lab/plot/draw.h"
-#include "experiments/vision/programs/edge_study.h"
+#include "experiments/vision/edge_study.h"
+#include "experiments/vision/programs/published_settings.h"
 #include "plumb/vision.h"
 
 namespace plumb::vision {

@@ -2,8 +2,6 @@
 // one data set.
 #include <algorithm>
 
-#include "experiments/lab/report/report.h"
-#include "experiments/lab/report/text.h"
 #include "experiments/lab/stats/verdict.h"
 #include "experiments/vision/programs/published_settings.h"
 #include "plumb/vision.h"
@@ -49,8 +47,8 @@ struct DepthStability : Study {
                "Check that the methods of --gates conform (gradients, claims, save and load, ...); train nothing")
         .scope(Scope::call);
     cli.listing("--list-gates", "Print the residual methods with their formulas, papers and constants", list_gates);
-    const std::string methods = "--gates pre,rezero_ln,t_fixup_ln,fixup_ln,scalar_gate,layerscale,rezero,t_fixup,fixup";
-    const Settings cait_table1 = {{methods}, {"--data glyphs-clutter --recipe paper --lrs 0.001"}};
+    const std::string table1 = "--gates pre,rezero_ln,t_fixup_ln,fixup_ln,scalar_gate,layerscale,rezero,t_fixup,fixup";
+    const Settings cait_table1 = {{table1}, {"--data glyphs-clutter --recipe paper --lrs 0.001"}};
     const auto claims = [this] { claim_cait_table1(); };
     cli.preset("quick", "six methods at depths 6 and 48 on glyphs-clutter, one seed; five minutes on two cores",
                {{"--data glyphs-clutter --gates post,pre,rezero,skipinit,fixup,layerscale --depths 6,48 --seeds 1"}});
@@ -70,7 +68,7 @@ struct DepthStability : Study {
          {"--drop-path 0.05", "Touvron et al. 2021, CaiT, table 1, first baseline; ours for the other columns"},
          {"--drop-path-schedule uniform", "Touvron et al. 2021, CaiT: uniform"},
          {"--depths 12,18,24,36", "Touvron et al. 2021, CaiT, table 1"},
-         {methods, "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2"},
+         {table1, "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2"},
          {"--warmup recipe", "follows --recipe"}},
         "", "cait-table1", claims);
     cli.examples({"--preset quick", "--preset cait-table1-cpu --jobs 2 --out runs/cait-table1",

@@ -30,7 +30,7 @@ Settings facebook_detr() {
           {"--backbone 64,128,256,512,512", "ours: stride 32, not pretrained; DETR has a pretrained ResNet-50"},
           {"--backbone-rate 1", "ours, because the backbone is not pretrained; DETR has a tenth"},
           {"--batch 64", "facebookresearch/detr, d2/configs: 64 images; main.py has 2 on each GPU"},
-          {"--steps 554400", main_py + ": 300 epochs of 118287 images"},
+          {"--steps 554400", main_py + ": 300 epochs of 118287 images"},  // 300 x floor(118287 / 64)
           {"--warmup 0", main_py + ": none"},
           {"--device auto"},
           {"--loss-limit --at-lr --rates-from --eval-every --dtype", "ours"},
@@ -46,8 +46,8 @@ struct DetrStudy : lab::Study {
       : Study("detr",
               "Does a detector find objects better with DropKey than with dropout of attention, or with neither?") {
     only([this](const Point& p) {
-      return (p[form] == Drop::drop_key || schedule.has_first(p)) &&
-             (p[form] != Drop::none || (place.has_first(p) && rate.has_first(p)));
+      return (p[form] == Drop::drop_key || schedule.has_usual(p)) &&
+             (p[form] != Drop::none || (place.has_usual(p) && rate.has_usual(p)));
     });
     data.declare(cli());
     network.declare(cli());

@@ -44,22 +44,14 @@ Values peakedness(const Trial& trial, nn::ViT& model) {
 
 const char* const dropkey_paper = "Li et al., CVPR 2023, DropKey";
 
-// The value with which other values are compared: `wanted` if the axis has this value, otherwise the first value.
-template <class T>
-T compared_value(const Axis<T>& axis, T wanted) {
-  const std::vector<T> values = axis.values();
-  return std::ranges::find(values, wanted) != values.end() ? wanted : values.front();
-}
-
 struct DropKeyStudy : Study {
   DropKeyStudy()
       : Study("drop_key",
               "Does it help to drop keys before the softmax? In which form, at which rate, and at which depth?") {
     only([this](const Point& p) {
-      const bool constant = p[schedule] == compared_value(schedule, nn::Schedule::constant),
-                 untuned = p[tune] == compared_value(tune, 0.0);
+      const bool constant = schedule.has_usual(p, nn::Schedule::constant), untuned = tune.has_usual(p, 0.0);
       if (p[rate] == 0)  // without dropping all points are equal, so one is enough
-        return p[form] == compared_value(form, DropForm::plain) && constant && untuned;
+        return form.has_usual(p, DropForm::plain) && constant && untuned;
       return (p[form] == DropForm::plain || constant) && (constant || untuned);
     });
     cli().section("Model");

@@ -6,8 +6,8 @@ namespace plumb::vision {
 namespace {
 
 // Fixup as a whole, and variants that remove or change one rule.
-enum class Part { whole, full_rate, no_shift, no_scale, no_scalar, random_last, random_head, no_factor, squared, none };
-constexpr auto names_of(Part) {
+enum class Piece { whole, full_rate, no_shift, no_scale, no_scalar, random_last, random_head, no_factor, square, none };
+constexpr auto names_of(Piece) {
   return std::array{"whole",       "scalars-full-rate", "no-shifts", "no-scales",      "no-scalars",
                     "last-random", "head-random",       "no-factor", "factor-squared", "nothing"};
 }
@@ -18,7 +18,7 @@ struct FixupScalars : Study {
     defaults({.steps = 600});  // the number of steps that Fixup needs to learn more than the hues of the images
     network().recipe = RecipeKind::paper;
     for (const char* option : {"--recipe", "--weight-init"}) cli().leave_out(option, "each piece sets its recipe");
-    control(piece == Part::whole);
+    control(piece == Piece::whole);
     cli().preset("quick", "five pieces at depth 12, 300 steps, one seed; two minutes on two cores",
                  {{"--steps 300 --depths 12 --pieces whole,scalars-full-rate,last-random,no-factor,nothing"}});
     cli().preset("cpu",
@@ -35,40 +35,41 @@ struct FixupScalars : Study {
         {"--preset quick", "--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4"});
     const std::string fixup = "Zhang, Dauphin, Ma 2019, Fixup";
     for (const int d : {12, 18, 24, 36, 48}) {
-      const auto worse = [&](Part left_out, const std::string& text, const std::string& source) {
+      const auto worse = [&](Piece left_out, const std::string& text, const std::string& source) {
         claim(fmt::format("depth {}: {}", d, text), source,
-              higher(train_loss, piece == left_out, piece == Part::whole).at(depth == d));
+              higher(train_loss, piece == left_out, piece == Piece::whole).at(depth == d));
       };
-      worse(Part::random_last, "last layers that do not start at 0 train worse", fixup + ", rule 1");
-      worse(Part::random_head, "a head that does not start at 0 trains worse", fixup + ", rule 1");
-      worse(Part::no_factor, "without the factor by depth it trains worse", fixup + ", rule 2");
-      worse(Part::no_shift, "without shifts it trains worse", fixup + ", rule 3");
-      worse(Part::no_scale, "without scales it trains worse", fixup + ", rule 3");
-      worse(Part::full_rate, "scalars at the full learning rate train worse",
+      worse(Piece::random_last, "last layers that do not start at 0 train worse", fixup + ", rule 1");
+      worse(Piece::random_head, "a head that does not start at 0 trains worse", fixup + ", rule 1");
+      worse(Piece::no_factor, "without the factor by depth it trains worse", fixup + ", rule 2");
+      worse(Piece::no_shift, "without shifts it trains worse", fixup + ", rule 3");
+      worse(Piece::no_scale, "without scales it trains worse", fixup + ", rule 3");
+      worse(Piece::full_rate, "scalars at the full learning rate train worse",
             "hongyi-zhang/Fixup, issue 6: training can diverge");
-      worse(Part::squared, "with the factor by depth squared it trains worse", "ours: rule 2 has it as it is");
-      worse(Part::no_scalar, "without shifts and scales it trains worse", fixup + ", rule 3");
-      worse(Part::none, "without all of it, it trains worse", fixup);
+      worse(Piece::square, "with the factor by depth squared it trains worse", "ours: rule 2 has it as it is");
+      worse(Piece::no_scalar, "without shifts and scales it trains worse", fixup + ", rule 3");
+      worse(Piece::none, "without all of it, it trains worse", fixup);
     }
     for (const int d : {12, 18, 24, 36})
-      published(piece == Part::whole && depth == d, val_accuracy, "92.5 % on CIFAR-10, vanilla 92.26 (ResNet-56)",
+      published(piece == Piece::whole && depth == d, val_accuracy, "92.5 % on CIFAR-10, vanilla 92.26 (ResNet-56)",
                 "majumderb/rezero: errors of 7.5 and 7.74");
     columns({train_loss, val_loss, val_accuracy, "diverged_at"});
     measure_layers();
   }
 
   const Axis<std::int64_t> depth = depths({12, 36});
-  const Axis<Part> piece = axis<Part>("--pieces", "Fixup as a whole, and variants that remove or change one rule");
+  const Axis<Piece> piece = axis<Piece>("--pieces", "Fixup as a whole, and variants that remove or change one rule");
   const Axis<double> lr = learning_rates({1e-3});
 
   void train(Trial& trial) const {
-    using enum Part;
+    using enum Piece;
     const auto is = [p = trial[piece]](auto... pieces) { return ((p == pieces) || ...); };
-    nn::ViTOptions o = vit(trial);
-    o.method = nn::methods::fixup().with({{"zero_last", !is(random_last, none)},
-                                          {"factor", 1 + is(squared) - is(no_factor, none)},
-                                          {"shifts", !is(no_shift, no_scalar, none)},
-                                          {"scales", !is(no_scale, no_scalar, none)}});
+    const double factor = is(no_factor, none) ? 0 : is(square) ? 2 : 1;
+    const nn::Method parts = nn::methods::fixup().with({{"zero_last", !is(random_last, none)},
+                                                        {"factor", factor},
+                                                        {"shifts", !is(no_shift, no_scalar, none)},
+                                                        {"scales", !is(no_scale, no_scalar, none)}});
+    nn::ViTOptions o = vit(trial, {.method = parts});
     // Fixup's settings: Glorot weights, a head with initial value 0, and a tenth of the learning rate for scalars.
     o.recipe = nn::methods::fixup().paper;
     if (is(full_rate)) o.recipe->scalar_rate = 1;

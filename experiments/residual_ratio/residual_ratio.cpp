@@ -1,6 +1,7 @@
 // How much does each branch add to the stream, layer by layer, at init and after training? Touvron et al. 2021 (CaiT)
 // report that LayerScale makes |g(x)| / |x| more uniform over the layers of a deep network.
 #include <cmath>
+#include <numeric>
 
 #include "experiments/lab/plot/draw.h"
 #include "experiments/lab/report/parts.h"
@@ -16,9 +17,12 @@ double spread(const LayerStats& layers, const std::string& branch) {
   std::vector<double> logs;
   for (const BranchStats& row : layers.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
-  const Summary found = summarize(logs);  // leaves out values that are not finite
-  // Unknown for a single layer, or because a layer adds nothing.
-  return found.n == std::ssize(logs) ? found.deviation.value_or(unknown) : unknown;
+  const auto n = static_cast<double>(logs.size());
+  if (n < 2) return unknown;
+  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / n;
+  double squares = 0;
+  for (const double log : logs) squares += (log - mean) * (log - mean);
+  return std::isfinite(mean) ? std::sqrt(squares / (n - 1)) : unknown;  // unknown if a layer adds nothing
 }
 
 struct ResidualRatio : Study {

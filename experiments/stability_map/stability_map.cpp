@@ -9,7 +9,8 @@
 #include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/stats/summary.h"
-#include "experiments/vision/programs/edge_study.h"
+#include "experiments/vision/edge_study.h"
+#include "experiments/vision/programs/published_settings.h"
 #include "plumb/vision.h"
 
 namespace plumb::vision {

@@ -11,7 +11,7 @@ struct StochasticDepth : Study {
       : Study("stochastic_depth",
               "Which rate of stochastic depth is best, and is a uniform rate as good as one that grows with depth?") {
     // Without dropping, all schedules are equal, so only the first schedule is trained.
-    only([this](const Point& p) { return p[rate] > 0 || schedule.has_first(p); });
+    only([this](const Point& p) { return p[rate] > 0 || schedule.has_usual(p); });
     control(rate == 0 && schedule == DropPathSchedule::uniform);
     cli().section("Model");
     cli().option("--gate", &gate, "Residual method").one_of_methods();

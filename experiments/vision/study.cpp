@@ -17,9 +17,8 @@ Study::Study(std::string name, std::string question, Parts parts)
   check([this](const DataFacts& data) { check_images(data); });
   check_points([this](const Point& point, const DataFacts& data) {
     const ImageSet sizes = image_sizes(data);
-    const OptionsByPoint& options = declaration_of(*this).by_point;
-    if (parts_.network) options.at<NetworkOptions>(point).check_for(sizes);
-    options.at<AugmentOptions>(point).make(images_.data, sizes, options.study(point).batch);
+    if (parts_.network) group_at<NetworkOptions>(point).check_for(sizes);
+    group_at<AugmentOptions>(point).make(images_.data, sizes, options_at(point).batch);
   });
   describe([this](const DataFacts& data) { return texts(data); }, [this] { return network_.describe_warmup(); });
 }

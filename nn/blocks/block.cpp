@@ -16,7 +16,7 @@ Block::Block(const StackOptions& o, std::int64_t index, const TrainingStep& step
   GateContext context{place};
   context.norm_eps = o.norm_eps;
   context.constants = o.method->values();
-  context.step = step;
+  context.step_ = step;
   for (const BranchChoice& choice : o.junctions) {
     branches.push_back(choice.make(context.at(std::ssize(branches))));
     check(branches.back() != nullptr, "[block] expected a branch for the junction \"{}\", got null", choice.name);
@@ -52,7 +52,7 @@ Block::Block(const StackOptions& o, std::int64_t index, const TrainingStep& step
     parts[i].drop_path = {this, fmt::format("drop_path{}", i + 1),
                           std::make_unique<DropPath>(rate, static_cast<std::uint32_t>(i), o.drop_path.form)};
   for (auto& [name, module] : gates.modules) gates_.emplace_back(this, name, std::move(module));
-  for (Junction::Parts& p : parts) junctions_.emplace_back(new Junction(std::move(p)));
+  for (Junction::Parts& p : parts) junctions_.push_back(std::unique_ptr<Junction>(new Junction(std::move(p))));
   for (std::size_t i = 0; i < junctions_.size(); ++i) gates.gates[i]->init_branch(junctions_[i]->branch());
   for (const auto& junction : junctions_) junction->refuse_if_dead(*method_);
   each_parameter([&](const std::string&, Parameter& p) {

@@ -33,7 +33,8 @@ struct StackOptions {
   // Whether a norm follows the last block. The method decides the input of this final norm: for most methods the input
   // is x, for ResiDual the second stream.
   bool final_norm = false;
-  std::string blocks = "blocks";  // the name of the blocks in paths and in the names of parameters: blocks.N.*
+  // The name of the blocks in paths and in the names of parameters, blocks.N.*; not empty.
+  std::string blocks = "blocks";
 };
 
 // Maps x [B, T, D] to [B, T, D]. The parameters are those of the junctions (norm1, attn, norm2, mlp in a transformer),
@@ -41,11 +42,11 @@ struct StackOptions {
 // constructor throws Error, because gate and branch would never get a gradient.
 class Block : public Layer {
  public:
-  // Makes block `index` of a stack. `step` is the training step of the stack.
+  // Makes block `index` of a stack. Only a Stack has a `step` to make a block with.
   Block(const StackOptions& stack, std::int64_t index, const TrainingStep& step);
 
-  // Advances the stream by this block. Stack calls advance() for each of its blocks. operator() is for a single block:
-  // operator() opens the stream, advances the stream and closes the stream, as the method prescribes. `inputs` are the
+  // Advances the stream by this block. Stack calls advance() for each of its blocks. operator() computes the block
+  // alone: it opens the stream, advances the stream and closes the stream, as the method prescribes. `inputs` are the
   // further inputs of the branches.
   void advance(Stream& stream, const StackInputs& inputs = {}) const;
 

@@ -28,8 +28,8 @@ struct ClassBlockOptions {
   // in the MLP after the activation and after fc2.
   double attn_drop = 0, proj_drop = 0;
   double drop_path = 0;  // rate of stochastic depth for both branches
-  // The functions that make the parts of the block, not null. `attention` makes a layer that maps [B, 1 + T, D] to [B,
-  // 1, D]; `mlp` makes a layer that maps [B, 1, D] to [B, 1, D]; `norm` makes the two norms.
+  // Functions that make the parts of the block; each must return a layer. `attention` makes a layer that maps
+  // [B, 1 + T, D] to [B, 1, D]; `mlp` makes a layer that maps [B, 1, D] to [B, 1, D]; `norm` makes the two norms.
   std::function<std::unique_ptr<Layer>(const AttentionOptions&)> attention =
       make_layer<ClassAttention, AttentionOptions>;
   std::function<std::unique_ptr<Layer>(const MlpOptions&)> mlp = make_layer<Mlp, MlpOptions>;

@@ -30,7 +30,7 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
   const Layer* const before = parts_.norm == Norm::pre ? parts_.norm_layer.get() : nullptr;
   const Layer* const after = parts_.norm == Norm::post ? parts_.norm_layer.get() : nullptr;
   // Observers are called once for each forward pass, and not again when checkpoint() repeats the pass.
-  const bool watched = !observers_.empty() && current_repeat() == Repeat::none && !calibrating();
+  const bool watched = !observers_.empty() && current_repeat() == Repeat::none && !detail::calibrating();
   const Stream entering = watched ? s : Stream{};
   const Tensor x = s.x;
   Tensor u;
@@ -40,7 +40,7 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
     const PathScope scope(gate.path());
     u = gate.read(s);
     hooks = gate.inside(s);
-    if (!calibrating()) scale = gate.plain_scale();
+    if (!detail::calibrating()) scale = gate.plain_scale();
   }
   Tensor f, before_norm;
   std::optional<WatchedNorm> watched_norm;
@@ -57,7 +57,7 @@ void Junction::advance(Stream& s, const StackInputs& inputs) const {
   } else {
     f = call_branch(*parts_.branch, u, context);
     const PathScope scope(gate.path());
-    if (std::optional<double>* const carried = calibrating()) gate.calibrate(x, f, *carried);
+    if (std::optional<double>* const carried = detail::calibrating()) gate.calibrate(x, f, *carried);
     gate.join(s, f, drop_path_.row_scale(f), norm);
   }
   check_joined(x, s.x);

@@ -22,7 +22,7 @@ class ActNormGate : public AfterGate {
   Tensor values(const Stream&) const override { return scale_; }  // not shift_, because the shift multiplies nothing
   void calibrate(const Tensor&, const Tensor& branch, std::optional<double>&) const override {
     const Tensor last = layout_ == Layout::images ? permute(branch, {0, 2, 3, 1}) : branch;  // the channels
-    const Tensor rows = detail::as_matrix(last);
+    const Tensor rows = plumb::detail::as_matrix(last);
     const Tensor centre = mean(rows, {0});
     const std::vector<double> centres = centre.values();
     std::vector<double> scales = mean((rows - centre) * (rows - centre), {0}).values();

@@ -51,7 +51,7 @@ void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, c
   stream.x = norm ? (*norm)(joined) : joined;
 }
 
-std::optional<double>* calibrating() { return current_calibration(); }
+std::optional<double>* detail::calibrating() { return current_calibration(); }
 
 void calibrate(Layer& model, const Tensor& x) {
   struct CalibrationScope {  // restores the outer calibration even if the model throws

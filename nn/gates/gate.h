@@ -130,8 +130,9 @@ void check_joined(const Tensor& skip, const Tensor& combined);
 // change. Observers of blocks are not called. Trainers call this function with their first batch.
 void calibrate(Layer& model, const Tensor& x);
 
-// Returns the carried value of the calibrate() pass that runs on this thread, or null outside such a pass. Blocks use
-// this function.
+namespace detail {
+// Returns the carried value of the calibrate() pass that runs on this thread, or null outside such a pass.
 std::optional<double>* calibrating();
+}  // namespace detail
 
 }  // namespace plumb::nn

@@ -88,8 +88,8 @@ struct GateContext : JunctionPlace {
   std::vector<BranchShape> branches = {};  // the branches of the block, in order
   double norm_eps = 1e-6;
   ConstantValues constants = {};  // the values of all constants of the method
-  TrainingStep step = {};         // the training step of the stack
 
+  explicit GateContext(const JunctionPlace& place) : JunctionPlace(place) {}
   // Makes a norm over `width` channels: a LayerNorm for tokens, a BatchNorm2d for images.
   std::unique_ptr<Layer> norm(std::int64_t width) const { return make_norm(layout, width, norm_eps); }
   // Throws NotApplicable unless `ok`. A method whose formula has no form for this block calls require(). The message is
@@ -105,7 +105,7 @@ struct GateContext : JunctionPlace {
             op);
   }
   // Returns a reader of the training step, for a gate that changes with the step (nn/gates/training_step.h).
-  TrainingStep training_step() const { return step.reader(); }
+  TrainingStep training_step() const { return step_.reader(); }
   // Returns the branch of the junction.
   const BranchShape& branch() const { return branches.at(static_cast<std::size_t>(junction)); }
   // Returns this context for another junction of the block.
@@ -117,6 +117,10 @@ struct GateContext : JunctionPlace {
   // Returns the value of a constant that the method declares. If the constant has no value, returns `by_depth`. Throws
   // Error for a constant that is not declared. If `by_depth` is not given, throws Error for a constant without a value.
   double constant(const std::string& constant_name, std::optional<double> by_depth = {}) const;
+
+ private:
+  friend class Block;
+  TrainingStep step_ = {};  // the training step of the stack
 };
 
 // The gates of one block, and the other modules that the method keeps in the block.

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 
 #include "nn/module.h"
 
@@ -27,7 +25,6 @@ namespace plumb::nn {
 // train at different steps, the step in evaluation is one of these steps, and depends on the order of the threads.
 class TrainingStep {
  public:
-  TrainingStep();  // the step of a stack that will be made
   // Returns the step. Throws Error in training if no RandomScope is open, because the step is then unknown.
   std::int64_t operator()() const;
 
@@ -35,6 +32,7 @@ class TrainingStep {
   friend struct GateContext;
   friend class Stack;
   struct Counter;
+  TrainingStep();               // the step of a stack, which attach() completes
   TrainingStep reader() const;  // a copy; remembers that the step is needed
   bool needed() const;
   // Sets the module whose mode decides between training and evaluation, and the parameter that keeps the step.

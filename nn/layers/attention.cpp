@@ -156,7 +156,7 @@ Tensor Attention::forward(BranchCall& call) const {
   const auto& [position, keep, memory] = call.inputs();
   const std::int64_t D = options().dim, heads = options().heads;
   const bool narrow = !position.defined() && !proj_l_ && options().drop_head.rate == 0;  // the next op accepts bf16
-  const Tensor qkv_alone = enter_in(narrow ? ResultDType::product : ResultDType::weight, call, qkv()),
+  const Tensor qkv_alone = call.enter_fused(qkv(), {.result = narrow ? ResultDType::product : ResultDType::weight}),
                packed = with_position(qkv_alone, position, qkv().weight(), 0, 2 * D);
   show(packed, packed, D, keep);
   if (!proj_l_) return leave(call, attention_qkv(packed, heads, call_options(keep)));

@@ -119,12 +119,12 @@ class AttentionBranch : public Branch {
 // StackInputs::keep marks as padding have the probability 0. If a query may see no key at all, the output of its heads
 // is 0. BranchHooks::projected() sees q, k and v without the positions.
 //
-// With a HeadMix, the layer has two mixes over heads more: proj_l mixes the scores before the softmax, proj_w mixes the
-// probabilities after it (attention_talking() in ops.h). Each has weight [heads, heads] and bias [heads]. The op is not
-// fused: it keeps several [B, heads, T, T] arrays. DropKey drops keys in each head of the mixed scores. With a separate
-// mask per entry, a dropped key can still have an effect: proj_w mixes in the probabilities of heads that kept the key,
-// and the bias of proj_w gives every key, also a dropped key, the same weight. With DropSharing::heads (one mask for
-// all heads), only the effect of the bias remains, so this form is recommended for mixed heads.
+// With a HeadMix, the layer has two more layers, which mix heads: proj_l mixes the scores before the softmax, proj_w
+// mixes the probabilities after it (attention_talking() in ops.h). Each has weight [heads, heads] and bias [heads]. The
+// op is not fused: it keeps several [B, heads, T, T] arrays. DropKey drops keys in each head of the mixed scores. With
+// a separate mask per entry, a dropped key can still have an effect: proj_w mixes in the probabilities of heads that
+// kept the key, and the bias of proj_w gives every key, also a dropped key, the same weight. With DropSharing::heads
+// (one mask for all heads), only the effect of the bias remains, so this form is recommended for mixed heads.
 class Attention : public AttentionBranch {
  public:
   explicit Attention(const AttentionOptions& options);

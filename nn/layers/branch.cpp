@@ -16,20 +16,6 @@ Tensor sum_of(const BranchContext& context, const Tensor& f) {
   return gated_residual(context.sum->skip, f, context.sum->gate, context.sum->row_scale);
 }
 
-// Computes a Linear with its neighbours: in one op, or in separate ops if the layer has hooks. Both give the same
-// values; gradients differ by rounding.
-Tensor with_neighbours(const Linear& layer, const Tensor& x, const LinearFusion& with) {
-  if (!layer.hooked()) {
-    const PathScope scope(layer.path());
-    return linear(x, layer.weight(), layer.bias(), with);
-  }
-  const Tensor f = layer(x);  // a norm is fused with layers without hooks only
-  if (with.sum) return gated_residual(with.sum->skip, f, with.sum->gate, with.sum->row_scale);
-  const Tensor y = with.gelu ? gelu(f, *with.gelu) : f;
-  const bool narrow = with.result == ResultDType::product && y.dtype() == DType::f32 && precision() == Precision::bf16;
-  return narrow ? cast(y, DType::bf16) : y;
-}
-
 }  // namespace
 
 BranchShape Branch::shape() {
@@ -95,21 +81,24 @@ Tensor BranchCall::normed() const {
 Tensor BranchCall::hidden(const Tensor& h) const { return context_.hooks ? context_.hooks->hidden(h) : h; }
 
 Tensor BranchCall::enter(const Layer& first, std::optional<Gelu> form) const {
-  return enter_in(ResultDType::weight, *this, first, form);
+  return enter_fused(first, {.gelu = form, .result = form ? ResultDType::product : ResultDType::weight});
 }
 
-Tensor enter_in(ResultDType dtype, const BranchCall& call, const Layer& first, std::optional<Gelu> form) {
-  const auto& [hooks, before, sum, gate, inputs, value] = call.context_;
-  const auto* const linear = hooks ? nullptr : dynamic_cast<const Linear*>(&first);
-  if (!linear) {
-    const Tensor u = call.enter([&](const Tensor& x) { return first(x); });
-    return form ? gelu(u, *form) : u;
+Tensor BranchCall::enter_fused(const Layer& first, LinearFusion with) const {
+  const auto* const layer = context_.hooks ? nullptr : dynamic_cast<const Linear*>(&first);
+  if (!layer || layer->hooked()) {
+    const Tensor u = enter([&](const Tensor& x) { return first(x); });
+    const Tensor y = with.gelu ? gelu(u, *with.gelu) : u;
+    const bool narrow =
+        layer && with.result == ResultDType::product && y.dtype() == DType::f32 && precision() == Precision::bf16;
+    return narrow ? cast(y, DType::bf16) : y;
   }
-  LinearFusion with{.gelu = form, .result = dtype};
-  const auto* const norm = dynamic_cast<const LayerNorm*>(before);
-  if (!norm || norm->hooked() || linear->hooked()) return with_neighbours(*linear, after_norm(before, call.x_), with);
-  with.norm = {norm->weight(), norm->bias(), norm->eps()};
-  return with_neighbours(*linear, call.x_, with);
+  const auto* const norm = dynamic_cast<const LayerNorm*>(context_.norm);
+  const bool fused = norm && !norm->hooked();
+  if (fused) with.norm = {norm->weight(), norm->bias(), norm->eps()};
+  const Tensor x = fused ? x_ : after_norm(context_.norm, x_);
+  const PathScope scope(layer->path());
+  return linear(x, layer->weight(), layer->bias(), with);
 }
 
 Tensor BranchCall::enter(const std::function<Tensor(const Tensor&)>& first) const {
@@ -118,9 +107,9 @@ Tensor BranchCall::enter(const std::function<Tensor(const Tensor&)>& first) cons
 }
 
 Tensor BranchCall::leave(const Layer& last, const Tensor& h, const Layer* after) {
-  const auto* const linear = after || !context_.sum || last.hooked() ? nullptr : dynamic_cast<const Linear*>(&last);
+  const auto* const layer = after || !context_.sum || last.hooked() ? nullptr : dynamic_cast<const Linear*>(&last);
   const Tensor input = hidden(h);
-  if (!linear) {
+  if (!layer) {
     const Tensor f = last(input);
     return leave(after ? (*after)(f) : f);
   }
@@ -128,7 +117,8 @@ Tensor BranchCall::leave(const Layer& last, const Tensor& h, const Layer* after)
     const NoGrad no_grad;
     *context_.value = last(input.detach());
   }
-  return left_ = with_neighbours(*linear, input, {.sum = context_.sum});
+  const PathScope scope(layer->path());
+  return left_ = linear(input, layer->weight(), layer->bias(), {.sum = context_.sum});
 }
 
 Tensor BranchCall::leave(const Tensor& f) { return left_ = context_.sum ? sum_of(context_, f) : f; }

@@ -8,7 +8,7 @@
 #include "nn/layers/stream.h"
 
 namespace plumb {
-enum class ResultDType;  // autograd/ops/linear_fusion.h
+struct LinearFusion;  // autograd/ops/linear_fusion.h
 }
 
 namespace plumb::nn {
@@ -55,7 +55,8 @@ class BranchCall {
   BranchCall& operator=(const BranchCall&) = delete;
 
   // Computes the norm and the first layer, and then GELU if `form` is given. If `first` is a Linear and the gate has no
-  // hooks, one op computes all.
+  // hooks, one op computes all. With GELU, the result is then bf16 if products run in bf16 (PrecisionScope); leave(),
+  // linear(), dropout() and cast() accept it.
   Tensor enter(const Layer& first, std::optional<Gelu> form = {}) const;
   // The same with any function as the first layer.
   Tensor enter(const std::function<Tensor(const Tensor& u)>& first) const;
@@ -71,8 +72,10 @@ class BranchCall {
 
  private:
   friend class Branch;
-  friend Tensor enter_in(ResultDType, const BranchCall&, const Layer&, std::optional<Gelu>);
+  friend class Attention;
   BranchCall(const Tensor& x, const BranchContext& context) : x_(x), context_(context) {}
+  // enter() with GELU and the dtype of the result as in `with`, if `first` is a Linear.
+  Tensor enter_fused(const Layer& first, LinearFusion with) const;
   Tensor normed() const;                 // norm(x), with the hook on the input
   Tensor hidden(const Tensor& h) const;  // h, with the hook on the input of the last layer
 

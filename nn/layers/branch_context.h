@@ -9,7 +9,6 @@
 namespace plumb::nn {
 
 class Branch;
-class BranchCall;
 class BranchHooks;
 struct StackInputs;
 
@@ -27,9 +26,5 @@ struct BranchContext {
 // Computes the branch, with the norm and the residual sum of `context`. The input and the output of a module hook on
 // the branch do not include the norm and the residual sum.
 Tensor call_branch(const Branch& branch, const Tensor& x, const BranchContext& context);
-
-// Does what BranchCall::enter() does, with a result of this dtype if `first` is a Linear: ResultDType::product if the
-// next op of the branch accepts bf16.
-Tensor enter_in(ResultDType dtype, const BranchCall& call, const Layer& first, std::optional<Gelu> form = {});
 
 }  // namespace plumb::nn

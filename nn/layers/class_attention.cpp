@@ -13,6 +13,8 @@ ClassAttention::ClassAttention(const AttentionOptions& o)
       k_{this, "k", {.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}},
       v_{this, "v", {.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}},
       proj_{this, "proj", {.in = o.dim, .out = o.dim, .init = o.init}} {
+  check(o.head_mix == HeadMix::none, "[class_attention] expected no mix of heads, got HeadMix::{}",
+        enum_name(o.head_mix));
   if (o.proj_drop > 0) proj_drop_ = {this, "proj_drop", make<Dropout>(o.proj_drop)};
 }
 

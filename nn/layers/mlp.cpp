@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "nn/layers/branch_context.h"
+#include "autograd/ops.h"
 
 namespace plumb::nn {
 
@@ -34,8 +34,7 @@ BranchChoice mlp(const MlpOptions& options) {
 
 Tensor Mlp::forward(BranchCall& call) const {
   const Gelu form = activation_ == Activation::gelu_tanh ? Gelu::tanh : Gelu::erf;
-  const Tensor h =
-      activation_ == Activation::relu ? relu(call.enter(fc1_)) : enter_in(ResultDType::product, call, fc1_, form);
+  const Tensor h = activation_ == Activation::relu ? relu(call.enter(fc1_)) : call.enter(fc1_, form);
   return call.leave(fc2_, drop1_ ? (*drop1_)(h) : h, drop2_.get());
 }
 

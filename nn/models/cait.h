@@ -39,6 +39,12 @@ struct CaiTOptions {
 // The options of a CaiT with the sizes, the method and the drops of a ViT. The others have their defaults.
 CaiTOptions cait_of(const ViTOptions& vit);
 
+// Returns the options of a published CaiT, for images of 224 pixels and 1000 classes: "cait-paper-SIZE" follows the
+// rules of the paper, completed by the authors' code, and "cait-timm-SIZE" describes the model that timm's cait_SIZE
+// builds. SIZE is xxs, xs, s or m followed by 24, 36 or 48 blocks. bin/vit --list-presets lists all, with their
+// sources. Throws Error for an unknown name; the message contains the nearest known names.
+CaiTOptions cait_options(const std::string& preset);
+
 // Maps images [B, C, H, W] to logits [B, classes]. Stage 1 is a stack of residual blocks over the patches. In stage 2,
 // a class token reads the patches, which no longer change. Parameters: patch_embed.proj, cls_token (1, 1, D), pos_embed
 // (1, T, D), blocks.N.*, blocks_token_only.N.*, norm, head. The constructor initialises the parameters. Throws Error
@@ -51,7 +57,7 @@ class CaiT : public Classifier {
   const CaiTOptions& options() const { return options_; }  // the options that the constructor received
   std::string card() const override;
   Stack& stack() override { return stack_; }  // the blocks of stage 1
-  // Return the blocks of stage 1 and of stage 2.
+  // Returns the blocks of stage 1.
   const Children<Block>& blocks() const { return stack_.blocks(); }
   // If `on` is true, each block of stage 1 is computed again in the backward pass, and the activations inside the block
   // are not kept.

@@ -129,12 +129,13 @@ CaitPreset cait_preset(const std::string& name) {
                    fmt::join(names, ", "), name));
 }
 
-CaiTOptions options_of(const CaitPreset& p, const CaitTask& task) {
+CaiTOptions cait_options(const std::string& preset) {
+  const CaitPreset p = cait_preset(preset);
   const auto whole = [&](const char* constant) { return static_cast<std::int64_t>(p.at(constant).value); };
-  return {.image = task.image,
+  return {.image = 224,
           .patch = whole("patch"),
-          .channels = task.channels,
-          .classes = task.classes,
+          .channels = 3,
+          .classes = 1000,
           .dim = whole("dim"),
           .depth = whole("depth"),
           .heads = whole("heads"),
@@ -143,8 +144,7 @@ CaiTOptions options_of(const CaitPreset& p, const CaitTask& task) {
           .init = p.at("init").value,
           .norm_eps = p.at("norm_eps").value,
           .attention_dropout = p.at("attn_drop").value,
-          .drop_path = {.rate = p.at("drop_path").value},
-          .seed = task.seed};
+          .drop_path = {.rate = p.at("drop_path").value}};
 }
 
 std::vector<CaitDifference> differences(const CaitPreset& a, const CaitPreset& b) {

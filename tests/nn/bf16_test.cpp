@@ -105,6 +105,20 @@ TEST_CASE("a trial in bf16 keeps the stream and the gradients and the logits in 
   CHECK(m.vit(m.images).dtype() == DType::f32);
 }
 
+TEST_CASE("an MLP in bf16 has dropout, and a hook on its first layer changes the result by rounding only") {
+  const PrecisionScope bf16(Precision::bf16);
+  const RandomScope random({.seed = 1});
+  nn::Mlp mlp({.dim = 8, .hidden = 32, .init = nn::Init::truncated_normal(0.5), .drop = 0.25});
+  nn::initialize(mlp, 2);
+  const Tensor x = random_normal({3, 5, 8}, 3, "x"), dropped = mlp(x);
+  CHECK(dropped.dtype() == DType::f32);
+  mlp.eval();
+  const Tensor y = mlp(x);
+  CHECK(relative_error(dropped, y) > 0.01);
+  const Handle hook = mlp.first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); });
+  CHECK(relative_error(mlp(x), y) < 1e-2);
+}
+
 TEST_CASE("observers and hooks change no bit of a model's gradients") {
   for (Precision precision : {Precision::f32, Precision::bf16}) {
     const PrecisionScope scope(precision);

@@ -354,7 +354,8 @@ TEST_CASE("presets have the same number of parameters as timm's models", "[long]
   for (const Known& k : {Known{"xxs24", 224, 11956264}, Known{"xxs24", 384, 12029224}, Known{"xxs36", 224, 17299720},
                          Known{"xxs36", 384, 17372680}, Known{"xs24", 384, 26670088}, Known{"s24", 224, 46916200},
                          Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352}, Known{"m48", 448, 356460520}}) {
-    nn::CaiTOptions o = nn::options_of(nn::cait_preset(fmt::format("cait-timm-{}", k.size)), {.image = k.image});
+    nn::CaiTOptions o = nn::cait_options(fmt::format("cait-timm-{}", k.size));
+    o.image = k.image;
     const std::int64_t blocks =
         std::exchange(o.depth, 1);  // all blocks have the same number of parameters, so the test builds only one block
     nn::CaiT model(o);
@@ -418,11 +419,10 @@ TEST_CASE("presets hold the published constants and the constants in which paper
   const nn::Constant derived = nn::cait_preset("cait-paper-xs48").at("drop_path");
   CHECK(derived.value == Approx(0.15));
   CHECK(derived.source.starts_with("rule: "));
-  const nn::CaiTOptions o =
-      nn::options_of(nn::cait_preset("cait-paper-s36"), {.image = 32, .channels = 1, .classes = 10, .seed = 4});
-  CHECK((o.image == 32 && o.channels == 1 && o.classes == 10 && o.seed == 4 && o.patch == 16 && o.dim == 384 &&
-         o.depth == 36 && o.heads == 8 && o.depth_token_only == 2 && o.mlp_ratio == 4 && o.init == 1e-6 &&
-         o.norm_eps == 1e-6 && o.drop_path.rate == 0.2));
+  const nn::CaiTOptions o = nn::cait_options("cait-paper-s36");
+  CHECK((o.image == 224 && o.channels == 3 && o.classes == 1000 && o.patch == 16 && o.dim == 384 && o.depth == 36 &&
+         o.heads == 8 && o.depth_token_only == 2 && o.mlp_ratio == 4 && o.init == 1e-6 && o.norm_eps == 1e-6 &&
+         o.drop_path.rate == 0.2));
   CHECK(o.drop_path.schedule == nn::Schedule::constant);
 }
 
@@ -437,6 +437,8 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
                                     heads)));
   CHECK_THAT(error_of([&] { nn::CrossAttention({.dim = 8, .heads = 2, .head_mix = nn::HeadMix::identity}); }),
              contains("[cross_attention] expected no mix of heads, got HeadMix::identity"));
+  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .head_mix = nn::HeadMix::cait}); }),
+             contains("[class_attention] expected no mix of heads, got HeadMix::cait"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }),
              contains("[class_attention] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .drop_head = {.rate = 1}}); }),

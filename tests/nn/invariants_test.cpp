@@ -214,7 +214,7 @@ TEST_CASE("calibrate changes nothing in a model without data-dependent values an
                nn::calibrate(*profiled, random_normal({2, 5, stream_dim + 1}, 0, "x"));
              }),
              contains("expected"));
-  CHECK(nn::calibrating() == nullptr);
+  CHECK(nn::detail::calibrating() == nullptr);
   CHECK(profiled->training());
 }
 

@@ -88,7 +88,7 @@ struct CliOption {
   std::string value_name() const;                                   // the placeholder: "N", "N,..", "NAME", "FILE"
 
   // Sets the variable from text of the command line. If the value is wrong, throws UsageError with a message that
-  // begins with `where`: "--batch", "quick.json: batch".
+  // begins with `where`, such as "--batch".
   void read(const std::string& where, const std::string& text);
   // Checks a value that a program has assigned to the variable, with the same rules as for a value of the user.
   void validate(const std::string& where);

@@ -20,7 +20,7 @@ const nn::Stack& last_stack(nn::Module& model) {
   });
   check(last,
         "[layers] expected a model with an nn::Stack of blocks, whose layers are measured, got {}; leave out "
-        "Study::measure_layers()",
+        "Study::measure_layers() or record_layers()",
         *model.path());
   return *last;
 }

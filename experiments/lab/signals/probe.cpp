@@ -71,11 +71,12 @@ SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
       copy_into(p.value.array(), copies.back().array());
     }
     keys_.push_back(0);
+    // Other attention, and talking heads, may change the scores before the softmax.
+    const bool known = dynamic_cast<const nn::Attention*>(&branch) || dynamic_cast<const nn::CrossAttention*>(&branch);
     if (const auto* attention = dynamic_cast<const nn::AttentionBranch*>(&branch))
-      handles_.push_back(attention->observe([this, i, &o = attention->options()](const nn::AttentionPass& pass) {
+      handles_.push_back(attention->observe([this, i, known, &o = attention->options()](const nn::AttentionPass& pass) {
         keys_[i] = pass.k.dim(2);
-        // Talking heads change the scores before the softmax.
-        if (o.head_mix == nn::HeadMix::none) see_scores(layers_.branches[i], pass, o.causal);
+        if (known && o.head_mix == nn::HeadMix::none) see_scores(layers_.branches[i], pass, o.causal);
       }));
   }
   for (nn::Junction* junction : junctions)

@@ -1,7 +1,9 @@
 // The axes of a study.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -11,8 +13,6 @@
 #include "experiments/lab/study/axis_data.h"
 
 namespace plumb::lab {
-
-class Study;
 
 // A type that the values of an axis may have. The values of an enum are stored as their names.
 template <class T>
@@ -61,9 +61,13 @@ class Axis {
   }
   // The value of a point on this axis. Throws Error if the point does not have the axis.
   T value_in(const Point& point) const { return typed(point.get<StoredAxisValue<T>>(name())); }
-  // Whether a point has the first value. If the axis has no effect at some points, Study::only() can ask for this
-  // value.
-  bool has_first(const Point& point) const { return value_in(point) == values().front(); }
+  // Whether a point has the first value, or if the axis has the value `usual`, this value. If the axis has no effect at
+  // some points, Study::only() can ask for this value.
+  bool has_usual(const Point& point, const std::optional<T>& usual = {}) const {
+    const std::vector<T> all = values();
+    const bool has = usual && std::ranges::find(all, *usual) != all.end();
+    return value_in(point) == (has ? *usual : all.front());
+  }
   // The condition that a trial has this value on the axis. Throws Error if the option of the axis does not accept the
   // value.
   template <class V>

@@ -97,9 +97,6 @@ StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, con
   r.judging.off = study.judging.off || (study.next && !study.has_own_rates());
   std::ranges::copy_if(ended, std::back_inserter(r.records), [](const Record& e) { return is_judged(e.point); });
   std::ranges::copy_if(ended, std::back_inserter(r.neighbours), [](const Record& e) { return is_neighbour(e.point); });
-  // The order of the trials depends on the calls that trained them.
-  std::ranges::stable_sort(r.neighbours, {},
-                           [](const Record& e) { return std::pair(e.point.get<double>("lr"), e.seed()); });
   for (Record& record : r.records)
     if (const RateChoice* choice = choice_for(r.judging.rates, cell_of(record.point)); choice && choice->unread)
       record.point = record.point.without("lr");

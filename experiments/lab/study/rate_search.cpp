@@ -290,12 +290,7 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
 
 std::vector<Point> neighbour_trials(const StudyDeclaration& study, const StudyResults& results) {
   std::vector<Point> points;
-  std::vector<WantedRate> rates = results.wanted;
-  for (const Record& r : results.neighbours) {
-    const WantedRate rate{cell_of(r.point), static_cast<int>(r.point.get<std::int64_t>(neighbour_steps))};
-    if (std::ranges::find(rates, rate) == rates.end()) rates.push_back(rate);
-  }
-  for (const auto& [cell, step] : rates)
+  for (const auto& [cell, step] : results.wanted)
     if (const RateChoice* choice = choice_for(results.judging.rates, cell))
       for (const std::int64_t seed : judged_seeds(study))
         points.push_back(

@@ -57,8 +57,7 @@ RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell
 // the choice whose cell it contains: with Study::one_rate_for(), several combinations share a choice.
 std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials,
                                      const Chance& chance);
-// The points of trials at neighbouring rates that verdicts want (StudyResults::wanted), and of those at neighbouring
-// rates that already have trials, for all judged seeds.
+// The points of trials at neighbouring rates that verdicts want (StudyResults::wanted), for all judged seeds.
 std::vector<Point> neighbour_trials(const StudyDeclaration& study, const StudyResults& results);
 
 // The trials that follow those of the first round in an average search, for --dry-run: three more trials of the search

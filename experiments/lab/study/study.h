@@ -195,9 +195,15 @@ class Study {
  protected:
   // The next functions are for a study of one family of problems, such as vision::Study.
   // check_points() sets a function that is called with each point and the facts about the data before any file is
-  // made. The function throws UsageError if the options of the trial do not suit the data.
-  // A second call replaces the function.
+  // made. The function throws UsageError if the options of the trial do not suit the data. A second call replaces the
+  // function.
   void check_points(std::function<void(const Point&, const DataFacts&)> f) { d_.check_point = std::move(f); }
+  // Returns an added group, or the options of the study, as a trial at this point gets them.
+  template <class Group>
+  Group group_at(const Point& point) const {
+    return d_.by_point.at<Group>(point);
+  }
+  StudyOptions options_at(const Point& point) const { return d_.by_point.study(point); }
   // Sets the functions that describe the added groups of options in reports, and the warm-up that a call without
   // --warmup has. `make` is called with the facts about the data.
   void describe(std::function<NamedTexts(const DataFacts&)> make, std::function<std::string()> warmup) {

@@ -107,22 +107,30 @@ void Sweep::name(Unit& unit, Named trial) {
 }
 
 void Sweep::ask_round() {
-  for (bool named = true; named && !over_ && next_round_;) {
-    const bool all_ended = ended() == size();
-    const std::vector<Point> points = next_round_(*this);
-    named = false;
+  const auto further = [this](const Point& point) {
+    const auto unit = std::ranges::find_if(units_, [&](const Unit& u) { return point.contains(u.point); });
+    internal_check(unit != units_.end(), "a further round names {}, which is in no search", point.label());
+    Point searched = point.without("seed");
+    for (const auto& [axis, value] : unit->point.entries()) searched = searched.without(axis);
+    return std::pair(&*unit, looked_up(*unit, searched, point.get<std::int64_t>("seed")));
+  };
+  kept_.clear();
+  while (!over_ && ended() == size()) {
+    const std::vector<Point> points = next_round_ ? next_round_(*this) : std::vector<Point>();
+    over_ = points.empty();
     for (const Point& point : points) {
-      const auto unit = std::ranges::find_if(units_, [&](const Unit& u) { return point.contains(u.point); });
-      internal_check(unit != units_.end(), "a further round names {}, which is in no search", point.label());
-      Point searched = point.without("seed");
-      for (const auto& [axis, value] : unit->point.entries()) searched = searched.without(axis);
-      Named trial = looked_up(*unit, searched, point.get<std::int64_t>("seed"));
-      if (std::ranges::find(unit->trials, trial.point, &Named::point) != unit->trials.end()) continue;
-      if (!all_ended && trial.is_missing) continue;
+      auto [unit, trial] = further(point);
       name(*unit, std::move(trial));
-      named = true;
     }
-    over_ = all_ended && !named;
+  }
+  for (bool more = !over_ && next_round_; more;) {
+    more = false;
+    for (const Point& point : next_round_(*this)) {
+      const Named trial = further(point).second;
+      if (!trial.record || std::ranges::find(kept_, trial.point, &Record::point) != kept_.end()) continue;
+      kept_.push_back(*trial.record);
+      more = true;
+    }
   }
 }
 
@@ -142,6 +150,7 @@ std::vector<Record> Sweep::records() const {
   each([&](const Named& a) {
     if (a.record) records.push_back(*a.record);
   });
+  records.insert(records.end(), kept_.begin(), kept_.end());
   return records;
 }
 

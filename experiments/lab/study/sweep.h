@@ -30,8 +30,8 @@ class Sweep {
   // Determines which trials of the ledger count. `finished`: only finished trials, which need not run again. `ended`:
   // all ended trials, for tables.
   enum class Takes { finished, ended };
-  // Names further trials when all named trials of the sweep have ended, from their records, and from the points of all
-  // named trials. An empty result ends the sweep.
+  // Returns the points of further trials, from the records and from the points of all named trials. When all named
+  // trials have ended, the sweep names these trials, and an empty result ends the sweep.
   using NextRound = std::function<std::vector<Point>(const Sweep&)>;
   // Names the trials. Takes the result of a trial from the ledger if one of `codes` has computed it.
   Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes,
@@ -92,8 +92,8 @@ class Sweep {
   template <class F>
   void each(F&& f) const;  // calls f for each named trial, in the order of --dry-run
   void ask(Unit& unit);    // names the next trials of the unit if all earlier ones have ended
-  // Names the trials of further rounds while all named trials have ended. Before they have, names only the trials of
-  // the next rounds that the ledger has, so that the verdicts of an interrupted call keep them.
+  // Names the trials of further rounds while all named trials have ended. Before they have, keeps the records of such
+  // trials that the ledger has, so that the files and verdicts of an interrupted call have them.
   void ask_round();
   // Makes a trial of a unit, with its record if the ledger has one. `searched` are its values on searched axes.
   Named looked_up(const Unit& unit, const Point& searched, std::int64_t seed) const;
@@ -114,7 +114,8 @@ class Sweep {
   // ledger has the key that this program computes for its point.
   bool by_point_ = false;
   NextRound next_round_;
-  bool over_ = false;  // no further trials will be named
+  bool over_ = false;              // no further trials will be named
+  std::vector<Record> kept_ = {};  // records of trials of further rounds, before these rounds
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

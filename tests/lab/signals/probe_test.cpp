@@ -250,6 +250,26 @@ TEST_CASE("layers: the share of dropped keys is measured under talking heads too
   CHECK_FALSE(layers.branches[1].drop_ratio.has_value());
 }
 
+TEST_CASE("layers: attention of one's own has no entropy, because its scores are unknown") {
+  struct Own : nn::AttentionBranch {
+    explicit Own(const nn::AttentionOptions& o) : AttentionBranch("Own", "own", "attn", o) {}
+    Tensor forward(nn::BranchCall& call) const override {
+      const Tensor packed = call.enter(qkv());
+      show(packed, packed, options().dim, {});
+      return leave(call, attention_qkv(packed, options().heads, {.scale = 10.0}));
+    }
+  };
+  nn::Stack stack(
+      {.dim = 8, .depth = 1, .method = "pre", .junctions = {{"attn", [](const nn::JunctionPlace& place) {
+                                                               return std::make_unique<Own>(
+                                                                   nn::AttentionOptions{.dim = place.dim, .heads = 2});
+                                                             }}}});
+  nn::initialize(stack, 1);
+  const lab::SignalProbe probe(stack);
+  const lab::LayerStats layers = probe.finish(backward(sum(stack(random_normal({2, 3, 8}, 2, "x")))));
+  CHECK_FALSE(layers.branches[0].entropy.has_value());
+}
+
 TEST_CASE("layers: for every method the change compares the stream before and after the residual sum") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;

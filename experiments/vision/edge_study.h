@@ -7,7 +7,7 @@
 
 #include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/train/trained_at.h"
-#include "experiments/vision/programs/published_settings.h"
+#include "experiments/vision/study.h"
 
 namespace plumb::vision {
 
