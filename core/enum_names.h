@@ -24,10 +24,14 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { names_of(value).front() } -> std::convertible_to<const char*>;
 };
 
-// The name of `value`, such as "mean". The enum must declare `value`.
+// The name of `value`, such as "mean". Throws Error if names_of() has fewer names than values.
 template <NamedEnum E>
 constexpr const char* enum_name(E value) {
-  return names_of(value)[static_cast<std::size_t>(value)];
+  const auto names = names_of(value);
+  const auto place = static_cast<std::size_t>(value);
+  if (place >= names.size())
+    fail(fmt::format("[enum] expected names_of() to name each value, got {} names and value {}", names.size(), place));
+  return names[place];
 }
 
 // All names of an enum, in the order of its values.

@@ -4,6 +4,13 @@
 
 using namespace plumb;
 
+namespace {
+
+enum class Short { one, two };
+constexpr auto names_of(Short) { return std::array{"one"}; }
+
+}  // namespace
+
 TEST_CASE("An enum that declares names is found by name, and an unknown name is answered with the known names") {
   CHECK(enum_names<EmptyRow>() == std::vector<std::string>{"keep_all", "zero", "paper"});
   for (const DropShape shape : enum_values<DropShape>())
@@ -13,4 +20,6 @@ TEST_CASE("An enum that declares names is found by name, and an unknown name is 
         "[drop_shape] expected plain, block or cross, got \"disc\"");
   CHECK(test::error_of([] { enum_named<DropShape>("drop_shape", "plan"); }) ==
         "[drop_shape] expected plain, block or cross, got \"plan\"; did you mean \"plain\"?");
+  CHECK(test::error_of([] { enum_name(Short::two); }) ==
+        "[enum] expected names_of() to name each value, got 1 names and value 1");
 }

@@ -1,6 +1,7 @@
 #include "experiments/lab/plot/text_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -15,9 +16,8 @@ void TextTable::column(const std::string& title, Align align) {
 }
 
 void TextTable::row(std::vector<std::string> cells, const std::string& colour) {
-  internal_check(cells.size() == titles_.size(),
-                 "expected a row with a cell for each column, got {} cells for {} columns", cells.size(),
-                 titles_.size());
+  check(cells.size() == titles_.size(), "[table] expected a cell for each of the columns {}, got {} cells",
+        fmt::join(titles_, ", "), cells.size());
   rows_.push_back({std::move(cells), colour});
 }
 

@@ -12,6 +12,19 @@
 
 namespace plumb::lab {
 
+Comparison Comparison::at(Point place) const {
+  for (const Point* side : {&a, &b})
+    for (const auto& [axis, value] : place.entries()) {
+      const AxisValue* own = side->find(axis);
+      check(!own || Point({{axis, *own}}) == Point({{axis, value}}),
+            "[claim] expected a place at which both sides have trials, got {} for the side {}", place.label(),
+            side->label());
+    }
+  Comparison c = *this;
+  c.where = std::move(place);
+  return c;
+}
+
 Comparison lower(std::string value, Point a, Point b) { return {std::move(value), false, std::move(a), std::move(b)}; }
 Comparison higher(std::string value, Point a, Point b) { return {std::move(value), true, std::move(a), std::move(b)}; }
 Comparison not_higher(std::string value, Point a, Point b, double margin) {

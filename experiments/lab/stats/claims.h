@@ -44,12 +44,9 @@ struct Comparison {
     c.before_training = true;
     return c;
   }
-  // Returns this comparison, restricted to trials at `place`.
-  Comparison at(Point place) const {
-    Comparison c = *this;
-    c.where = std::move(place);
-    return c;
-  }
+  // Returns this comparison, restricted to trials at `place`. Throws Error if a side has another value on an axis of
+  // `place`, because no trial would be at both.
+  Comparison at(Point place) const;
 };
 // lower() claims that the value at `a` is lower than at `b`; higher() claims that the value is higher.
 Comparison lower(std::string value, Point a, Point b);

@@ -90,6 +90,15 @@ std::vector<TrialResult> neighbour(const Point& cell, std::int64_t half_octaves,
 
 }  // namespace
 
+TEST_CASE("a comparison at a place that a side excludes is an error") {
+  const Comparison c = lower("train_loss", {{"epsilon", 0.1}, {"gate", "pre"}}, {{"epsilon", 0.0}, {"gate", "pre"}});
+  CHECK(c.at({{"gate", "pre"}}).where == Point{{"gate", "pre"}});
+  CHECK_THAT(error_of([&] {
+               (void)c.at({{"epsilon", 0.1}});
+             }),
+             contains("[claim] expected a place at which both sides have trials, got epsilon 0.1 for the side "));
+}
+
 TEST_CASE("a claim is judged seed by seed") {
   const JudgedClaim agree = claim_of(comparison, apart(-0.25));
   CHECK((agree.verdict == Verdict::agree && agree.verdict_words() == "agree"));
