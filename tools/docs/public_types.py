@@ -2,9 +2,8 @@
 """Counts the public types of <plumb/plumb.h>, <plumb/lab.h> and <plumb/vision.h>.
 
 A header is public if one of these three headers lists it. Other headers, namespaces with the name detail, and private
-members are internal. A public type is a class, struct, union or enum that a public header declares, or that the
-signature of a function, a member, an alias or a base class of a public header names. Such a name of an internal type is
-an error.
+members are internal. A public type is a class, struct, union or enum that a public header declares. A signature, a
+member, an alias or a base class of a public header that names an internal type is an error.
 
 Usage: public_types.py [--list]       run in a folder that has plumb/ and tools/docs/Doxyfile
 Prints a line "plumb/plumb.h 140" for each of the headers, and a line "error: .." for each name of an internal type.

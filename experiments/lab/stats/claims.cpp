@@ -14,9 +14,9 @@ namespace plumb::lab {
 
 Comparison Comparison::at(Point place) const {
   for (const Point* side : {&a, &b})
-    for (const auto& [axis, value] : place.entries()) {
+    for (const auto& [axis, wanted] : place.entries()) {
       const AxisValue* own = side->find(axis);
-      check(!own || Point({{axis, *own}}) == Point({{axis, value}}),
+      check(!own || same(*own, wanted),
             "[claim] expected a place at which both sides have trials, got {} for the side {}", place.label(),
             side->label());
     }
