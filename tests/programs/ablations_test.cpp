@@ -193,7 +193,8 @@ TEST_CASE("the published setting of every study names the source of each constan
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << vision::png(vision::original(glyphs, i));
   }
-  const std::set<std::string> of_this_call{"threads", "jobs", "shard", "preset", "checkpoint_every", "deterministic"};
+  const std::set<std::string> of_this_call{"threads",          "jobs",          "shard",        "preset",
+                                           "checkpoint_every", "until_decided", "deterministic"};
   struct Case {
     // `less` has options that make the study small. If `less` is empty, only the configuration of the study is read.
     std::string name, preset, less;

@@ -14,6 +14,7 @@
 #include "core/nearest.h"
 #include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/budget.h"
 #include "experiments/lab/options/device.h"
 #include "experiments/lab/options/shard.h"
 
@@ -116,6 +117,15 @@ void StudyOptions::declare_sweep(Cli& cli) {
              "bin/merge")
       .value_name("I/N")
       .scope(Scope::speed);
+  cli.option("--until-decided", &until_decided,
+             "Train further seeds in rounds, until each claim is decided or would need more than 48 seeds; without "
+             "claims, until each comparison with the control is")
+      .scope(Scope::speed);
+  cli.option("--budget", &budget,
+             "With --until-decided: end this call after so many trials, such as 50, or begin none after so many hours, "
+             "such as 4h; --resume goes on")
+      .value_name("N|Nh")
+      .scope(Scope::call);
   cli.option("--checkpoint-every", &checkpoint_every,
              "Minutes between saves of the state of a running trial, from which --resume continues; 0: never")
       .at_least(0)
@@ -197,6 +207,12 @@ void StudyOptions::add_rules(Cli& cli) {
                 "--jobs {} changes the number of threads of a trial, and with --deterministic threads that changes its "
                 "result; give --deterministic strict or --jobs 1",
                 jobs);
+    usage_check(
+        !until_decided || shard.empty(),
+        "--until-decided needs the trials of all shards; train the shards without it, join them with bin/merge, "
+        "and go on with --resume --until-decided in the merged folder");
+    usage_check(budget.empty() || until_decided, "--budget ends the rounds of --until-decided; give that option, too");
+    (void)budget_from(budget);  // throws for a wrong --budget
     usage_check(jobs == 1 || !profile, "--profile times one trial at a time; give --jobs 1, got --jobs {}", jobs);
     (void)shard_named(shard);
     usage_check(!stop_hopeless || rebuild || !replay.empty() || steps >= 40,

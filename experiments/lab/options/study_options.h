@@ -49,6 +49,8 @@ struct StudyOptions {
 
   std::int64_t jobs = 1;        // number of trials that run at the same time
   std::string shard;            // a shard such as "2/5"; "": all trials
+  bool until_decided = false;   // trains further seeds until claims are decided (study/until_decided.h)
+  std::string budget;           // of one call that trains until claims are decided; "": no limit
   double checkpoint_every = 5;  // in minutes; 0: no checkpoints
   bool stop_hopeless = false, save_weights = false, tensorboard = false;
 

@@ -23,9 +23,9 @@ class Bets {
     for (std::size_t i = 0; i < chances.size(); ++i) capital_[i] *= 2 - 2 * chances[i];
   }
   double mean() const { return std::accumulate(capital_.begin(), capital_.end(), 0.0) / std::size(chances); }
+  static constexpr std::array chances{.6, .7, .8, .9, .97};
 
  private:
-  static constexpr std::array chances{.6, .7, .8, .9, .97};
   std::array<double, std::size(chances)> capital_ = {1, 1, 1, 1, 1};
 };
 
@@ -81,6 +81,14 @@ double bets_on_wins(std::int64_t wins, std::int64_t losses) {
 
 double sign_evidence(std::int64_t wins, std::int64_t losses) {
   return (bets_on_wins(wins, losses) + bets_on_wins(losses, wins)) / 2;
+}
+
+double predicted_bets(std::int64_t wins, std::int64_t bets, double needs) {
+  const double chance = (static_cast<double>(wins) + 0.5) / (static_cast<double>(bets) + 1);
+  double growth = 0;
+  for (const double bet : Bets::chances)
+    growth = std::max(growth, chance * std::log(2 * bet) + (1 - chance) * std::log(2 - 2 * bet));
+  return std::log(needs) / growth;
 }
 
 double t_evidence(const std::vector<double>& differences) {

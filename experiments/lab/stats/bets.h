@@ -36,6 +36,11 @@ Duel duel(const Outcomes& first, const Outcomes& second, double margin = 0, Tie 
 // its side. Two failed trials are no bet.
 double equality(const Outcomes& first, const Outcomes& second, double d);
 
+// The number of bets after which the evidence is predicted to reach `needs`, after `wins` of `bets`: the logarithm of
+// `needs` over its growth with each bet that is won with a chance of (wins + 1/2) / (bets + 1). Infinite if the capital
+// of no bet on wins would grow.
+double predicted_bets(std::int64_t wins, std::int64_t bets, double needs);
+
 // The result of a hypothesis in its family.
 struct Rejection {
   bool rejected = false;

@@ -72,7 +72,7 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
     d.at_all_rates = std::max(first.evidence, second.evidence);
     if (d.obstacle.empty() && d.duel.failed_first + d.duel.failed_second == 0 &&
         std::abs(d.median.value) < c.resolution)
-      d.obstacle = "the difference is below the resolution of the measure";
+      d.obstacle = below_resolution;
     const auto counted = [&](double evidence) { return d.obstacle.empty() ? evidence : 1; };
     weights.push_back(c.weight), chosen.push_back(counted(d.evidence)), all.push_back(counted(d.at_all_rates));
     equality.push_back(c.obstacle.empty() ? d.equality : 1);
@@ -94,7 +94,7 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
     }
     if (ordered[i].rejected) d.better = first_leads ? Side::first : Side::second;
     d.equal = equal[i].rejected;
-    d.needs = ordered[i].needs;
+    d.needs = ordered[i].needs, d.equality_needs = equal[i].needs;
   }
   return results;
 }

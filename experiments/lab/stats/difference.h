@@ -55,9 +55,13 @@ struct Difference {
   // The neighbours of the side that lost, in half octaves: those that have no trials yet, and those beyond the bound.
   std::vector<int> wanted = {}, beyond = {};
   std::size_t family = 0;  // number of comparisons of the family
-  double needs = unknown;  // the evidence that a verdict of order needs in this family
+  // The evidence that a verdict of order, and of equality, needs in this family.
+  double needs = unknown, equality_needs = unknown;
   std::string obstacle = {};
 };
+
+// The obstacle to a verdict of order, and to no other verdict.
+inline constexpr const char* below_resolution = "the difference is below the resolution of the measure";
 
 // The comparison of the negated values: wins are losses, and the sides stay.
 Difference negated(Difference d);

@@ -21,6 +21,7 @@
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/study/own_rates.h"
 #include "experiments/lab/study/rate_search.h"
+#include "experiments/lab/study/until_decided.h"
 
 namespace plumb::lab {
 namespace {
@@ -150,6 +151,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
   for (const auto& make : study.sections) r.sections.push_back(make(r));
+  if (study.options.until_decided) r.sections.push_back(section_of(pursued(r, plan.claims())));
   if (study.has_own_rates()) {
     const RatesText text = describe_rates(study);
     r.sections.push_back(rates_section(r.judging.rates, text.chosen_by, text.caption));

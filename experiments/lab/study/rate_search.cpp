@@ -12,6 +12,18 @@
 #include "experiments/lab/study/combinations.h"
 
 namespace plumb::lab {
+
+std::vector<std::int64_t> judged_seeds(const StudyDeclaration& study) {
+  std::vector<std::int64_t> seeds = study.options.seeds;
+  if (const auto* search = std::get_if<RateSearch>(&study.rates)) std::erase(seeds, search->seed);
+  return seeds;
+}
+
+Point joined(Point point, const Point& more) {
+  for (const auto& [axis, value] : more.entries()) point.set(axis, value);
+  return point;
+}
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -99,17 +111,6 @@ std::int64_t steps_of_search(const StudyDeclaration& study, const RateSearch& se
 
 Point trial_of_search(const StudyDeclaration& study, const RateSearch& search, const Point& cell, double rate) {
   return {{"lr", rate}, {search_steps, steps_of_search(study, search, cell)}, {"seed", search.seed}};
-}
-
-std::vector<std::int64_t> judged_seeds(const StudyDeclaration& study) {
-  std::vector<std::int64_t> seeds = study.options.seeds;
-  if (const auto* search = std::get_if<RateSearch>(&study.rates)) std::erase(seeds, search->seed);
-  return seeds;
-}
-
-Point joined(Point point, const Point& more) {
-  for (const auto& [axis, value] : more.entries()) point.set(axis, value);
-  return point;
 }
 
 // The combinations of a search at `place`, each without the axes of `place`.
@@ -290,11 +291,16 @@ std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::v
 
 std::vector<Point> neighbour_trials(const StudyDeclaration& study, const StudyResults& results) {
   std::vector<Point> points;
-  for (const auto& [cell, step] : results.wanted)
-    if (const RateChoice* choice = choice_for(results.judging.rates, cell))
-      for (const std::int64_t seed : judged_seeds(study))
-        points.push_back(
-            joined(cell, {{"lr", rate_at(choice->rate, step)}, {neighbour_steps, std::int64_t{step}}, {"seed", seed}}));
+  for (const auto& [cell, step] : results.wanted) {
+    const RateChoice* choice = choice_for(results.judging.rates, cell);
+    if (!choice) continue;
+    std::vector<std::int64_t> seeds = judged_seeds(study);
+    for (const Record& r : results.records)
+      if (cell_of(r.point) == cell && std::ranges::find(seeds, r.seed()) == seeds.end()) seeds.push_back(r.seed());
+    for (const std::int64_t seed : seeds)
+      points.push_back(
+          joined(cell, {{"lr", rate_at(choice->rate, step)}, {neighbour_steps, std::int64_t{step}}, {"seed", seed}}));
+  }
   return points;
 }
 

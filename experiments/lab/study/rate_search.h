@@ -34,6 +34,11 @@ std::vector<double> next_rates(double start, const TriedRates& tried);
 // without such a rate, the best rate stays. `tried` must not be empty.
 RateChoice choice_among(const TriedRates& tried, const Point& cell, const RateCriterion& by = {}, bool parabola = true);
 
+// The seeds of --seeds that judge, without that of a search.
+std::vector<std::int64_t> judged_seeds(const StudyDeclaration& study);
+// `point` with the values of `more`.
+Point joined(Point point, const Point& more);
+
 std::string name_of_cell(const Point& cell);  // for messages: "layerscale depth 48"; "this study" without axes
 
 // The search of a study whose rules for rates (StudyDeclaration::rates) are settled. If the losses of the first trials
@@ -57,7 +62,8 @@ RateChoice choice_by(const std::vector<const Record*>& trials, const Point& cell
 // the choice whose cell it contains: with Study::one_rate_for(), several combinations share a choice.
 std::vector<RateChoice> chosen_rates(const StudyDeclaration& study, const std::vector<Record>& trials,
                                      const Chance& chance);
-// The points of trials at neighbouring rates that verdicts want (StudyResults::wanted), for all judged seeds.
+// The points of trials at neighbouring rates that verdicts want (StudyResults::wanted), for all judged seeds of the
+// combination.
 std::vector<Point> neighbour_trials(const StudyDeclaration& study, const StudyResults& results);
 
 // The trials that follow those of the first round in an average search, for --dry-run: three more trials of the search

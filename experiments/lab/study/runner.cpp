@@ -19,6 +19,7 @@
 #include "experiments/lab/study/rate_search.h"
 #include "experiments/lab/study/replay.h"
 #include "experiments/lab/study/sweep.h"
+#include "experiments/lab/study/until_decided.h"
 
 namespace plumb::lab {
 namespace {
@@ -75,12 +76,20 @@ void announce(const StudyDeclaration& study, const std::vector<std::string>& cla
         claims_not_judged.size() > 1 ? fmt::format("; the report has {} more", claims_not_judged.size() - 1) : ""));
 }
 
-// The trials at neighbouring rates that the verdicts on the trials of a sweep want. A shard names none, because it has
-// not all trials of the study; --resume of the merged folder does.
-Sweep::NextRound neighbours_of(const StudyDeclaration& study, const Plan& plan, const StudyDescription& run) {
+// The trials at neighbouring rates that the verdicts on the trials of a sweep want, and with --until-decided then the
+// next seeds of open comparisons. A shard names none, because it has not all trials of the study; --resume of the
+// merged folder does.
+Sweep::NextRound rounds_of(const StudyDeclaration& study, const Plan& plan, const StudyDescription& run) {
   return [&](const Sweep& sweep) {
-    if (!study.has_own_rates() || !study.options.shard.empty()) return std::vector<Point>();
-    return neighbour_trials(study, judged_results(study, plan, sweep, run));
+    Sweep::Round round;
+    if (!study.options.shard.empty() || (!study.has_own_rates() && !study.options.until_decided)) return round;
+    const StudyResults results = judged_results(study, plan, sweep, run);
+    if (study.has_own_rates()) round.points = neighbour_trials(study, results);
+    if (!round.points.empty() || !study.options.until_decided) return round;
+    const std::vector<Pursued> comparisons = pursued(results, plan.claims());
+    round.points = next_seeds(study, results, comparisons);
+    round.note = progress_of(comparisons);
+    return round;
   };
 }
 
@@ -106,6 +115,9 @@ int status_of(const StudyDeclaration& study, const Sweep& sweep, const StudyFold
     note_error(
         fmt::format("{} of {} stopped as hopeless, not finished; --resume without --stop-hopeless continues them\n",
                     hopeless, plural(all, "trial")));
+  if (const std::size_t left = all - sweep.ended(); study.options.until_decided && left > 0)
+    note_error(fmt::format("the budget is spent, and {} of this round {} not begun; --resume goes on, in {}\n",
+                           plural(left, "trial"), left == 1 ? "is" : "are", folder.path().string()));
   const std::size_t failed = sweep.count(Status::failed);
   if (failed > 0)
     note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "trial")));
@@ -122,7 +134,7 @@ int rebuild(const StudyDeclaration& study, const Plan& plan) {
   Ledger ledger(folder / Ledger::file_name);
   check_accept_code(study.options, ledger, [](const LedgerEntry&) { return true; });
   const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study, ledger, folder.description()),
-                    Sweep::Takes::ended, neighbours_of(study, plan, folder.description()));
+                    Sweep::Takes::ended, rounds_of(study, plan, folder.description()));
   const StudyResults results = write_and_print(study, plan, sweep, folder);
   for (const Record& record : results.records)
     if (const std::optional<std::string> wrong = unmeasured_claim(study.claims, record)) {
@@ -151,7 +163,8 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
   std::erase_if(named, [&](const Point& point) {
     return std::ranges::any_of(finished, [&](const Record& record) { return record.point == point; });
   });
-  const ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
+  const ToFollow later{.trials = trials_to_follow(study, cells),
+                       .words = plan_of_search(study, cells) + plan_of_rounds(study)};
   const int jobs = jobs_for(plan, named.size() + later.trials.size());
   write_result(dry_run(environment, named, finished.size(), later, jobs, facts, study.body) +
                (study.next && !study.has_own_rates()
@@ -164,6 +177,8 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
 int run_study(const StudyDeclaration& study) {
   const StudyOptions& options = study.options;
   const Plan plan(study);
+  usage_check(!options.until_decided || (!study.judging.off && (!study.next || study.has_own_rates())),
+              "--until-decided: this study judges no comparisons, so nothing can be decided; leave the option out");
   if (mode_of(options) == Mode::rebuild) return rebuild(study, plan);
   // Checked early, because reading the data and training a baseline may take minutes.
   StudyFolder::check_beforehand(study.cli, options, own_files(study));
@@ -209,7 +224,7 @@ int run_study(const StudyDeclaration& study) {
   Ledger ledger(folder / Ledger::file_name);
   if (const auto* chosen = std::get_if<ChosenRates>(&study.rates)) ledger.append_all(chosen->taken);
   Sweep sweep(plan, setup.facts, ledger, codes_of(study, ledger, folder.description()), Sweep::Takes::finished,
-              neighbours_of(study, plan, folder.description()));
+              rounds_of(study, plan, folder.description()));
   std::unique_ptr<StepProfile> profile;
   if (options.profile) profile = std::make_unique<StepProfile>(folder, options.steps);
   const auto check_measures = [&](const Record& record) {

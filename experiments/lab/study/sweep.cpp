@@ -108,24 +108,27 @@ void Sweep::name(Unit& unit, Named trial) {
 
 void Sweep::ask_round() {
   const auto further = [this](const Point& point) {
-    const auto unit = std::ranges::find_if(units_, [&](const Unit& u) { return point.contains(u.point); });
-    internal_check(unit != units_.end(), "a further round names {}, which is in no search", point.label());
+    // The last unit, so that further seeds follow the planned ones.
+    const auto unit =
+        std::find_if(units_.rbegin(), units_.rend(), [&](const Unit& u) { return point.contains(u.point); });
+    internal_check(unit != units_.rend(), "a further round names {}, which is in no search", point.label());
     Point searched = point.without("seed");
     for (const auto& [axis, value] : unit->point.entries()) searched = searched.without(axis);
     return std::pair(&*unit, looked_up(*unit, searched, point.get<std::int64_t>("seed")));
   };
   kept_.clear();
   while (!over_ && ended() == size()) {
-    const std::vector<Point> points = next_round_ ? next_round_(*this) : std::vector<Point>();
-    over_ = points.empty();
-    for (const Point& point : points) {
+    const Round round = next_round_ ? next_round_(*this) : Round();
+    over_ = round.points.empty();
+    if (progress_ && !round.note.empty()) progress_->note(round.note);
+    for (const Point& point : round.points) {
       auto [unit, trial] = further(point);
       name(*unit, std::move(trial));
     }
   }
   for (bool more = !over_ && next_round_; more;) {
     more = false;
-    for (const Point& point : next_round_(*this)) {
+    for (const Point& point : next_round_(*this).points) {
       const Named trial = further(point).second;
       if (!trial.record || std::ranges::find(kept_, trial.point, &Record::point) != kept_.end()) continue;
       kept_.push_back(*trial.record);
@@ -219,6 +222,8 @@ std::size_t Sweep::elsewhere() const {
 
 void Sweep::run(const TrialEnvironment& environment, Progress& progress, const Calls& calls) {
   progress_ = &progress;
+  budget_ = budget_from(plan_.options().budget);
+  started_ = now();
   for (Unit& unit : units_)
     for (Named& a : unit.trials) enter(a);
   // Each job has at least one thread. If the threads do not divide evenly, the first jobs have one thread more.
@@ -246,16 +251,16 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const C
 
 int jobs_for(const Plan& plan, std::size_t trials) {
   const auto jobs = static_cast<int>(plan.options().jobs);
-  return plan.is_searched() ? jobs : std::clamp(static_cast<int>(trials), 1, jobs);
+  return plan.is_searched() || plan.options().until_decided ? jobs : std::clamp(static_cast<int>(trials), 1, jobs);
 }
 
 Sweep::Named* Sweep::take() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (stopping_ || interrupted()) return nullptr;
+    if (stopping_ || interrupted() || begun_ >= budget_.trials || now() - started_ >= budget_.seconds) return nullptr;
     for (Unit& unit : units_)
       for (Named& a : unit.trials)
-        if (!a.begun && a.is_missing) return a.begun = true, &a;
+        if (!a.begun && a.is_missing) return a.begun = true, ++begun_, &a;
     if (over_) return nullptr;
     changed_.wait(lock);  // wait until further trials are named
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/lab/options/budget.h"
 #include "experiments/lab/record/data_facts.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/study/plan.h"
@@ -30,9 +31,14 @@ class Sweep {
   // Determines which trials of the ledger count. `finished`: only finished trials, which need not run again. `ended`:
   // all ended trials, for tables.
   enum class Takes { finished, ended };
-  // Returns the points of further trials, from the records and from the points of all named trials. When all named
-  // trials have ended, the sweep names these trials, and an empty result ends the sweep.
-  using NextRound = std::function<std::vector<Point>(const Sweep&)>;
+  // The points of further trials, and a line about them for the user. No points: there are no further trials.
+  struct Round {
+    std::vector<Point> points = {};
+    std::string note = {};
+  };
+  // Returns further trials, from the records and from the points of all named trials. When all named trials have ended,
+  // the sweep names these trials, and a round without points ends the sweep.
+  using NextRound = std::function<Round(const Sweep&)>;
   // Names the trials. Takes the result of a trial from the ledger if one of `codes` has computed it.
   Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes,
         NextRound next_round = {});
@@ -63,8 +69,8 @@ class Sweep {
     std::function<void()> changed;             // called from time to time after new records
   };
   // Runs the missing trials, and writes the weights that an earlier call could not write (--save-weights), until all
-  // have ended or an interrupt arrives. A function may throw an error that is not the failure of a trial. run() throws
-  // such an error again when all threads have stopped.
+  // have ended, the budget of the options is spent, or an interrupt arrives. A function may throw an error that is not
+  // the failure of a trial. run() throws such an error again when all threads have stopped.
   void run(const TrialEnvironment& environment, Progress& progress, const Calls& calls);
 
  private:
@@ -124,6 +130,9 @@ class Sweep {
   std::exception_ptr error_;
   std::set<std::string> noted_;  // the axes, and the notes on searches, that the user was told about
   bool stopping_ = false;
+  Budget budget_ = {};
+  std::int64_t begun_ = 0;  // number of trials that this call has begun
+  double started_ = 0;      // the time of run(), in seconds
   // The time of the last update of the files and the duration of that update, both in seconds.
   double written_ = -1, writing_took_ = 0;
 };

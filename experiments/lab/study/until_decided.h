@@ -1,0 +1,60 @@
+// The rounds of --until-decided. When the planned trials have ended, each round trains the next seed of the arms of all
+// comparisons that are still open, until none is. The rule of bets (stats/bets.h) permits to stop after any seed.
+//
+// A round is a function of the finished rounds only. The comparisons are the claims of the study, or without claims
+// those of each method with the control.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/lab/plot/section.h"
+#include "experiments/lab/report/results.h"
+#include "experiments/lab/study/declaration.h"
+
+namespace plumb::lab {
+
+// The largest number of judged seeds of an arm.
+inline constexpr std::int64_t horizon = 48;
+
+// The state of a comparison.
+enum class Progression {
+  open,
+  decided,          // by order or by equality
+  needs_more,       // the predicted seeds of both verdicts exceed the horizon, or it is reached
+  rate_of_winner,   // the other side is better at one of its neighbouring rates, and was so three seeds before
+  cannot_be_judged  // for a reason that no seed changes
+};
+constexpr auto names_of(Progression) {
+  return std::array{"open", "decided", "needs more than 48 seeds", "undecided: the rate of the better side",
+                    "cannot be judged"};
+}
+
+// A comparison, at one place of the other axes.
+struct Pursued {
+  std::string name;
+  Point first = {}, second = {};                  // combinations of the axes; no entries for a constant
+  std::optional<double> rate_first, rate_second;  // their learning rates, if they differ between trials of a cell
+  std::int64_t seeds = 0;                         // that both sides have
+  double evidence = 1, needs = 1;                 // for a verdict of order
+  double order = 0, equality = 0;                 // the predicted numbers of seeds until these verdicts
+  Progression state = Progression::open;
+  double least() const { return order < equality ? order : equality; }
+};
+
+// The comparisons of judged results. `results` are those of judge_all(), and `claims` the claims of the study.
+std::vector<Pursued> pursued(const StudyResults& results, const std::vector<Claim>& claims);
+// The trials of the next round: the next seed of each arm of an open comparison, at its rate and at those neighbouring
+// rates that have trials. Empty if no comparison is open, or if an arm lacks a trial that ended in an error.
+std::vector<Point> next_seeds(const StudyDeclaration& study, const StudyResults& results,
+                              const std::vector<Pursued>& comparisons);
+// A sentence for --dry-run about the least and the most trials. Empty without --until-decided.
+std::string plan_of_rounds(const StudyDeclaration& study);
+// A line about the comparisons that are open: their number, and the evidence and the predicted seeds of the nearest.
+std::string progress_of(const std::vector<Pursued>& comparisons);
+// The comparisons as a section of reports.
+Section section_of(const std::vector<Pursued>& comparisons);
+
+}  // namespace plumb::lab
