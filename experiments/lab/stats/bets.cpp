@@ -109,7 +109,7 @@ Duel duel(const Outcomes& first, const Outcomes& second, double margin, Tie tie)
     ++d.seeds;
     if (is_no_bet(a, b)) continue;
     const bool failed = std::isinf(a) || std::isinf(b);
-    d.failed_first += std::isinf(a), d.failed_second += std::isinf(b);
+    d.failed_first += std::isinf(a), d.failed_second += std::isinf(b), d.failed_both += std::isinf(a) && std::isinf(b);
     if (failed && handed_over == 0) handed_over = mixture.evidence() / signs.evidence();
     const double difference = difference_of(a, b, margin);
     if (difference < 0 || (difference == 0 && tie == Tie::win)) ++d.wins, signs.win();

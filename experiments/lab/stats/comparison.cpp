@@ -12,7 +12,8 @@ struct AtRates {
   double evidence = 1;
   AtNeighbours neighbours = AtNeighbours::this_rate;
   std::vector<int> wanted = {}, beyond = {};
-  bool unfinished = false;  // whether a neighbour has trials for some of the seeds only
+  bool unfinished = false;            // whether a neighbour has trials for some of the seeds only
+  std::int64_t wins = 0, losses = 0;  // at the rate at which the first arm wins the smallest share
 };
 
 // The median cost over the seeds that both outcomes have.
@@ -27,6 +28,7 @@ std::pair<double, double> medians(const Outcomes& a, const Outcomes& b) {
 AtRates at_rates(const Contrast& c, const Duel& chosen, bool forward) {
   const Arm &better = forward ? c.first : c.second, &worse = forward ? c.second : c.first;
   AtRates all{.evidence = forward ? chosen.first_ahead : chosen.second_ahead};
+  all.wins = forward ? chosen.wins : chosen.losses, all.losses = forward ? chosen.losses : chosen.wins;
   if (worse.at_this_rate) return all;
   all.neighbours = AtNeighbours::yes;
   const auto is_better_there =
@@ -44,6 +46,8 @@ AtRates at_rates(const Contrast& c, const Duel& chosen, bool forward) {
                                : duel(there->second, better.costs, c.margin, c.tie);
         all.evidence = std::min(all.evidence, forward ? d.first_ahead : d.second_ahead);
         all.unfinished = all.unfinished || d.seeds < chosen.seeds;
+        const std::int64_t wins = forward ? d.wins : d.losses, losses = forward ? d.losses : d.wins;
+        if (wins * (all.wins + all.losses) < all.wins * (wins + losses)) all.wins = wins, all.losses = losses;
         const auto [neighbour, own] = medians(there->second, worse.costs);
         return neighbour < own;
       };
@@ -85,8 +89,9 @@ std::vector<Difference> judge_family(const std::vector<Contrast>& family) {
     const auto& [first, second] = rates[i];
     const bool first_leads =
         ordered[i].rejected ? first.evidence >= second.evidence : d.duel.first_ahead >= d.duel.second_ahead;
+    const AtRates& at = first_leads ? first : second;
+    d.least_wins = at.wins, d.least_losses = at.losses;
     if (at_chosen[i].rejected) {
-      const AtRates& at = first_leads ? first : second;
       d.lost = first_leads ? Side::second : Side::first;
       d.neighbours = at.neighbours, d.wanted = at.wanted, d.beyond = at.beyond;
       if (d.neighbours == AtNeighbours::yes && !ordered[i].rejected)

@@ -21,10 +21,11 @@ using Outcomes = std::vector<double>;
 // Two series, seed by seed. A seed is a win of the first series if its cost, minus the margin, is below that of the
 // second. A failed trial loses against a trained one; two failed trials are no bet.
 struct Duel {
-  std::int64_t seeds = 0, wins = 0, losses = 0;      // `seeds` includes those without a bet
-  std::int64_t failed_first = 0, failed_second = 0;  // numbers of the seeds at which this series failed
-  std::vector<double> differences = {};              // first - second where both trained, without the margin
-  double evidence = 1;                               // E after the last seed
+  std::int64_t seeds = 0, wins = 0, losses = 0;  // `seeds` includes those without a bet
+  // Numbers of the seeds at which this series failed, and at which both did.
+  std::int64_t failed_first = 0, failed_second = 0, failed_both = 0;
+  std::vector<double> differences = {};  // first - second where both trained, without the margin
+  double evidence = 1;                   // E after the last seed
   // The largest E over the seeds after which the first (second) series is ahead: it has more wins, and the mean
   // difference of the trained pairs, if there are any, favours it. 1 if the series is never ahead.
   double first_ahead = 1, second_ahead = 1;
@@ -42,11 +43,13 @@ constexpr auto names_of(AtNeighbours) { return std::array{"at this rate", "yes",
 
 // The result of a comparison. The part before `better` depends on the trials of the two arms only.
 struct Difference {
-  Duel duel = {};                // at the chosen rates
-  Median median = {};            // of the differences, first - second, where both trained
-  double evidence = 1;           // for the side that leads, at the chosen rates
-  double at_all_rates = 1;       // the same, as the least over the neighbours of the other side
-  double equality = 1;           // that the sides are equal within d
+  Duel duel = {};           // at the chosen rates
+  Median median = {};       // of the differences, first - second, where both trained
+  double evidence = 1;      // for the side that leads, at the chosen rates
+  double at_all_rates = 1;  // the same, as the least over the neighbours of the other side
+  double equality = 1;      // that the sides are equal within d
+  // Seeds that the leading side wins and loses at the rate of the other side at which it wins the smallest share.
+  std::int64_t least_wins = 0, least_losses = 0;
   std::optional<double> within;  // d
   Side better = Side::none;      // the verdict of order: the side with the lower costs
   bool equal = false;            // the verdict of equality

@@ -260,7 +260,7 @@ Sweep::Named* Sweep::take() {
     if (stopping_ || interrupted() || begun_ >= budget_.trials || now() - started_ >= budget_.seconds) return nullptr;
     for (Unit& unit : units_)
       for (Named& a : unit.trials)
-        if (!a.begun && a.is_missing) return a.begun = true, ++begun_, &a;
+        if (!a.begun && a.is_missing) return a.begun = true, begun_ += !a.record, &a;
     if (over_) return nullptr;
     changed_.wait(lock);  // wait until further trials are named
   }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "experiments/lab/stats/bets.h"
 #include "experiments/lab/stats/conditions.h"
@@ -16,7 +18,8 @@
 namespace plumb::lab {
 namespace {
 
-constexpr std::int64_t patience = 3;  // further seeds after which a better neighbour ends a comparison
+constexpr std::int64_t least_seeds = 6;  // before a prediction ends a comparison
+constexpr std::int64_t patience = 3;     // further seeds after which a better neighbour ends a comparison
 
 // The seeds until a bet that wins `wins` of `bets` reaches the evidence, if `seeds` seeds gave so many bets.
 double predicted_seeds(std::int64_t wins, std::int64_t bets, std::int64_t seeds, double needs) {
@@ -24,31 +27,39 @@ double predicted_seeds(std::int64_t wins, std::int64_t bets, std::int64_t seeds,
   return predicted_bets(wins, bets, needs) * static_cast<double>(seeds) / static_cast<double>(bets);
 }
 
-// The predicted seeds until a verdict of equality.
+// The predicted seeds until a verdict of equality. A seed at which both sides failed is no bet.
 double seeds_until_equal(const Difference& d) {
   if (!d.within || std::isnan(d.equality_needs)) return INFINITY;
   const auto count = [&](auto wins) {
     return static_cast<std::int64_t>(std::ranges::count_if(d.duel.differences, wins));
   };
-  const std::int64_t below = count([&](double x) { return x < *d.within; }) + d.duel.failed_second,
-                     above = count([&](double x) { return x > -*d.within; }) + d.duel.failed_first,
-                     bets = std::ssize(d.duel.differences) + std::max(d.duel.failed_first, d.duel.failed_second);
+  const std::int64_t only_first = d.duel.failed_first - d.duel.failed_both,
+                     only_second = d.duel.failed_second - d.duel.failed_both,
+                     below = count([&](double x) { return x < *d.within; }) + only_second,
+                     above = count([&](double x) { return x > -*d.within; }) + only_first,
+                     bets = std::ssize(d.duel.differences) + only_first + only_second;
   return predicted_seeds(std::min(below, above), bets, d.duel.seeds, d.equality_needs);
 }
 
-bool has_better_neighbour(const Difference& d) { return d.lost != Side::none && d.neighbours == AtNeighbours::no; }
+// Whether the chosen rates decide, but the side that loses there is as good at one of its neighbouring rates.
+bool has_better_neighbour(const Difference& d) {
+  return d.lost != Side::none && d.neighbours == AtNeighbours::no && d.least_losses >= d.least_wins;
+}
 
 Pursued pursued_from(const Difference& d, bool is_decided) {
-  Pursued p{.name = {}, .seeds = d.duel.seeds, .evidence = d.at_all_rates, .needs = d.needs};
-  p.order = d.obstacle.empty() ? predicted_seeds(std::max(d.duel.wins, d.duel.losses), d.duel.wins + d.duel.losses,
-                                                 d.duel.seeds, d.needs)
+  Pursued p{.name = {}, .seeds = d.duel.seeds};
+  p.order = d.obstacle.empty() ? predicted_seeds(d.least_wins, d.least_wins + d.least_losses, d.duel.seeds, d.needs)
                                : INFINITY;
   p.equality = seeds_until_equal(d);
+  const bool by_order = p.order <= p.equality;
+  p.evidence = by_order ? d.at_all_rates : d.equality, p.needs = by_order ? d.needs : d.equality_needs;
+  // At least one seed more.
+  for (double* predicted : {&p.order, &p.equality}) *predicted = std::max(*predicted, static_cast<double>(p.seeds + 1));
   if (is_decided)
     p.state = Progression::decided;
   else if (!d.obstacle.empty() && d.obstacle != below_resolution)
     p.state = Progression::cannot_be_judged;
-  else if (p.least() > horizon || p.seeds >= horizon)
+  else if (p.seeds >= horizon || (p.seeds >= least_seeds && p.least() > horizon && !has_better_neighbour(d)))
     p.state = Progression::needs_more;
   return p;
 }
@@ -108,7 +119,8 @@ std::vector<Pursued> pursued(const StudyResults& r, const std::vector<Claim>& cl
     if (here.state != Progression::open || !has_better_neighbour(*d) || before <= 0) continue;
     if (!earlier.contains(before)) earlier.emplace(before, at_seeds(r, before, claims));
     for (const auto& [former, difference] : judged_of(earlier.at(before)))
-      if (former.name == here.name && former.first == here.first && has_better_neighbour(*difference))
+      if (former.name == here.name && former.first == here.first && former.second == here.second &&
+          former.rate_first == here.rate_first && has_better_neighbour(*difference))
         here.state = Progression::rate_of_winner;
   }
   return all;
@@ -118,22 +130,37 @@ std::vector<Point> next_seeds(const StudyDeclaration& study, const StudyResults&
                               const std::vector<Pursued>& comparisons) {
   std::vector<std::int64_t> seeds = judged_seeds(study);
   std::ranges::sort(seeds);
-  for (std::int64_t next = std::ranges::max(study.options.seeds) + 1; std::ssize(seeds) < horizon; ++next)
-    seeds.push_back(next);
+  const auto* const elsewhere = std::get_if<ChosenRates>(&study.rates);  // their seeds chose the rates
+  for (std::int64_t next = std::ranges::max(study.options.seeds);
+       std::ssize(seeds) < horizon && next < std::numeric_limits<std::int64_t>::max();)
+    if (++next; !elsewhere || std::ranges::find(elsewhere->seeds, next) == elsewhere->seeds.end())
+      seeds.push_back(next);
   std::vector<Point> arms;  // the points of all trials without their seeds, in order of first appearance
   std::map<std::string, std::int64_t> trials;
   for (const Record& e : r.records) {
     const Point arm = e.point.without("seed");
     if (trials[arm.label()]++ == 0) arms.push_back(arm);
   }
+  std::map<std::string, std::pair<Point, std::int64_t>> beside;  // the neighbours with their trials without an error
+  for (const Record& n : r.neighbours) {
+    const Point point = n.point.without("seed");
+    beside.try_emplace(point.label(), point, 0).first->second.second += n.status != Status::failed;
+  }
+  const auto is_side = [](const Point& arm, const Point& cell, const std::optional<double>& rate) {
+    return cell_of(arm) == cell && (!rate || !arm.find("lr") || arm.get<double>("lr") == *rate);
+  };
+  // A neighbour that lacks a trial, because it ended in an error, would lack all further seeds.
+  const auto is_complete = [&](const Point& cell, std::int64_t seeds_of_both) {
+    return std::ranges::none_of(beside, [&](const auto& named) {
+      const auto& [point, count] = named.second;
+      return cell_of(point) == cell && count < seeds_of_both;
+    });
+  };
   const auto is_wanted = [&](const Point& arm) {
     return std::ranges::any_of(comparisons, [&](const Pursued& p) {
-      const auto is_side = [&](const Point& cell, const std::optional<double>& rate) {
-        const AxisValue* own = arm.find("lr");
-        return cell_of(arm) == cell && (!rate || !own || arm.get<double>("lr") == *rate);
-      };
-      const bool is_first = is_side(p.first, p.rate_first), is_second = is_side(p.second, p.rate_second);
-      return p.state == Progression::open && (is_first || is_second) && trials.at(arm.label()) == p.seeds;
+      return p.state == Progression::open && trials.at(arm.label()) == p.seeds &&
+             (is_side(arm, p.first, p.rate_first) || (p.second && is_side(arm, *p.second, p.rate_second))) &&
+             is_complete(p.first, p.seeds) && (!p.second || is_complete(*p.second, p.seeds));
     });
   };
   std::vector<Point> points;
@@ -143,10 +170,8 @@ std::vector<Point> next_seeds(const StudyDeclaration& study, const StudyResults&
     const Point next{{"seed", seeds[static_cast<std::size_t>(count)]}};
     const RateChoice* choice = study.has_own_rates() ? choice_for(r.judging.rates, cell_of(arm)) : nullptr;
     points.push_back(joined(choice ? joined(cell_of(arm), {{"lr", choice->rate}}) : arm, next));
-    std::set<std::string> known;
-    for (const Record& n : r.neighbours)
-      if (cell_of(n.point) == cell_of(arm) && known.insert(n.point.without("seed").label()).second)
-        points.push_back(joined(n.point.without("seed"), next));
+    for (const auto& [label, named] : beside)
+      if (cell_of(named.first) == cell_of(arm)) points.push_back(joined(named.first, next));
   }
   return points;
 }
@@ -155,10 +180,11 @@ std::string plan_of_rounds(const StudyDeclaration& study) {
   if (!study.options.until_decided) return "";
   const bool own = study.has_own_rates();
   const std::size_t cells = (own ? cells_of(study) : combinations_of(study)).size(), rates = own ? 5 : 1;
+  const std::size_t most = std::max(static_cast<std::size_t>(horizon), judged_seeds(study).size());
   return fmt::format(
       "until decided: at least the planned trials, and at most {}: {} seeds for each of {} combinations{}\n",
-      cells * static_cast<std::size_t>(horizon) * rates, horizon, cells,
-      own ? ", at its rate and at four neighbouring rates" : "");
+      cells * most * rates, most, cells,
+      own ? ", at its rate and at four neighbouring rates, and the trials of the searches" : "");
 }
 
 std::string progress_of(const std::vector<Pursued>& comparisons) {

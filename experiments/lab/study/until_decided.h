@@ -5,6 +5,7 @@
 // those of each method with the control.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,13 +36,16 @@ constexpr auto names_of(Progression) {
 // A comparison, at one place of the other axes.
 struct Pursued {
   std::string name;
-  Point first = {}, second = {};                  // combinations of the axes; no entries for a constant
-  std::optional<double> rate_first, rate_second;  // their learning rates, if they differ between trials of a cell
+  Point first = {};                               // a combination of the axes
+  std::optional<Point> second = {};               // no value for a constant
+  std::optional<double> rate_first, rate_second;  // their learning rates, if trials of a cell differ in them
   std::int64_t seeds = 0;                         // that both sides have
-  double evidence = 1, needs = 1;                 // for a verdict of order
-  double order = 0, equality = 0;                 // the predicted numbers of seeds until these verdicts
+  // The predicted numbers of seeds until a verdict of order and of equality, and the evidence of the nearer one with
+  // the evidence that it needs.
+  double order = 0, equality = 0;
+  double evidence = 1, needs = 1;
   Progression state = Progression::open;
-  double least() const { return order < equality ? order : equality; }
+  double least() const { return order <= equality ? order : equality; }
 };
 
 // The comparisons of judged results. `results` are those of judge_all(), and `claims` the claims of the study.

@@ -93,7 +93,8 @@ TEST_CASE("a budget, an interrupt and jobs change only the moment at which the r
   study.bodies = 0;
   const Ended first = trained_in(folder, study, until({"--out", "a", "--budget", "5"}));
   CHECK(study.bodies == 5);
-  CHECK_THAT(first.err, contains("the budget is spent, and 7 trials of this round are not begun; --resume goes on, in a"));
+  CHECK_THAT(first.err,
+             contains("the budget is spent, and 7 trials of this round are not begun; --resume goes on, in a"));
   trained_in(folder, study, until({"--out", "ten", "--budget", "10"}));
   trained_in(folder, study, {"--no-progress", "--out", "a", "--resume", "--budget", "5"});
   CHECK(files_of(folder, "a") == files_of(folder, "ten"));
@@ -121,6 +122,13 @@ TEST_CASE("a claim ends if it would need more than 48 seeds") {
   CHECK(claimed(folder, "a", 2) == "undecided");
   CHECK(study.bodies < 2 * horizon);
   CHECK_THAT(e.out, contains("needs more than 48 seeds"));
+}
+
+TEST_CASE("two arms that both diverge at each seed train no further seeds") {
+  const TemporaryFolder folder;
+  ValleyStudy study{.loss = [](const Point&, double) { return INFINITY; }};
+  trained_in(folder, study, until({"--out", "a"}));
+  CHECK(study.bodies == 2 * 6);
 }
 
 TEST_CASE("a claim ends if the loser is better at another rate, and three seeds do not change that") {
