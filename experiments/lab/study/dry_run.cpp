@@ -100,17 +100,22 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
         "parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
         most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
   }
-  double total = 0;
-  for (const Point& point : trials)
-    total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
-  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})",
-                      duration(total / jobs),
+  const auto time_of = [&](const std::vector<Point>& all) {
+    double total = 0;
+    for (const Point& point : all)
+      total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
+    return duration(total / jobs);
+  };
+  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", time_of(trials),
                       jobs > 1 ? fmt::format(" in {} jobs, if each job has its own processors", jobs) : "",
                       1e3 * first.seconds, first.trial);
   if (last.trial != first.trial) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.trial);
-  return text +
-         ";\nthe time of other trials is assumed proportional to depth. Evaluation and start-up take additional "
-         "time.\n";
+  text +=
+      ";\nthe time of other trials is assumed proportional to depth. Evaluation and start-up take additional time.\n";
+  if (!later.at_most.empty())
+    text += fmt::format("until decided: this is the least; the most is {} trials, with about {} of training\n",
+                        later.at_most.size(), time_of(later.at_most));
+  return text;
 }
 
 }  // namespace plumb::lab

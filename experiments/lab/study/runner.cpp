@@ -152,19 +152,29 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
   const bool resumes = !folder.empty() && std::filesystem::exists(folder / "run.json");
   Ledger ledger(resumes ? folder / Ledger::file_name : "");
   std::vector<std::string> codes;
+  StudyDescription description;
   if (resumes) {
-    StudyDescription description = described(folder);
+    description = described(folder);
     description.facts.code = code_hash();
     codes = codes_of(study, ledger, description);
   }
-  const Sweep sweep(plan, facts, ledger, codes, Sweep::Takes::finished);
+  const Sweep sweep(plan, facts, ledger, codes, Sweep::Takes::finished,
+                    resumes ? rounds_of(study, plan, description) : Sweep::NextRound());
   const std::vector<Record> finished = sweep.records();
   std::vector<Point> named = sweep.named(), cells = sweep.cells();
   std::erase_if(named, [&](const Point& point) {
     return std::ranges::any_of(finished, [&](const Record& record) { return record.point == point; });
   });
-  const ToFollow later{.trials = trials_to_follow(study, cells),
-                       .words = plan_of_search(study, cells) + plan_of_rounds(study)};
+  ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
+  if (!named.empty() || !later.trials.empty()) {
+    later.at_most = trials_at_most(study);
+    later.at_most.resize(later.at_most.size() - std::min(later.at_most.size(), finished.size()));
+    if (study.options.until_decided)
+      for (const auto* trials : {&std::as_const(named), &std::as_const(later.trials)})
+        std::ranges::copy_if(*trials, std::back_inserter(later.at_most), is_of_search);
+  } else if (!sweep.note().empty()) {
+    later.words = sweep.note() + "\n";
+  }
   const int jobs = jobs_for(plan, named.size() + later.trials.size());
   write_result(dry_run(environment, named, finished.size(), later, jobs, facts, study.body) +
                (study.next && !study.has_own_rates()

@@ -120,7 +120,8 @@ void Sweep::ask_round() {
   while (!over_ && ended() == size()) {
     const Round round = next_round_ ? next_round_(*this) : Round();
     over_ = round.points.empty();
-    if (progress_ && !round.note.empty()) progress_->note(round.note);
+    note_ = round.note;
+    if (progress_ && !note_.empty()) progress_->note(note_);
     for (const Point& point : round.points) {
       auto [unit, trial] = further(point);
       name(*unit, std::move(trial));
@@ -222,6 +223,7 @@ std::size_t Sweep::elsewhere() const {
 
 void Sweep::run(const TrialEnvironment& environment, Progress& progress, const Calls& calls) {
   progress_ = &progress;
+  if (!note_.empty()) progress.note(note_);
   budget_ = budget_from(plan_.options().budget);
   started_ = now();
   for (Unit& unit : units_)

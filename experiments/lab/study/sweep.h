@@ -59,6 +59,8 @@ class Sweep {
   // The number of further trials in the ledger: one of the codes has finished them, but this sweep does not name them.
   // Only judged trials count.
   std::size_t elsewhere() const;
+  // The line of the last round for the user.
+  const std::string& note() const { return note_; }
 
   // Functions of the study. The body is called in several threads at once, the other functions by one thread at a time.
   struct Calls {
@@ -121,6 +123,7 @@ class Sweep {
   bool by_point_ = false;
   NextRound next_round_;
   bool over_ = false;              // no further trials will be named
+  std::string note_ = {};          // of the last round
   std::vector<Record> kept_ = {};  // records of trials of further rounds, before these rounds
   std::deque<Unit> units_;
 

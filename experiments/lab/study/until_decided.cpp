@@ -176,15 +176,15 @@ std::vector<Point> next_seeds(const StudyDeclaration& study, const StudyResults&
   return points;
 }
 
-std::string plan_of_rounds(const StudyDeclaration& study) {
-  if (!study.options.until_decided) return "";
+std::vector<Point> trials_at_most(const StudyDeclaration& study) {
+  std::vector<Point> all;
+  if (!study.options.until_decided) return all;
   const bool own = study.has_own_rates();
-  const std::size_t cells = (own ? cells_of(study) : combinations_of(study)).size(), rates = own ? 5 : 1;
-  const std::size_t most = std::max(static_cast<std::size_t>(horizon), judged_seeds(study).size());
-  return fmt::format(
-      "until decided: at least the planned trials, and at most {}: {} seeds for each of {} combinations{}\n",
-      cells * most * rates, most, cells,
-      own ? ", at its rate and at four neighbouring rates, and the trials of the searches" : "");
+  const std::int64_t seeds = std::max<std::int64_t>(horizon, std::ssize(judged_seeds(study)));
+  const std::vector<Point> arms = own ? cells_of(study) : combinations_of(study);
+  for (std::int64_t i = 0; i < seeds * (own ? 5 : 1); ++i)
+    for (const Point& arm : arms) all.push_back(joined(arm, {{"seed", i}}));
+  return all;
 }
 
 std::string progress_of(const std::vector<Pursued>& comparisons) {

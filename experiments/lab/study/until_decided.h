@@ -36,10 +36,10 @@ constexpr auto names_of(Progression) {
 // A comparison, at one place of the other axes.
 struct Pursued {
   std::string name;
-  Point first = {};                               // a combination of the axes
-  std::optional<Point> second = {};               // no value for a constant
-  std::optional<double> rate_first, rate_second;  // their learning rates, if trials of a cell differ in them
-  std::int64_t seeds = 0;                         // that both sides have
+  Point first = {};                                         // a combination of the axes
+  std::optional<Point> second = {};                         // no value for a constant
+  std::optional<double> rate_first = {}, rate_second = {};  // their learning rates, if trials of a cell differ in them
+  std::int64_t seeds = 0;                                   // that both sides have
   // The predicted numbers of seeds until a verdict of order and of equality, and the evidence of the nearer one with
   // the evidence that it needs.
   double order = 0, equality = 0;
@@ -54,8 +54,9 @@ std::vector<Pursued> pursued(const StudyResults& results, const std::vector<Clai
 // rates that have trials. Empty if no comparison is open, or if an arm lacks a trial that ended in an error.
 std::vector<Point> next_seeds(const StudyDeclaration& study, const StudyResults& results,
                               const std::vector<Pursued>& comparisons);
-// A sentence for --dry-run about the least and the most trials. Empty without --until-decided.
-std::string plan_of_rounds(const StudyDeclaration& study);
+// The most trials that a study may have, for --dry-run: all seeds of each combination, with own rates at the chosen
+// rate and at four neighbours. The rates are placeholders. Empty without --until-decided.
+std::vector<Point> trials_at_most(const StudyDeclaration& study);
 // A line about the comparisons that are open: their number, and the evidence and the predicted seeds of the nearest.
 std::string progress_of(const std::vector<Pursued>& comparisons);
 // The comparisons as a section of reports.

@@ -159,6 +159,19 @@ TEST_CASE("errors and the dry run of --until-decided") {
   for (const char* budget : {"0", "-3", "2.5", "h", "five", "4d", "1e30"})
     CHECK_THAT(refused(until({"--budget", budget, "--out", "a"})),
                contains("--budget: expected a number of trials, such as 50, or of hours, such as 4h, got '"));
-  const Ended dry = trained_in(folder, study, until({"--dry-run"}));
-  CHECK_THAT(dry.out, contains("until decided: at least the planned trials, and at most 96"));
+  CHECK_THAT(trained_in(folder, study, until({"--dry-run"})).out,
+             contains("12 trials") && contains("until decided: this is the least; the most is 96 trials, with about "));
+  CHECK_THAT(trained_in(folder, study, with(five_judge, {"own", "--until-decided", "--dry-run"})).out,
+             contains("the most is 492 trials"));
+  // A call that goes on: the next round is the least. A decided study costs nothing.
+  study.more = [](lab::Trial& trial) {
+    for ([[maybe_unused]] lab::Step& step : trial.loop()) break;
+  };
+  trained_in(folder, study, until({"--out", "a", "--budget", "12"}));
+  const Words resumed{"--out", "a", "--resume", "--dry-run"};
+  CHECK_THAT(trained_in(folder, study, resumed).out,
+             contains("a seed 6") && contains("2 trials") && contains("the most is 84 trials"));
+  trained_in(folder, study, {"--no-progress", "--out", "a", "--resume"});
+  CHECK_THAT(trained_in(folder, study, resumed).out,
+             contains("no comparison of 1 is open") && contains("0 trials to run") && !contains("the most"));
 }
