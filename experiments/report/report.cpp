@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -17,7 +17,7 @@
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/run/files.h"
 #include "experiments/lab/run/stored_run.h"
-#include "experiments/report/questions.h"
+#include "experiments/report/results_page.h"
 #include "experiments/studies.h"
 
 namespace plumb::lab {
@@ -113,9 +113,9 @@ std::string chart_of(const fs::path& figures) {
   return "";
 }
 
-// The study writes the tables into a temporary folder.
+// The study writes the tables into a temporary folder, which `read` gets.
 TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, const std::string& program,
-                         const std::vector<std::string>& words) {
+                         const std::vector<std::string>& words, const std::function<void(const fs::path&)>& read) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
   const bool made = ::mkdtemp(pattern.data());
   check(made, "cannot create a folder like {}: {}", pattern, std::strerror(errno));
@@ -130,6 +130,7 @@ TablesAndChart tables_of(const fs::path& ledger, const StudyDescription& run, co
   fs::copy_file(description_of(ledger), folder / "run.json");
   check(call_study(ledger, folder, run, program, words, Tables::not_printed) == 0,
         "{}: its study failed, so there are no tables", ledger.string());
+  read(folder);
   return {read_file(folder / "results.md"), chart_of(folder / "figures")};
 }
 
@@ -177,7 +178,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
         "report",
         "Writes the tables and reports of studies again, from their ledgers. Kept ledgers make a Markdown document: "
         "each NAME.jsonl becomes a section, which ends with the text of NAME.notes.md. With a FILE.md among the "
-        "arguments, the document is its text, with verdicts in its tables of questions and a table of machines and "
+        "arguments, the document is its text, with answers for the words in braces and a table of machines and "
         "hours at the end, and each NAME.jsonl gets a page NAME.md and a chart NAME.svg beside it.");
     cli.words("DIR..", &folders);
     cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").path("FILE");
@@ -189,7 +190,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
     declare_program(cli, program);
     cli.examples({"runs/whole --markdown table.md", "runs/layerscale_init --keep docs/results",
                   "docs/results/presets/*.jsonl --markdown presets.md",
-                  "docs/results/questions.md docs/results/*.jsonl --markdown docs/results.md"});
+                  "docs/results/answers.md docs/results/*.jsonl --markdown docs/results.md"});
     if (const std::optional<int> status = cli.parse(argc, argv)) return *status;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
     const std::vector<std::string> words = rebuild_words(accept_code);
@@ -204,28 +205,30 @@ int plumb::lab::report(int argc, const char* const* argv) {
     }
     const bool pages = std::ranges::any_of(runs, [](const auto& run) { return !run; });
     if (pages) check_document(folders);
-    std::string markdown, questions;
-    std::map<std::string, std::string> answers;  // the tables of each ledger of a document with pages
-    fs::path folder_of_pages;
+    std::string markdown, text_of_page;
+    std::vector<KeptStudy> studies;  // of a document with pages
     std::vector<std::pair<std::string, Provenance>> ledgers;
-    const auto link_to = [&](const fs::path& page) {
-      return fs::relative(fs::absolute(page), fs::absolute(fs::path(markdown_file)).parent_path()).string();
+    const auto page_of = [&](const fs::path& ledger) {  // the link to the page of a ledger
+      return fs::relative(fs::absolute(fs::path(ledger).replace_extension(".md")),
+                          fs::absolute(fs::path(markdown_file)).parent_path())
+          .string();
     };
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const fs::path folder = folders[i];
       if (!runs[i]) {
-        questions += (questions.empty() ? "" : "\n") + read_file(folder);
+        text_of_page += (text_of_page.empty() ? "" : "\n") + read_file(folder);
         continue;
       }
       if (!markdown.empty()) markdown += "\n";
       if (is_kept(folder)) {
-        const TablesAndChart tables = tables_of(folder, *runs[i], program, words);
+        const auto read_answers = [&](const fs::path& made) {
+          if (pages) studies.emplace_back(folder, *runs[i], made, page_of(folder));
+        };
+        const TablesAndChart tables = tables_of(folder, *runs[i], program, words, read_answers);
         if (pages) {
           write_page(folder, *runs[i], tables);
-          const std::string name = folder.stem().string();
-          ledgers.emplace_back(fmt::format("[{}]({})", name, link_to(folder.parent_path() / (name + ".md"))),
+          ledgers.emplace_back(fmt::format("[{}]({})", folder.stem().string(), page_of(folder)),
                                Provenance(*runs[i], Ledger(folder)));
-          answers[folder.stem().string()] = tables.markdown, folder_of_pages = folder.parent_path();
         } else {
           markdown += fmt::format("## {}\n\n{}{}{}", folder.stem().string(), provenance(*runs[i], Ledger(folder)),
                                   tables.markdown, notes_of(folder));
@@ -237,7 +240,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
         markdown += read_file(folder / "results.md");
       }
     }
-    if (pages) markdown = with_verdicts(questions, answers, link_to(folder_of_pages)) + "\n" + table_of_trials(ledgers);
+    if (pages) markdown = with_answers(text_of_page, studies) + "\n" + table_of_trials(ledgers);
     if (!markdown_file.empty()) write_output(markdown_file, markdown);
     return 0;
   });

@@ -26,8 +26,8 @@ formatter = pygments.formatters.HtmlFormatter(nobackground=True, cssclass='code'
 errors = []
 
 sources = [pathlib.Path(name) for name in ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')]
-# The notes of ledgers, and the list of questions, are parts of other pages.
-parts = ('.notes.md', 'questions.md')
+# The notes of ledgers, and the text of the page of results, are parts of other pages.
+parts = ('.notes.md', 'answers.md')
 sources += sorted(path for path in root.glob('docs/**/*.md') if not path.name.endswith(parts))
 reference = {}
 tags = xml.etree.ElementTree.parse(site / 'tags.xml').getroot()

@@ -26,7 +26,7 @@ def check_index():
         if not pages[path] or anchor and f'id="{anchor}"' not in pages[path]:
             errors.append(f'{address} is in the index but not in the site')
     sources = [path for path in pathlib.Path('.').glob('*.md')] + [
-        path for path in pathlib.Path('docs').rglob('*.md') if not path.name.endswith(('.notes.md', 'questions.md'))]
+        path for path in pathlib.Path('docs').rglob('*.md') if not path.name.endswith(('.notes.md', 'answers.md'))]
     for source in sources:
         path = str(source.with_name('index.html') if source.name == 'README.md' else source.with_suffix('.html'))
         headings = re.findall(r'<h[1-6] id="([^"]*)"', (site / path).read_text(encoding='utf-8'))

@@ -262,7 +262,7 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
       for (const auto& [name, median] : r.others)
         if (std::ranges::find(others, name) == others.end()) others.push_back(name);
   std::ranges::copy(difference_columns, std::back_inserter(header));
-  header.insert(header.end(), {"margin", "at", "overall", "post_hoc", "lr_first", "lr_second"});
+  header.insert(header.end(), {"measure", "margin", "at", "overall", "post_hoc", "lr_first", "lr_second"});
   header.insert(header.end(), others.begin(), others.end());
   CsvTable table(header);
   const std::vector<ClaimResult> no_pairs(1);
@@ -271,7 +271,7 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
       table.cell(std::string_view(claim.text)).cell(std::string_view(claim.source));
       table.cell(std::string_view(enum_name(r.verdict)));
       add_cells(table, r.difference, r.higher ? -1 : 1);
-      table.cell((r.higher ? -1 : 1) * r.margin.value_or(unknown));
+      table.cell(std::string_view(claim.measure)).cell((r.higher ? -1 : 1) * r.margin.value_or(unknown));
       table.cell(std::string_view(r.at.label())).cell(std::string_view(enum_name(claim.verdict)));
       table.cell(std::string_view(claim.post_hoc ? "yes" : "no"));
       table.cell(r.rate_first.value_or(unknown)).cell(r.rate_second.value_or(unknown));

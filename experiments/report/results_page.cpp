@@ -1,0 +1,392 @@
+#include "experiments/report/results_page.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/record/ledger.h"
+#include "experiments/lab/stats/summary.h"
+
+namespace plumb::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using enum TextTable::Align;
+using Arm = KeptStudy::Arm;
+using Decision = KeptStudy::Decision;
+
+// The rows of a CSV file as pairs of column and cell; empty if there is no file. Cells may be quoted as in RFC 4180.
+using CsvRow = std::vector<std::pair<std::string, std::string>>;
+std::vector<CsvRow> rows_of(const fs::path& file) {
+  if (!fs::exists(file)) return {};
+  std::vector<std::vector<std::string>> lines(1, {""});
+  bool quoted = false;
+  for (const char c : read_file(file)) {
+    std::string& cell = lines.back().back();
+    if (c == '"')
+      quoted = !quoted;  // a doubled quote ends and begins a quoted part, and texts of claims have none
+    else if (quoted || (c != ',' && c != '\n'))
+      cell += c;
+    else if (c == ',')
+      lines.back().emplace_back();
+    else
+      lines.push_back({""});
+  }
+  std::vector<CsvRow> rows;
+  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+    CsvRow& row = rows.emplace_back();
+    for (std::size_t c = 0; c < std::min(lines[0].size(), lines[i].size()); ++c)
+      row.emplace_back(lines[0][c], lines[i][c]);
+  }
+  return rows;
+}
+std::string cell_of(const CsvRow& row, std::string_view column) {
+  const auto found = std::ranges::find(row, column, &CsvRow::value_type::first);
+  return found == row.end() ? "" : found->second;
+}
+template <class T>
+std::optional<T> number_from(const std::string& text) {
+  T number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(number)
+                                                                                   : std::nullopt;
+}
+
+// A row of results.csv: the axes stand before the column status.
+TrialResult trial_of(const CsvRow& row, double chance) {
+  TrialResult trial;
+  bool is_axis = true;
+  for (const auto& [name, cell] : row) {
+    const std::optional<double> number = number_from<double>(cell);
+    if (name == "status") {
+      is_axis = false;
+      for (const Status s : {Status::ok, Status::diverged, Status::hopeless, Status::failed})
+        if (enum_name(s) == cell) trial.status = s;
+    } else if (is_axis) {
+      if (const std::optional<std::int64_t> whole = number_from<std::int64_t>(cell))
+        trial.point.set(name, *whole);
+      else if (number)
+        trial.point.set(name, *number);
+      else
+        trial.point.set(name, cell);
+    } else if (number && (name == "steps" || name == "steps_taken")) {
+      trial.steps = static_cast<std::int64_t>(*number);
+    } else if (number && name == "seconds") {
+      trial.seconds = *number;
+    } else if (number) {
+      trial.values.emplace_back(name, *number);
+    }
+  }
+  trial.trained = has_trained(trial, chance);
+  return trial;
+}
+
+std::string method_of(const Point& point) { return lab::cell_of(point).without("depth").label(); }
+
+Arm& arm_of(std::vector<Arm>& arms, const Point& point) {
+  const std::string method = method_of(point);
+  for (Arm& arm : arms)
+    if (arm.method == method && arm.depth == depth_of(point)) return arm;
+  return arms.emplace_back(Arm{.method = method, .depth = depth_of(point)});
+}
+
+// The measure over the seeds that trained.
+Summary summary_of(const Arm& arm, const std::string& measure) {
+  std::vector<double> values;
+  for (const TrialResult& t : arm.judged)
+    if (t.trained) values.push_back(t.value(measure).value_or(NAN));
+  return summarize(values);
+}
+
+std::size_t failed(const Arm& arm) {
+  return static_cast<std::size_t>(std::ranges::count_if(arm.judged, [](const TrialResult& t) { return !t.trained; }));
+}
+
+std::string value_of(const Arm& arm, const std::string& what) {
+  if (what == "failed") return fmt::format("{} of {}", failed(arm), arm.judged.size());
+  if (what == "rates")
+    return arm.rates.empty()       ? "none"
+           : arm.rates.size() == 1 ? fmt::format("{:.2g}", arm.rates.front())
+                                   : fmt::format("{:.2g} to {:.2g}", arm.rates.front(), arm.rates.back());
+  const Summary s = summary_of(arm, what);
+  if (!what.starts_with("val_a") || s.n == 0) return to_string(s);
+  return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
+}
+
+// A difference with its sign and, if there is one, its interval: "-0.46 (-0.49 to -0.43)".
+std::string signed_words(const Median& m, bool in_points) {
+  if (m.n == 0 || !std::isfinite(m.value)) return "";
+  const auto number = [&](double v) { return in_points ? fmt::format("{:+.1f}", 100 * v) : fmt::format("{:+.2g}", v); };
+  return number(m.value) + (m.low ? fmt::format(" ({} to {})", number(*m.low), number(*m.high)) : "");
+}
+
+Median median_from(const CsvRow& row, const char* value, const char* low = "", const char* high = "") {
+  Median m{.value = number_from<double>(cell_of(row, value)).value_or(NAN)};
+  m.n = std::isfinite(m.value), m.low = number_from<double>(cell_of(row, low));
+  m.high = number_from<double>(cell_of(row, high));
+  return m;
+}
+
+// The median of the differences of two arms at the seeds at which both trained.
+Median difference_of(const Arm& a, const Arm& b, const std::string& measure) {
+  std::vector<double> differences;
+  for (const TrialResult& one : a.judged)
+    for (const TrialResult& other : b.judged)
+      if (one.seed() == other.seed() && one.trained && other.trained)
+        if (const auto x = one.value(measure), y = other.value(measure); x && y) differences.push_back(*x - *y);
+  return median_of(differences);
+}
+
+std::string seeds_of(const CsvRow& row) {
+  std::string text = fmt::format("{}:{}", cell_of(row, "wins"), cell_of(row, "losses"));
+  const std::string first = cell_of(row, "failed_first"), second = cell_of(row, "failed_second");
+  return first == "0" && second == "0" ? text : text + fmt::format(", {} and {} failed", first, second);
+}
+
+Decision decision_on_claim(const CsvRow& row) {
+  const std::string verdict = cell_of(row, "verdict"), at = cell_of(row, "at");
+  Decision d{
+      .text = fmt::format("{}{} ({})", cell_of(row, "claim"), at.empty() ? "" : ", " + at, cell_of(row, "source")),
+      .verdict = verdict == "agree"      ? "confirmed"
+                 : verdict == "disagree" ? "contradicted"
+                 : verdict == "equal"    ? "equal"
+                                         : "",
+      .seeds = seeds_of(row)};
+  if (!d.verdict.empty() && cell_of(row, "post_hoc") == "yes") d.verdict += ", post hoc";
+  for (const auto& [measure, text] : {std::pair("train_loss", &Decision::train_loss),
+                                      {"val_loss", &Decision::val_loss},
+                                      {"val_accuracy", &Decision::val_accuracy}})
+    d.*text = signed_words(
+        cell_of(row, "measure") == measure ? median_from(row, "difference", "low", "high") : median_from(row, measure),
+        measure == std::string("val_accuracy"));
+  return d;
+}
+
+Decision decision_on_methods(const CsvRow& row, std::vector<Arm>& arms) {
+  const std::string first = cell_of(row, "first"), second = cell_of(row, "second"), words = cell_of(row, "verdict");
+  const std::int64_t depth = number_from<std::int64_t>(cell_of(row, "depth")).value_or(0);
+  Decision d{.text = fmt::format("{}{} against {}", depth > 0 ? fmt::format("depth {}: ", depth) : "", first, second),
+             .verdict = words == "no verdict"        ? ""
+                        : words.starts_with("equal") ? "equal"
+                                                     : words,
+             .seeds = seeds_of(row),
+             .train_loss = signed_words(median_from(row, "difference", "low", "high"), false)};
+  const auto named = [&](const std::string& method) {
+    return std::ranges::find_if(arms, [&](const Arm& a) { return a.method == method && a.depth == depth; });
+  };
+  if (const auto a = named(first), b = named(second); a != arms.end() && b != arms.end()) {
+    d.val_loss = signed_words(difference_of(*a, *b, "val_loss"), false);
+    d.val_accuracy = signed_words(difference_of(*a, *b, "val_accuracy"), true);
+  }
+  return d;
+}
+
+}  // namespace
+
+KeptStudy::KeptStudy(const fs::path& ledger, const StudyDescription& run, const fs::path& folder, std::string page_link)
+    : name(ledger.stem().string()), page(std::move(page_link)), is_old(run.rule.empty()) {
+  const double chance = run.facts.data.chance().loss;
+  for (const CsvRow& row : rows_of(folder / "results.csv")) {
+    TrialResult trial = trial_of(row, chance);
+    Arm& arm = arm_of(arms, trial.point);
+    arm.judged.push_back(std::move(trial));
+  }
+  const std::size_t judged = arms.size();
+  const Ledger all(ledger);
+  for (const LedgerEntry& e : all.entries()) {
+    const Record& r = e.record;
+    Arm& arm = arm_of(arms, r.point);
+    if (r.steps > 0) {
+      const double step = r.seconds / static_cast<double>(r.steps);
+      arm.step = arm.step == 0 ? step : std::min(arm.step, step);
+    }
+    const double rate = lr_of(r.point);
+    if (rate > 0 && has_trained({.status = r.status, .values = r.values}, chance) &&
+        std::ranges::find(arm.rates, rate) == arm.rates.end())
+      arm.rates.push_back(rate), std::ranges::sort(arm.rates);
+  }
+  arms.resize(judged);  // without combinations that are only in the ledger
+  for (const CsvRow& row : rows_of(folder / "claims.csv"))
+    if (cell_of(row, "seeds") != "0") decisions.push_back(decision_on_claim(row));
+  if (decisions.empty())
+    for (const CsvRow& row : rows_of(folder / "comparisons.csv"))
+      if (cell_of(row, "family") == "control") decisions.push_back(decision_on_methods(row, arms));
+}
+
+namespace {
+
+class Answers {
+ public:
+  explicit Answers(const std::vector<KeptStudy>& studies) : studies_(studies) {}
+
+  // The answer to the words between braces.
+  std::string operator()(const std::string& words) const {
+    if (words == "decided") return decided();
+    if (words == "not decided") return not_decided();
+    if (words.starts_with("methods ")) return methods(words.substr(words.find(' ')));
+    std::istringstream in(words);
+    const std::vector<std::string> all(std::istream_iterator<std::string>(in), {});
+    if (all.size() == 3 && all[0] == "best") return best(study(all[1]), depth_from(all[2]));
+    check(all.size() >= 4, "[report] expected words such as 'val_accuracy LEDGER METHOD DEPTH', got '{}'", words);
+    const std::string method = fmt::format("{}", fmt::join(all.begin() + 2, all.end() - 1, " "));
+    return value_of(arm(study(all[1]), method, depth_from(all.back())), all[0]);
+  }
+
+ private:
+  const KeptStudy& study(const std::string& name) const {
+    const auto found = std::ranges::find(studies_, name, &KeptStudy::name);
+    check(found != studies_.end(), "[report] no ledger has the name '{}'", name);
+    return *found;
+  }
+  static std::int64_t depth_from(const std::string& text) {
+    const std::optional<std::int64_t> depth = number_from<std::int64_t>(text);
+    check(depth.has_value(), "[report] expected a depth, got '{}'", text);
+    return *depth;
+  }
+  static const Arm& arm(const KeptStudy& s, const std::string& method, std::int64_t depth) {
+    for (const Arm& a : s.arms)
+      if (a.method == method && a.depth == depth) return a;
+    fail(fmt::format("[report] {} has no trials of {} at depth {}", s.name, method, depth));
+  }
+  // The arms of a depth, those with the highest mean accuracy first.
+  static std::vector<const Arm*> ranked(const KeptStudy& s, std::int64_t depth) {
+    std::vector<const Arm*> arms;
+    for (const Arm& a : s.arms)
+      if (a.depth == depth) arms.push_back(&a);
+    check(!arms.empty(), "[report] {} has no trials at depth {}", s.name, depth);
+    std::ranges::stable_sort(arms, std::greater(), [](const Arm* a) {
+      const Summary accuracy = summary_of(*a, "val_accuracy");
+      return accuracy.n > 0 ? accuracy.mean : -1;
+    });
+    return arms;
+  }
+  static std::string best(const KeptStudy& s, std::int64_t depth) {
+    std::string text;
+    int count = 0;
+    for (const Arm* a : ranked(s, depth))
+      if (++count <= 3)
+        text += fmt::format("{}{}, {}{}",
+                            count == 1   ? ""
+                            : count == 2 ? ", then "
+                                         : " and ",
+                            a->method, value_of(*a, "val_accuracy"),
+                            failed(*a) > 0 ? fmt::format(" ({} seeds failed)", value_of(*a, "failed")) : "");
+    return text;
+  }
+
+  // The arms of a ledger at a depth, and what is added to the names of their methods.
+  struct Part {
+    const KeptStudy* study;
+    std::int64_t depth;
+    std::string note;
+  };
+  std::string methods(const std::string& list) const {
+    std::vector<Part> parts;
+    const KeptStudy* times = nullptr;
+    std::istringstream in(list);
+    for (std::string item; std::getline(in, item, ';');) {
+      std::istringstream words(item);
+      std::string ledger, depth, note;
+      words >> ledger >> depth, std::getline(words, note);
+      if (ledger == "time")
+        times = &study(depth);
+      else
+        parts.push_back({&study(ledger), depth_from(depth), note});
+    }
+    std::set<std::int64_t> depths;
+    std::vector<std::string> names;
+    std::map<std::pair<std::string, std::int64_t>, std::vector<std::string>> cells;
+    for (const auto& [study, depth, note] : parts) {
+      depths.insert(depth);
+      for (const Arm* a : ranked(*study, depth)) {
+        const std::string name = a->method + note;
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+        auto& row = cells[{name, depth}];
+        for (const char* what : {"val_accuracy", "failed", "rates"}) row.push_back(value_of(*a, what));
+        if (times)
+          row.push_back(fmt::format("{:.2f}", arm(*times, a->method, depth).step / arm(*times, "pre", depth).step));
+      }
+    }
+    TextTable table;
+    table.column("method", left);
+    for (const std::int64_t depth : depths) {
+      table.column(fmt::format("{} blocks: accuracy", depth), right);
+      table.column("failed seeds", right), table.column("rates that train", right);
+      if (times) table.column("time", right);
+    }
+    for (const std::string& name : names) {
+      std::vector<std::string> row{name};
+      for (const std::int64_t depth : depths) {
+        std::vector<std::string>& there = cells[{name, depth}];
+        there.resize(times ? 4 : 3);
+        row.insert(row.end(), there.begin(), there.end());
+      }
+      table.row(std::move(row));
+    }
+    return table.markdown();
+  }
+
+  std::string decided() const {
+    TextTable table;
+    for (const char* column : {"verdict", "claim", "seeds"}) table.column(column, left);
+    for (const char* column : {"training loss", "validation loss", "accuracy, points"}) table.column(column, right);
+    table.column("page", left);
+    for (const KeptStudy& s : studies_)
+      for (const Decision& d : s.decisions)
+        if (!d.verdict.empty() && !d.verdict.starts_with("equal"))
+          table.row({fmt::format("**{}**", d.verdict), d.text, d.seeds, d.train_loss, d.val_loss, d.val_accuracy,
+                     fmt::format("[{}]({})", s.name, s.page)});
+    return table.empty() ? "No claim is decided so far.\n" : table.markdown();
+  }
+
+  // A line for each study with comparisons of which none is decided by order.
+  std::string not_decided() const {
+    std::string text;
+    for (const KeptStudy& s : studies_) {
+      const auto equal =
+          std::ranges::count_if(s.decisions, [](const Decision& d) { return d.verdict.starts_with("equal"); });
+      const auto open = std::ranges::count_if(s.decisions, [](const Decision& d) { return d.verdict.empty(); });
+      if (s.decisions.empty() || equal + open < std::ssize(s.decisions)) continue;
+      double low = INFINITY, high = -INFINITY;
+      for (const Arm& a : s.arms)
+        if (const Summary accuracy = summary_of(a, "val_accuracy"); accuracy.n > 0)
+          low = std::min(low, accuracy.mean), high = std::max(high, accuracy.mean);
+      text += fmt::format("- [{}]({}){}: ", s.name, s.page, s.is_old ? ", old" : "");
+      if (equal > 0) text += fmt::format("{} of {} comparisons are equal, ", equal, s.decisions.size());
+      if (open > 0 && !s.is_old) text += fmt::format("{} of {} undecided, ", open, s.decisions.size());
+      text += fmt::format("{} arms", s.arms.size());
+      if (low <= high) text += fmt::format(", mean accuracies from {:.1f} to {:.1f} %", 100 * low, 100 * high);
+      text += "\n";
+    }
+    return text;
+  }
+
+  const std::vector<KeptStudy>& studies_;
+};
+
+}  // namespace
+
+std::string with_answers(const std::string& text, const std::vector<KeptStudy>& studies) {
+  const Answers answer(studies);
+  std::string result;
+  std::size_t from = 0;
+  for (std::size_t open; (open = text.find('{', from)) != text.npos;) {
+    const std::size_t close = text.find('}', open);
+    check(close != text.npos, "[report] the text has a '{{' without a '}}'");
+    result += text.substr(from, open - from) + answer(text.substr(open + 1, close - open - 1));
+    from = close + 1;
+    if (result.ends_with('\n') && from < text.size() && text[from] == '\n') ++from;  // a table has its line end
+  }
+  return result + text.substr(from);
+}
+
+}  // namespace plumb::lab
