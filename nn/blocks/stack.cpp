@@ -61,13 +61,18 @@ std::vector<BranchChoice> transformer_block(const AttentionOptions& attention, c
 
 Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o), blocks_(this, o.blocks) {
   check(o.depth >= 1, "[stack] expected a depth of at least 1, got {}", o.depth);
+  const auto make_norm = [&] { return o.method->make_norm(o.layout, o.dim, o.norm_eps); };
+  if (o.method->embedding_norm) norm_embedding_ = {this, "norm_embedding", make_norm()};
   const TrainingStep step;
   for (std::int64_t i = 0; i < o.depth; ++i) blocks_.add(o, i, step);
-  if (o.final_norm) norm_ = {this, "norm", o.method->make_norm(o.layout, o.dim, o.norm_eps)};
+  if (o.final_norm) norm_ = {this, "norm", make_norm()};
   if (step.needed()) step.attach(*this, parameter("training_step", {1}, Init::constant(0), Role::counter));
 }
 
-Stream Stack::open(const Tensor& x) const { return method().open ? method().open(x) : Stream{x}; }
+Stream Stack::open(const Tensor& x) const {
+  const Tensor in = norm_embedding_ ? (*norm_embedding_)(x) : x;
+  return method().open ? method().open(in) : Stream{in};
+}
 
 void Stack::advance(Stream& s, std::int64_t first, std::int64_t last, const StackInputs& inputs) const {
   for (std::int64_t i = first; i < last; ++i) {

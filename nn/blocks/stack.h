@@ -48,7 +48,7 @@ class Stack : public Layer {
  private:
   StackOptions options_;
   Children<Block> blocks_;
-  ChildPtr<Layer> norm_;  // null without a final norm
+  ChildPtr<Layer> norm_embedding_, norm_;  // null without these norms
   bool checkpoint_blocks_ = false;
 };
 

@@ -114,6 +114,8 @@ def forward(method, w, x, **settings):
             x = x + w(b + "gate1.scale", DIM) * attn(n1(x)) + w(b + "gate1.shift", DIM)
             x = x + w(b + "gate2.scale", DIM) * ffn(n2(x)) + w(b + "gate2.shift", DIM)
         elif method in ("sandwich", "peri_ln"):
+            if method == "peri_ln" and i == 0:
+                x = norm(w, "norm_embedding", x)
             x = x + norm(w, b + "norm1_out", attn(n1(x)))
             x = x + norm(w, b + "norm2_out", ffn(n2(x)))
         elif method in ("depth_mup", "complete_p"):

@@ -156,7 +156,7 @@ TEST_CASE(
       }
     }
   }
-  CHECK((changed == 5 && constants == 12));
+  CHECK((changed == 5 && constants == 13));
 
   const std::vector<double> plain = check_comes_back<nn::ViT>(vit);
   const nn::DropPathOptions original{
