@@ -114,8 +114,8 @@ std::string section(const Section& own, Gallery& gallery) {
   std::vector<std::string> svgs;
   for (const Figure& chart : own.charts) svgs.push_back(gallery.svg(chart));
   return section(escape_markup(own.title), escape_markup(own.caption),
-                 (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) +
-                     (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
+                 (svgs.empty() ? "" : grid(svgs)) +
+                     (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + pictures_html(own));
 }
 
 Report results_report(const StudyResults& results) {

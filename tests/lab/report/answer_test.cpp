@@ -106,7 +106,8 @@ TEST_CASE("the charts of the first section are the main figure, and the charts o
                   "<h2>Verdicts</h2>", "<h2>A table</h2>", "<h2>Branch against stream</h2>"}));
   for (const Plot& plot : ratio_plots(r)) r.sections.front().charts.push_back(figure_of(plot));
   const std::string html = results_report(r).html;
-  CHECK(in_order(html, {"It is so.</p>\n<section>\n<h2>A table</h2>", "depth 6, MLP branch", "<h2>Verdicts</h2>",
-                        "<h2>Methods by training loss</h2>", "by method and depth", "<h2>Results</h2>"}));
+  CHECK(in_order(
+      html, {"It is so.</p>\n<section>\n<h2>A table</h2>", "depth 6, MLP branch", "<td>cell</td>", "<h2>Verdicts</h2>",
+             "<h2>Methods by training loss</h2>", "by method and depth", "<h2>Results</h2>"}));
   CHECK_THAT(html, !contains("Branch against stream"));
 }
