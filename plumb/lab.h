@@ -44,8 +44,6 @@
 #include "experiments/lab/record/csv.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/layers.h"
-#include "experiments/lab/report/report.h"
-#include "experiments/lab/report/text.h"
 
 // Measurements inside a stack of blocks.
 #include "experiments/lab/signals/layer_probe.h"

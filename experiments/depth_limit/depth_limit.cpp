@@ -92,6 +92,7 @@ struct DepthLimit : EdgeStudy {
               .x = {.title = "depth, log scale", .log = true},
               .y = {.title = "share of seeds", .low = 0, .high = 1},
               .interval = PlotInterval::bars};
+    std::map<int, std::vector<std::string>> deepest;  // the methods by the last tick at which they train
     for (const TrialGroup& place : r.groups(depth.name())) {
       const auto known = shares(place.trials, depth.name(), tried_depths());
       std::vector<std::string> tried;
@@ -102,9 +103,18 @@ struct DepthLimit : EdgeStudy {
         tried.push_back(fmt::format("{} ({})", blocks, to_string(share)));
         series.points.push_back({static_cast<double>(blocks), share.value(), share.low(), share.high()});
       }
-      section.table.row({place.point.label(), limit_words(known, tried_depths()),
-                         fmt::format("{}", fmt::join(tried, ", ")), published_depth(place.point[gate])});
+      const std::string limit = limit_words(known, tried_depths());
+      if (const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
+          trains != known.end()) {
+        const int last = edge_above(known, trains->first)->inside;
+        deepest[last].push_back(place.point.label());
+        if (last == deepest.rbegin()->first)
+          section.answer = fmt::format("Trains deepest: {}, to depth {}.", fmt::join(deepest[last], "; "), limit);
+      }
+      section.table.row(
+          {place.point.label(), limit, fmt::format("{}", fmt::join(tried, ", ")), published_depth(place.point[gate])});
     }
+    if (deepest.empty()) section.answer = "No method trains at a tried depth.";
     section.charts.push_back(figure_of(plot));
     return section;
   }

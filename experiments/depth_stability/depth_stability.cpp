@@ -2,7 +2,6 @@
 // one data set.
 #include <algorithm>
 
-#include "experiments/lab/stats/verdict.h"
 #include "experiments/vision/programs/published_settings.h"
 #include "plumb/vision.h"
 
@@ -92,13 +91,6 @@ struct DepthStability : Study {
     columns({train_loss, val_loss, val_accuracy, "diverged_at", "seconds", "images_per_second"});
     title("Depth stability");
     measure_layers();
-    output([](const StudyResults& r) {
-      Report report = results_report(r, false);  // without the question, because the verdict answers it
-      report.terminal =
-          fmt::format("{}val accuracy: accuracy on {}\n{}", results_table(trial_results(r), r.judging, r.colour),
-                      r.data.validation_is, findings_text(r, r.colour));
-      return report;
-    });
   }
 
   const Axis<std::string> gate = methods({"post", "pre", "rezero", "skipinit", "fixup", "layerscale"});

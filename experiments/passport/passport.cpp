@@ -75,6 +75,11 @@ std::string cell(const std::vector<const LayerStats*>& seeds, const Number& numb
   return std::isfinite(mean) ? fmt::format("{:.2g}", mean) : "–";
 }
 
+// Whether the networks follow their growth law.
+bool follow(const std::vector<const LayerStats*>& seeds) {
+  return std::ranges::all_of(seeds, [](const LayerStats* l) { return warnings(*l).empty(); });
+}
+
 TextTable table_of(const StudyResults& r, LoggedStep moment) {
   using enum TextTable::Align;
   std::vector<std::pair<const char*, Number>> columns{
@@ -96,7 +101,7 @@ TextTable table_of(const StudyResults& r, LoggedStep moment) {
     if (seeds.empty()) continue;
     std::vector<std::string> row{group.method, std::to_string(group.depth())};
     for (const auto& [title, number] : columns) row.push_back(cell(seeds, number));
-    const bool followed = std::ranges::all_of(seeds, [](const LayerStats* l) { return warnings(*l).empty(); });
+    const bool followed = follow(seeds);
     if (moment == LoggedStep::first) row.emplace_back(followed ? "followed" : "not followed");
     table.row(std::move(row), moment == LoggedStep::last || followed ? "" : "31");
   }
@@ -208,12 +213,18 @@ struct Passport : Study {
                       "geometric means over seeds. Thin lines are predictions."});
     });
     output([](const StudyResults& r) {
+      const StudyResults fresh = at(r, LoggedStep::first);
+      const std::vector<TrialGroup> networks = fresh.groups();
+      const auto others =
+          std::ranges::count_if(networks, [&](const TrialGroup& one) { return !follow(layers_of(fresh, one)); });
       return Section{
           .title = "Networks that do not follow their growth law",
           .caption = fmt::format("The first branch after which the mean square of the stream differs from the "
                                  "prediction by a factor above {:g}, or after a norm from 1 by a factor above {:g}.",
                                  law_tolerance, norm_tolerance),
-          .table = warnings_of(at(r, LoggedStep::first))};
+          .answer = fmt::format("At init, {} of {} networks follow their growth law.", std::ssize(networks) - others,
+                                networks.size()),
+          .table = warnings_of(fresh)};
     });
     output([](const StudyResults& r) {
       return section_at(

@@ -57,12 +57,17 @@ struct ResidualRatio : Study {
       }
     output([](const StudyResults& r) {
       Section section{
-          .title = "Ratios by layer at init",
+          .title = "Ratios by layer, at init and after the training",
           .caption =
               "Ratio: the norm of the term that a branch adds, after its gate, divided by the norm of the stream; mean "
-              "over the batch. Spread, in the table: the standard deviation over the layers of the ratio's logarithm "
-              "to base 10. The section Branch against stream has the ratios after the training."};
-      for (const Plot& plot : ratio_plots(r, LoggedStep::first)) section.charts.push_back(figure_of(plot));
+              "over the batch, and geometric mean over seeds. Spread, in the tables: the standard deviation over the "
+              "layers of the ratio's logarithm to base 10."};
+      std::vector<Plot> plots;
+      for (const auto& [when, name] : {std::pair(LoggedStep::first, "at init"), {LoggedStep::last, "trained"}})
+        for (Plot& plot : ratio_plots(r, when))
+          plot.title += fmt::format(", {}", name), plots.push_back(std::move(plot));
+      share_log_range(plots);
+      for (const Plot& plot : plots) section.charts.push_back(figure_of(plot));
       return section;
     });
     columns({train_loss, val_accuracy, "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});

@@ -80,6 +80,7 @@ struct StabilityMap : EdgeStudy {
               .x = {.title = "depth, log scale", .log = true},
               .y = {.title = "learning rate, log scale", .log = true}};
     const std::vector<TrialGroup> places = r.groups(lr.name());
+    double widest = 0;
     for (const std::string& name : gate.values()) {
       std::vector<std::string> row{name};
       std::vector<double> octaves;
@@ -99,6 +100,12 @@ struct StabilityMap : EdgeStudy {
                             : "none of those tried");
         if (above) upper.points.push_back({static_cast<double>(d), rates().at(above->middle())});
         if (below) lower.points.push_back({static_cast<double>(d), rates().at(below->middle())});
+      }
+      if (const double mean = summarize(octaves).mean; !octaves.empty() && mean > widest) {
+        widest = mean;
+        section.answer =
+            fmt::format("Trains at the widest range of learning rates: {}, {}{:.1f} octaves as a mean over depths.",
+                        name, open ? "at least " : "", mean);
       }
       row.push_back(octaves.empty() ? "–" : fmt::format("{}{:.1f}", open ? "at least " : "", summarize(octaves).mean));
       section.table.row(std::move(row));

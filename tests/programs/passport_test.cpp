@@ -20,8 +20,10 @@ TEST_CASE("passport program: every method at init gives no warning and the same 
   const Finished first = run(folder.path(), small_passport + "--gates all --depths 1,3 --out a");
   INFO(first.err << first.out);
   REQUIRE(first.status == 0);
-  CHECK_THAT(first.out, contains("Signals at init\n") && contains("layernorm_scaling") && contains("  followed\n") &&
-                            contains("report: a/report.html") && !contains("not follow") && !contains("last step"));
+  CHECK_THAT(first.out, contains(fmt::format("\nAt init, {0} of {0} networks follow their growth law.\n", 2 * gates)) &&
+                            contains("Signals at init\n") && contains("layernorm_scaling") &&
+                            contains("  followed\n") && contains("report: a/report.html") && !contains("not follow") &&
+                            !contains("last step"));
   const std::string csv = slurp(folder.path() / "a/layers.csv");
   CHECK(
       csv.starts_with("gate,depth,seed,step,block,branch,stream_norm,branch_norm,ratio,cosine,mean_square,"

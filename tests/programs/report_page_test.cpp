@@ -168,3 +168,29 @@ TEST_CASE("small and empty and single studies fit a phone") {
     CHECK(look.found["out"].empty());
   }
 }
+
+TEST_CASE("a wide table keeps its last column in view on a phone and on a desktop") {
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
+  StudyResults input{.name = "Wide"};
+  Section& section = input.sections.emplace_back(Section{.title = "Wide"});
+  std::vector<std::string> row;
+  for (int i = 0; i < 16; ++i)
+    section.table.column(fmt::format("column {}", i), TextTable::Align::left), row.push_back("a cell of words");
+  row.back() = "the verdict on a method with its reason";
+  section.table.row(row);
+  const std::string html = results_report(input).html;
+  for (const int width : {390, 1280}) {
+    const Look look = look_at(html, width, false, R"js(
+      const frame = document.querySelector('.scroll'), row = frame.querySelector('tbody tr'), seen = [];
+      for (const at of [0, 300, frame.scrollWidth]) {
+        frame.scrollLeft = at;
+        const all = frame.getBoundingClientRect(), first = row.cells[0].getBoundingClientRect(), last = row.cells[15].getBoundingClientRect();
+        seen.push(first.left >= all.left - 1 && last.right <= all.right + 1 && last.left - first.right > 60);
+      }
+      return {wide: frame.scrollWidth > frame.clientWidth, seen: seen};
+    )js");
+    INFO(width << look.found.dump());
+    CHECK(look.found["wide"] == true);
+    CHECK(look.found["seen"] == nlohmann::json({true, true, true}));
+  }
+}

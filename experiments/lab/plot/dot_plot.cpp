@@ -14,58 +14,59 @@ using namespace svg;
 
 namespace {
 
-// The ticks for the single values of a row at height y, and its dot with the interval; an empty plot has no dots.
-std::string dot_and_ticks(const DotRow& r, const Scale& x, double y, bool empty) {
+bool is_beyond(double v, const Scale& x) { return x.shows(v) && (v < x.low || v > x.high); }
+
+// The ticks for the single values of a row at height y, and its dot with the interval.
+std::string dot_and_ticks(const DotRow& r, const Scale& x, double y) {
   std::string drawn;
   for (const double v : r.singles)
     if (x.shows(v) && v >= x.low && v <= x.high)
       drawn +=
           fmt::format(R"(<path d="M{:.1f} {:.1f}v8" stroke="currentColor" stroke-opacity="0.8"/>)", x.at(v), y - 4);
-  if (!empty && x.shows(r.dot.x)) {
+  if (x.shows(r.dot.x)) {
     if (std::isfinite(r.dot.low) && std::isfinite(r.dot.high))
       drawn += fmt::format(
           R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="currentColor" stroke-width="2.4" stroke-opacity="0.65"/>)",
           x.at_clamped(r.dot.low), y, x.at_clamped(r.dot.high));
-    drawn += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.2" fill="currentColor"/>)", x.at_clamped(r.dot.x), y);
+    drawn += is_beyond(r.dot.x, x)
+                 ? text_at(x.at_clamped(r.dot.x), y + 4.5, "middle", strong, r.dot.x > x.high ? "→" : "←")
+                 : fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.2" fill="currentColor"/>)", x.at(r.dot.x), y);
   }
   return drawn;
+}
+
+// The scale of the x axis. It follows from the rows that are not quiet. A rule or a quiet row that is further from
+// these rows than half of their span would compress them, so it lies beyond the frame.
+Scale scale_of(const DotPlot& plot) {
+  Scale x;
+  x.log = plot.x.log;
+  const bool all = std::ranges::all_of(plot.rows, &DotRow::quiet);
+  std::vector<double> values, ends, others;
+  for (const DotRow& r : plot.rows) {
+    std::vector<double>& of_row = all || !r.quiet ? values : others;
+    of_row.push_back(r.dot.x);
+    of_row.insert(of_row.end(), r.singles.begin(), r.singles.end());
+    if (all || !r.quiet) ends.insert(ends.end(), {r.dot.low, r.dot.high});
+  }
+  for (const PlotRule& r : plot.rules) others.push_back(r.y);
+  std::erase_if(values, [&](double v) { return !x.shows(v); });
+  add_ends(values, ends, x.log);
+  if (values.empty()) return fit(plot.x, others, true);
+  const double low = x.map(std::ranges::min(values)), high = x.map(std::ranges::max(values)),
+               room = high > low ? 0.5 * (high - low) : 0.05 * std::abs(low);
+  for (const double v : others)
+    if (x.shows(v) && x.map(v) >= low - room && x.map(v) <= high + room) values.push_back(v);
+  return fit(plot.x, values, true);
 }
 
 }  // namespace
 
 std::string render_svg(const DotPlot& plot) {
-  constexpr double row_height = 21;
-  constexpr std::size_t longest_note = 28;
-  std::size_t names = 6, notes = 0;
-  std::vector<double> values, ends;
-  for (const DotRow& r : plot.rows) notes = std::max(notes, std::min(letters(r.note), longest_note));
-  // The limit leaves space for the notes and the plot.
-  const std::size_t longest_name = std::max<std::size_t>(20, std::min<std::size_t>(44 - notes, 32));
-  for (const DotRow& r : plot.rows) {
-    names = std::max(names, std::min(letters(r.name), longest_name));
-    values.push_back(r.dot.x);
-    values.insert(values.end(), r.singles.begin(), r.singles.end());
-    ends.insert(ends.end(), {r.dot.low, r.dot.high});
-  }
-  Scale x;
-  x.log = plot.x.log;
-  std::erase_if(values, [&](double v) { return !x.shows(v); });
-  const bool empty = values.empty();
-  // A rule far from all values is named in the legend, but not drawn. A value that would compress the other values is
-  // drawn at the edge of the frame.
-  const auto [least, most] =
-      empty ? std::pair(0.0, 0.0) : std::pair(std::ranges::min(values), std::ranges::max(values));
-  for (const PlotRule& r : plot.rules) {
-    if (!empty && r.y > most && most < 0.25 * r.y) continue;
-    values.push_back(r.y);
-    if (!empty && !x.log && least >= 0 && most > 4 * r.y)
-      std::erase_if(values, [&](double v) { return v > 4 * r.y; }), values.push_back(4 * r.y);
-  }
-  add_ends(values, ends, plot.x.log);
-  x = fit(plot.x, values, true);
-  const double left = 8 + wide_letter * static_cast<double>(names),
-               right = width - (notes > 0 ? 10 + 8.4 * static_cast<double>(notes) : 12);
-  x.begin = left + 6, x.end = right - 6;
+  // Name and note of a row stand above its dot, so that the dots have the whole width.
+  constexpr double row_height = 34;
+  constexpr std::size_t letters_of_row = 54, longest_note = 28;
+  Scale x = scale_of(plot);
+  x.begin = 8, x.end = width - 8;
   const double top = plot.title.empty() ? 6 : 26, bottom = top + row_height * static_cast<double>(plot.rows.size());
 
   std::string body, grid;
@@ -79,31 +80,36 @@ std::string render_svg(const DotPlot& plot) {
     body += text_at(at, bottom + 18, "middle", quiet, labels[i]);
     free_from = at + half + 6;
   }
-  body += fmt::format(R"(<path d="{}" stroke="{}"/><path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}"/>)", grid, faint, left,
-                      bottom, right, muted);
+  body += fmt::format(R"(<path d="{}" stroke="{}"/><path d="M0 {:.1f}H{:.0f}" stroke="{}"/>)", grid, faint, bottom,
+                      width, muted);
   for (const PlotRule& r : plot.rules)
     if (x.shows(r.y) && r.y >= x.low && r.y <= x.high)
       body += fmt::format(R"(<path d="M{:.1f} {:.1f}V{:.1f}"{}/>)", x.at(r.y), top, bottom, rule_stroke);
 
   double y = top + row_height / 2;
   for (const DotRow& r : plot.rows) {
-    std::string row = text_at(left - 4, y + 4.5, "end", r.quiet ? quiet : "", shortened(r.name, longest_name));
+    const std::string note = shortened(r.note, longest_note);
+    std::string row =
+        text_at(0, y - 2, "start", r.quiet ? quiet : "", shortened(r.name, letters_of_row - letters(note)));
+    if (!note.empty()) row += text_at(width, y - 2, "end", r.quiet ? quiet : "", note);
     row += fmt::format(R"(<g style="{}">{}</g>)", r.quiet ? fmt::format("color:{}", muted) : colour_of(0),
-                       dot_and_ticks(r, x, y, empty));
-    if (!r.note.empty())
-      row += text_at(right + 8, y + 4.5, "start", r.quiet ? quiet : "", shortened(r.note, longest_note));
+                       dot_and_ticks(r, x, y + 9));
     row += fmt::format(R"(<rect y="{:.1f}" width="{:.0f}" height="{:.0f}" fill="transparent"><title>{}</title></rect>)",
                        y - row_height / 2, width, row_height, escape_markup(r.title));
     body += fmt::format("<g{}>{}</g>", belongs_to(r.name), row);
     y += row_height;
   }
   double height = bottom + 36;
-  body += text_at((left + right) / 2, height, "middle", quiet, plot.x.title);
+  body += text_at(width / 2, height, "middle", quiet, plot.x.title);
   for (const PlotRule& r : plot.rules) {
     height += 20;
-    const std::string where = r.y > x.high ? " (beyond the frame)" : "";
+    const std::string where = is_beyond(r.y, x) ? " (beyond the frame)" : "";
     body += fmt::format(R"(<path d="M0 {:.1f}h26"{}/>)", height - 4.5, rule_stroke) +
             text_at(34, height, "start", "", r.name + where);
+  }
+  if (std::ranges::any_of(plot.rows, [&](const DotRow& r) { return is_beyond(r.dot.x, x); })) {
+    height += 20;
+    body += text_at(6, height, "start", strong, "→") + text_at(34, height, "start", "", "mean beyond the frame");
   }
   return chart(height + 8, plot.title.empty() ? plot.x.title : plot.title + ": " + plot.x.title, body);
 }

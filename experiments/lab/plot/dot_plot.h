@@ -14,7 +14,8 @@ struct DotRow {
   std::vector<double> singles = {};  // the values of single trials
   std::string note = {};             // text to the right of the row
   std::string title = {};            // text that is shown on hover
-  bool quiet = false;                // true: a muted colour, for a row of less interest
+  // true: a muted colour, for a row of less interest; if the row is far from the others, an arrow at the frame
+  bool quiet = false;
 };
 
 // A dot plot.
@@ -23,7 +24,7 @@ struct DotPlot {
   std::string title = {};
   PlotAxis x = {};
   std::vector<DotRow> rows = {};     // the rows from top to bottom
-  std::vector<PlotRule> rules = {};  // vertical lines at x = PlotRule::y
+  std::vector<PlotRule> rules = {};  // vertical lines at x = PlotRule::y; if far from the dots, only named
 };
 
 // The chart as one <svg> element that is 480 units wide. If no value can be drawn, the chart has only the names of the

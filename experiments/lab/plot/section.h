@@ -14,10 +14,12 @@ struct Picture {
   std::string title, png_base64;
 };
 
-// A section of a report. Title and caption are plain text. The table is shown on the terminal, in results.md and in the
-// report. The charts and pictures are shown only in the report.
+// A section of a report. All texts are plain text. The table is shown on the terminal, in results.md and in the report.
+// The charts and pictures are shown only in the report. If the first section of a report has charts, they are the main
+// figure, below the answer.
 struct Section {
   std::string title = {}, caption = {};
+  std::string answer = {};  // a sentence that answers the question of the study; the report begins with it
   TextTable table = {};
   std::vector<Figure> charts = {};
   std::vector<Picture> pictures = {};

@@ -82,11 +82,8 @@ Figure dots_of(const StudyResults& results, const std::string& value, const std:
       if (s.n > 1 && trial->status == Status::ok) row.singles.push_back(trial->value(value).value_or(unknown));
     plot.rows.push_back(std::move(row));
   }
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const DotRow& row : plot.rows)
-    if (std::isfinite(row.dot.x)) low = std::min(low, row.dot.x), high = std::max(high, row.dot.x);
   if (unit_of(results.judging.measures, value) == Unit::fraction) plot.x.least = 0, plot.x.most = 1;
-  plot.rules = rules_of(results.judging.references, value, low, high);
+  plot.rules = rules_of(results.judging.references, value, -INFINITY, INFINITY);
   return figure_of(plot);
 }
 

@@ -82,22 +82,20 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, const Ch
     for (const Reference& r : references)
       if (r.value == "train_loss" && !r.chance)
         plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
-    bool reaches_below = false, any_below = false;
     for (const Standing* s : ranked(condition)) {
-      any_below = any_below || s->loss.mean < 0;
       DotRow row{.name = s->method,
                  .note = standing_words(condition, *s),
                  .title = all_of(*s, condition),
                  .quiet = s->none_trained || s->loss.n == 0};
       row.dot.x = s->loss.mean;
       if (s->loss.half_width) row.dot.low = s->loss.low(), row.dot.high = s->loss.high();
-      if (row.dot.low < 0 && s->loss.mean >= 0) reaches_below = true;
       if (s->loss.n > 1)
         for (const double v : s->losses)
           if (std::isfinite(v)) row.singles.push_back(v);
       plot.rows.push_back(std::move(row));
     }
-    if (reaches_below && !any_below) plot.x.low = 0;  // no mean is below 0, so the axis starts at 0
+    // If no mean is below 0, the axis does not begin below 0.
+    if (std::ranges::none_of(plot.rows, [](const DotRow& row) { return row.dot.x < 0; })) plot.x.least = 0;
     plots.push_back(std::move(plot));
   }
   std::ranges::reverse(plots);  // the deepest condition comes first

@@ -20,6 +20,8 @@ namespace plumb::lab {
 // The groups of trials by ascending depth, then learning rate, then first appearance.
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 
+// The outcome of a group in words. The words also tell whether the loss of the group is near chance.
+std::string outcome_words(const TrialGroup& group, const Chance& chance);
 // The <table> of all groups.
 std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults& results);
 // The comparisons with the control. Empty if there is no control, or if no method has two seeds.

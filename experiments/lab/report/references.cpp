@@ -18,33 +18,30 @@ std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::st
   return rules;
 }
 
-Section references_section(const StudyResults& results) {
-  using enum TextTable::Align;
-  Section section{.title = "Known levels", .caption = "Lowest and highest mean in the table of results."};
-  section.table.column("value", left);
-  section.table.column("reference", left);
-  section.table.column("level", right);
-  section.table.column("lowest here", right);
-  section.table.column("highest here", right);
+std::string known_levels(const StudyResults& results) {
+  const std::vector<Reference>& references = results.judging.references;
+  if (std::ranges::all_of(references, &Reference::chance)) return "";
   const std::vector<TrialGroup> groups = results.groups();
-  std::string baseline;     // the name of the baseline, if a trial was compared with one
-  bool any_better = false;  // whether a trial was better than the baseline
-  for (const Reference& r : results.judging.references) {
+  std::string levels, last;  // the last name in `levels`
+  std::string baseline;      // the name of the baseline, if a trial was compared with one
+  bool any_better = false;   // whether a trial was better than the baseline
+  for (const Reference& r : references) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const TrialGroup& group : groups)
       if (const Summary s = group.summary(r.value); s.n > 0) low = std::min(low, s.mean), high = std::max(high, s.mean);
     if (low > high) continue;
-    const Unit unit = unit_of(results.judging.measures, r.value);
-    section.table.row(
-        {r.value, r.name, describe_level(unit, r.level), describe_level(unit, low), describe_level(unit, high)});
+    const std::string name = r.chance ? "chance" : r.name,
+                      level = describe_level(unit_of(results.judging.measures, r.value), r.level);
+    levels += (name == last ? ", " : (levels.empty() ? "" : "), ") + name + " (") + r.value + " " + level;
+    last = name;
     // A lower training loss does not mean that a trial has learned more.
     if (!r.baseline || r.value == "train_loss") continue;
     baseline = r.name;
     any_better = any_better || (r.better == Better::higher ? high > r.level : low < r.level);
   }
-  if (!baseline.empty() && !any_better)
-    section.title = fmt::format("Known levels: no trial is better than {}", baseline);
-  return section;
+  if (levels.empty()) return "";
+  return fmt::format("Known levels: {}).{}", levels,
+                     baseline.empty() || any_better ? "" : fmt::format(" No trial is better than {}.", baseline));
 }
 
 }  // namespace plumb::lab

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/page.h"
 #include "experiments/lab/report/parts.h"
-#include "experiments/lab/report/saturation.h"
 #include "experiments/lab/report/text.h"
 #include "experiments/lab/stats/comparison.h"
 #include "experiments/lab/stats/groups.h"
@@ -16,37 +16,25 @@
 namespace plumb::lab {
 namespace {
 
-std::string verdict_html(const std::vector<Condition>& conditions, const Judging& how) {
-  if (conditions.empty())
-    return fmt::format("<p class=\"verdict\">No {}trial has ended yet.</p>\n", how.own_rates ? "judged " : "");
-  // The deepest networks come first, because they matter most.
-  std::string deepest, others;
-  for (const Condition& condition : conditions) {
-    if (condition.depth == conditions.back().depth)
-      deepest += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentence(condition, how)));
-    else
-      others += fmt::format("<li>{}</li>", escape_markup(sentence(condition, how)));
-  }
-  return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
-}
-
-// The claims of the study with their verdicts.
-std::string claims_html(const std::vector<JudgedClaim>& claims, const Judging& how) {
-  if (claims.empty()) return "";
-  std::string html = "<ul class=\"verdicts\">";
-  for (const JudgedClaim& c : claims)
-    html += fmt::format("<li>{} ({}): <strong>{}</strong>: {}</li>", escape_markup(c.text), escape_markup(c.source),
+// The claims of the study with their verdicts, the sentences on the conditions, and the remarks.
+std::string verdicts_html(const StudyResults& results) {
+  std::string list, lines;
+  for (const JudgedClaim& c : listed_claims(results))
+    list += fmt::format("<li>{} ({}): <strong>{}</strong>: {}</li>", escape_markup(c.text), escape_markup(c.source),
                         escape_markup(c.verdict_words()), escape_markup(c.why()));
-  return html + fmt::format("</ul>\n<p class=\"caption\">{}</p>\n", escape_markup(about_claims(claims, how)));
+  for (const std::string& line : further_sentences(results)) list += fmt::format("<li>{}</li>", escape_markup(line));
+  for (const std::string& line : remarks(results))
+    lines += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(line));
+  return list.empty()
+             ? lines
+             : fmt::format("<section>\n<h2>Verdicts</h2>\n<ul class=\"verdicts\">{}</ul>\n{}</section>\n", list, lines);
 }
 
 std::string table_caption(const std::vector<TrialGroup>& groups, const std::vector<TrialResult>& trials,
                           const Judging& how) {
-  std::string text = "Mean over the n seeds that trained (if none trained: that ended)";
-  const bool intervals =
-      std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.averaged().size() > 1; });
-  text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval."
-                    : "; with n = 1 there is no interval.";
+  std::string text =
+      "Mean over the n seeds that trained (if none trained: that ended), ± half the width of its 95 % Student-t "
+      "interval; with n = 1 there is no interval.";
   if (how.chance.known() &&
       std::ranges::any_of(groups, [](const TrialGroup& g) { return g.summary("train_loss").n > 0; }))
     text += fmt::format(" Near chance: {}.", near_chance_rule(trials, how.chance));
@@ -87,10 +75,16 @@ std::string pictures_html(const Section& section) {
   return html.empty() ? "" : scroll_region(section.title, "<div class=\"pictures\">" + html + "</div>\n");
 }
 
-// The sections on branches and gates; the caption of each ends with over_seeds.
+// The sections on branches and gates; the caption of each ends with over_seeds. A section of the study may already show
+// the branches.
 std::string layer_sections(const StudyResults& results, const std::string& over_seeds, Gallery& gallery) {
   std::string html;
-  if (const std::vector<Plot> plots = ratio_plots(results); !plots.empty())
+  const auto shown = [&](const std::string& id) {
+    return std::ranges::any_of(results.sections, [&](const Section& own) {
+      return std::ranges::find(own.charts, id, &Figure::id) != own.charts.end();
+    });
+  };
+  if (const std::vector<Plot> plots = ratio_plots(results); !plots.empty() && !shown(plots.front().id))
     html += section("Branch against stream",
                     "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
                     "to, by block, at the last logged step of each trial. A gate may also scale the stream: the column "
@@ -120,27 +114,28 @@ std::string section(const Section& own, Gallery& gallery) {
   std::vector<std::string> svgs;
   for (const Figure& chart : own.charts) svgs.push_back(gallery.svg(chart));
   return section(escape_markup(own.title), escape_markup(own.caption),
-                 (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) +
-                     (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
+                 (svgs.empty() ? "" : grid(svgs)) +
+                     (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + pictures_html(own));
 }
 
-Report results_report(const StudyResults& results, bool with_question) {
+Report results_report(const StudyResults& results) {
   Report report;
   Gallery gallery(report.figures);
   const Judging& how = results.judging;
   const std::vector<TrialGroup> groups = groups_by_depth(results.trials);
   const std::vector<Condition>& judged = results.conditions;
-  std::string html = !with_question || results.question.empty()
-                         ? ""
-                         : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(results.question));
-  html += claims_html(results.claims, how);
-  if (!how.off && has_training_losses(results.trials)) html += verdict_html(judged, how);
-  if (const std::string saturated = saturation(results.trials, how.measures); !saturated.empty())
-    html += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(saturated));
+  const std::string answer = answer_of(results);
+  std::string html = answer.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(answer));
   std::set<std::string> names;
   for (const TrialResult& a : results.trials) names.insert(a.method);
-  html += filter(series_name(results), names.size()) + first_look(judged, how, gallery);
-  for (const Section& own : results.sections) html += section(own, gallery);
+  std::span<const Section> sections = results.sections;
+  const bool own_figure = !sections.empty() && !sections.front().charts.empty();
+  if (own_figure) html += section(sections.front(), gallery), sections = sections.subspan(1);
+  const std::string ranks = first_look(judged, how, gallery);
+  if (!own_figure) html += ranks;
+  html += filter(series_name(results), names.size()) + verdicts_html(results);
+  if (own_figure && !ranks.empty()) html += "<section>\n<h2>Methods by training loss</h2>\n" + ranks + "</section>\n";
+  for (const Section& own : sections) html += section(own, gallery);
   html += section("Results", escape_markup(table_caption(groups, results.trials, how)),
                   scroll_region("Results", html_table(groups, results)));
   if (const TextTable comparisons = comparisons_table(judged); !comparisons.empty())

@@ -6,7 +6,6 @@
 #include "experiments/lab/plot/svg_parts.h"
 #include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/report/parts.h"
-#include "experiments/lab/report/report.h"
 #include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/reference.h"
 
@@ -24,12 +23,6 @@ int plain_decimals(const std::vector<TrialGroup>& groups, const std::vector<Meas
   return decimals;
 }
 
-bool any_interval(const std::vector<TrialGroup>& groups, const std::vector<Measure>& measures) {
-  return std::ranges::any_of(groups, [&](const TrialGroup& g) {
-    return std::ranges::any_of(measures, [&](const Measure& m) { return g.summary(m.name).half_width.has_value(); });
-  });
-}
-
 std::string mean_text(const Summary& s, int decimals, double factor) {
   return s.n == 0 ? "–" : fmt::format("{:.{}f}", factor * s.mean, decimals);
 }
@@ -37,14 +30,6 @@ std::string mean_text(const Summary& s, int decimals, double factor) {
 std::string interval_text(const Summary& s, int decimals, double factor) {
   if (s.half_width) return fmt::format("± {:.{}f}", factor * *s.half_width, decimals);
   return s.n == 1 ? "n = 1" : "";
-}
-
-// The outcome of a group in words. The words also tell whether the loss of the group is near chance.
-std::string verdict_words(const TrialGroup& g, const Chance& chance) {
-  if (!near_chance(g, chance)) return outcome(g);
-  const std::string words = outcome(g, "near chance");
-  if (words == "ok") return "near chance";
-  return words.find("near chance") != words.npos ? words : "near chance; " + words;
 }
 
 std::string rate_text(const TrialGroup& g) { return g.point.find("lr") ? fmt::format("{}", g.lr()) : "–"; }
@@ -57,6 +42,13 @@ std::string html_pair(const Summary& s, int decimals, double factor, bool interv
 
 }  // namespace
 
+std::string outcome_words(const TrialGroup& g, const Chance& chance) {
+  if (!near_chance(g, chance)) return outcome(g);
+  const std::string words = outcome(g, "near chance");
+  if (words == "ok") return "near chance";
+  return words.find("near chance") != words.npos ? words : "near chance; " + words;
+}
+
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) {
   std::vector<TrialGroup> groups = group_trials(trials);
   std::stable_sort(groups.begin(), groups.end(), [](const TrialGroup& a, const TrialGroup& b) {
@@ -68,9 +60,12 @@ std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) 
 std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults& results) {
   const std::vector<std::string> further = further_columns(results);
   const Chance& chance = results.judging.chance;
-  const bool intervals = any_interval(groups, results.judging.measures);
   const int decimals = plain_decimals(groups, results.judging.measures);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
+  const bool intervals = any([&](const TrialGroup& g) {
+    return std::ranges::any_of(results.judging.measures,
+                               [&](const Measure& m) { return g.summary(m.name).half_width.has_value(); });
+  });
   const bool depths = any([](const TrialGroup&g) { return g.depth() > 0; }),
              rates = any([](const TrialGroup&g) { return g.lr() > 0; });
   struct Column {
@@ -118,7 +113,7 @@ std::string html_table(const std::vector<TrialGroup>& groups, const StudyResults
     const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
                        : near_chance(g, chance)                                     ? "warn"
                                                                                     : "";
-    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, chance)));
+    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(outcome_words(g, chance)));
   }
   return html + "</tbody></table>";
 }
@@ -155,42 +150,6 @@ TextTable comparisons_table(const std::vector<Condition>& conditions) {
       table.row(std::move(row));
     }
   return table;
-}
-
-std::string results_table(const std::vector<TrialResult>& trials, const Judging& how, bool colour) {
-  using enum TextTable::Align;
-  const std::vector<TrialGroup> groups = groups_by_depth(trials);
-  const bool intervals = any_interval(groups, how.measures);
-  const int decimals = plain_decimals(groups, how.measures);
-  const Chance& chance = how.chance;
-  const Measure* score = score_of(how.measures);
-  TextTable table;
-  table.column("gate", left);
-  for (const char* title : {"depth", "lr", "train loss"}) table.column(title, right);
-  if (intervals) table.column("95 %", left);
-  if (score) table.column(shortened(score->title, 12), right);
-  table.column("status", left);
-  for (const TrialGroup& g : groups) {
-    const Summary loss = g.summary("train_loss");
-    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth()), rate_text(g),
-                                    mean_text(loss, decimals, 1)};
-    if (intervals) row.push_back(interval_text(loss, decimals, 1));
-    if (score) {
-      const Summary s = g.summary(score->name);
-      const bool percent = score->unit == Unit::fraction;
-      row.push_back(s.n == 0 ? "–" : percent ? fmt::format("{:.1f} %", 100 * s.mean) : mean_text(s, decimals, 1));
-    }
-    row.push_back(shortened(verdict_words(g, chance), 28));
-    table.row(std::move(row), g.count(Status::diverged) + g.count(Status::failed) > 0 ? "31"
-                              : near_chance(g, chance)                                ? "33"
-                              : outcome(g) != "ok"                                    ? "31"
-                                                                                      : "32");
-  }
-  std::string text = table.text(colour);
-  if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g, chance); }))
-    text += fmt::format("near chance: {}.\n", near_chance_rule(trials, chance));
-  return text;
 }
 
 }  // namespace plumb::lab

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/report/parts.h"
+#include "experiments/lab/report/references.h"
 #include "experiments/lab/report/saturation.h"
 
 namespace plumb::lab {
@@ -32,8 +35,9 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
       if (axis != "seed") row.push_back(group.point.find(axis) ? to_string(*group.point.find(axis)) : "–");
     for (const std::string& name : names) row.push_back(cell_of(group, name, unit_of(r.judging.measures, name)));
     row.push_back(std::to_string(group.averaged().size()));
-    row.push_back(outcome(group));
-    table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
+    const std::string words = outcome_words(group, r.judging.chance);
+    row.push_back(words);
+    table.row(std::move(row), words == "ok" ? "32" : words.ends_with("near chance") ? "33" : "31");
   }
   return table;
 }
@@ -69,13 +73,64 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
   return text;
 }
 
+// The first claim that is decided, and how many are.
+std::string decided_claims(const StudyResults& r) {
+  const JudgedClaim* first = nullptr;
+  const auto rank = [](const JudgedClaim& c) { return std::pair(!c.post_hoc, c.is_primary); };
+  std::map<Verdict, std::size_t> counts;
+  for (const JudgedClaim& c : r.claims)
+    if (c.verdict != Verdict::undecided && ++counts[c.verdict] && (!first || rank(c) > rank(*first))) first = &c;
+  const std::string all = fmt::format("{} claim{}", r.claims.size(), r.claims.size() == 1 ? "" : "s");
+  if (!first) return fmt::format("Decided: none of {}, after {} seeds.", all, r.judging.seeds.size());
+  std::size_t decided = 0;
+  std::vector<std::string> verdicts;
+  for (const auto& [verdict, n] : counts) decided += n, verdicts.push_back(fmt::format("{} {}", n, enum_name(verdict)));
+  const auto place = std::ranges::find(first->results, first->verdict, &ClaimResult::verdict);
+  const ClaimResult& result = place == first->results.end() ? first->results.front() : *place;
+  const Difference& d = result.difference;
+  return fmt::format("{}: {}, {}{}:{}, {}; decided: {} of {} ({}).", first->text, first->verdict_words(),
+                     first->results.size() == 1 ? "" : result.at.label() + " ", d.duel.wins, d.duel.losses,
+                     effect_words(d.median, result.higher ? -1 : 1), decided, all, fmt::join(verdicts, ", "));
+}
+
 }  // namespace
+
+std::string answer_of(const StudyResults& r) {
+  if (r.trials.empty()) return fmt::format("No {}trial has ended yet.", r.judging.own_rates ? "judged " : "");
+  for (const Section& section : r.sections)
+    if (!section.answer.empty()) return section.answer;
+  if (!listed_claims(r).empty()) return decided_claims(r);
+  return r.conditions.empty() ? "" : sentence(leading(r.conditions), r.judging);
+}
+
+std::span<const JudgedClaim> listed_claims(const StudyResults& r) {
+  return r.trials.empty() || r.judging.seeds.size() == 1 ? std::span<const JudgedClaim>() : r.claims;
+}
+
+std::vector<std::string> further_sentences(const StudyResults& r) {
+  std::vector<std::string> sentences;
+  for (const Condition& condition : r.conditions) sentences.push_back(sentence(condition, r.judging));
+  std::erase(sentences, answer_of(r));
+  std::ranges::reverse(sentences);
+  return sentences;
+}
+
+std::vector<std::string> remarks(const StudyResults& r) {
+  const bool compares = !r.claims.empty() || (!r.conditions.empty() && r.conditions.back().standings.size() > 1);
+  std::vector<std::string> lines{
+      r.judging.seeds.size() == 1 && compares
+          ? "One seed gives no verdicts; --resume --seeds 0..6 or --resume --until-decided trains further seeds."
+          : about_claims(r.claims, r.judging),
+      saturation(r.trials, r.judging.measures), known_levels(r)};
+  std::erase(lines, "");
+  return lines;
+}
 
 std::string results_text(const StudyResults& r, bool colour) {
   const auto [shown, left_out] = shown_values(r);
-  std::string text = r.records.empty()   ? "No trial has ended yet.\n"
-                     : r.axes.size() > 1 ? table_of(r, shown).text(colour)
-                                         : list_of(r, shown);
+  std::string text = answer_of(r);
+  if (!text.empty()) text += r.records.empty() ? "\n" : "\n\n";
+  if (!r.records.empty()) text += r.axes.size() > 1 ? table_of(r, shown).text(colour) : list_of(r, shown);
   if (left_out > 0 && !r.records.empty())
     text +=
         fmt::format("{} more value{} in {}\n", left_out, left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
@@ -83,40 +138,35 @@ std::string results_text(const StudyResults& r, bool colour) {
     text +=
         "Means over the n seeds that trained (if none trained: that ended), ± half the width of the 95 % Student-t "
         "interval.\n";
-  return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
-}
-
-std::string findings_text(const StudyResults& r, bool colour) {
-  std::string text;
-  for (const JudgedClaim& c : r.claims)
+  if (std::ranges::any_of(r.groups(), [&](const TrialGroup& g) { return near_chance(g, r.judging.chance); }))
+    text += fmt::format("near chance: {}.\n", near_chance_rule(r.trials, r.judging.chance));
+  for (const JudgedClaim& c : listed_claims(r))
     text += fmt::format("\n{} ({})\n  {}: {}\n", c.text, c.source, c.verdict_words(), c.why());
-  if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
-  if (const std::string saturated = saturation(r.trials, r.judging.measures); !saturated.empty())
-    text += "\n" + saturated + "\n";
+  for (const std::string& line : remarks(r)) text += "\n" + line + "\n";
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
-  return text;
+  return text + fmt::format("\ndata: {}\n", r.data.text);
 }
 
 std::string results_markdown(const StudyResults& r) {
-  std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown_values(r).first).markdown();
-  if (!r.claims.empty()) {
+  std::string text;
+  for (const std::string& line : {answer_of(r), r.question})
+    if (!line.empty()) text += line + "\n\n";
+  text += table_of(r, shown_values(r).first).markdown();
+  if (!listed_claims(r).empty()) {
     TextTable table;
     for (const char* column : {"claim", "source", "measure", "verdict", "why"})
       table.column(column, TextTable::Align::left);
-    for (const JudgedClaim& c : r.claims)
+    for (const JudgedClaim& c : listed_claims(r))
       table.row({c.text, c.source, c.measure, fmt::format("**{}**", c.verdict_words()), c.why()});
     text += "\n" + table.markdown();
-    if (const std::string about = about_claims(r.claims, r.judging); !about.empty()) text += "\n" + about + "\n";
   }
   for (const Section& section : r.sections)
     if (!section.table.empty())
       text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
-  const std::vector<Condition>& judged = r.conditions;
-  if (!judged.empty()) text += "\n";
-  for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
-  if (const std::string saturated = saturation(r.trials, r.judging.measures); !saturated.empty())
-    text += "\n" + saturated + "\n";
+  const std::vector<std::string> sentences = further_sentences(r);
+  if (!sentences.empty()) text += fmt::format("\n- {}\n", fmt::join(sentences, "\n- "));
+  for (const std::string& line : remarks(r)) text += "\n" + line + "\n";
   return escape_markdown(text);
 }
 

@@ -150,7 +150,8 @@ std::vector<JudgedClaim> judge_claims(const std::vector<Claim>& claims, const st
   std::vector<Contrast> planned, later;  // claims that were added later do not change the verdicts on planned claims
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;
-    JudgedClaim& j = judged.emplace_back(JudgedClaim{.text = claim.text, .source = claim.source, .measure = c.value});
+    JudgedClaim& j = judged.emplace_back(
+        JudgedClaim{.text = claim.text, .source = claim.source, .measure = c.value, .is_primary = claim.is_primary});
     j.post_hoc = is_late(claim);
     std::vector<Contrast>& family = j.post_hoc ? later : planned;
     const std::size_t before = family.size();

@@ -99,6 +99,7 @@ struct ClaimResult {
 struct JudgedClaim {
   std::string text = {}, source = {}, measure = {};  // measure: the value that the claim compares
   Verdict verdict = Verdict::undecided;
+  bool is_primary = false;                // Claim::is_primary
   bool post_hoc = false;                  // whether the claim was added after the study folder was made
   std::vector<ClaimResult> results = {};  // one for each place; empty if no trial is at the points of the claim
   std::string verdict_words() const;      // as shown: "depends on lr", "equal within 0.05", "agree (post hoc)"

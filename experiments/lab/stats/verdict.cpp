@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "experiments/lab/record/csv.h"
@@ -30,17 +31,29 @@ std::string loss_of(const Standing& s) {
   return fmt::format("{:.3f} (n = {})", s.loss.mean, s.loss.n);
 }
 
+// A sort key: a method that lost a seed ranks below all methods that lost none.
+std::pair<std::int64_t, double> rank_of(const Standing& s) { return {s.seeds - s.trained, s.loss.mean}; }
+
+// The best of the methods that trained; null if none did.
+const Standing* best_of(const Condition& condition) {
+  const Standing* best = nullptr;
+  for (const Standing& s : condition.standings)
+    if (s.trained > 0 && (!best || rank_of(s) < rank_of(*best))) best = &s;
+  return best;
+}
+
 // The comparisons with the control in words. Empty if there are no comparisons.
 std::string against_control(const Condition& condition) {
   std::map<std::string, std::vector<std::string>> methods;  // by verdict
   for (const auto& [first, second, d] : condition.against_control)
-    if (d.duel.seeds > 1)  // sentence() already says that one seed gives no interval
+    if (d.duel.seeds > 1)
       methods[d.obstacle.empty() ? verdict_words(d) : d.obstacle].push_back(
           fmt::format("{} ({}:{})", condition.standings[first].method, d.duel.wins, d.duel.losses));
   std::vector<std::string> parts;
   for (const auto& [verdict, some] : methods)
-    parts.push_back(verdict == "no verdict" ? "no verdict on " + listed(some)
-                                            : fmt::format("{}: {}", listed(some), verdict));
+    parts.push_back(verdict != "no verdict" ? fmt::format("{}: {}", listed(some), verdict)
+                    : some.size() > 3       ? fmt::format("no verdict on {} methods", some.size())
+                                            : "no verdict on " + listed(some));
   return parts.empty() ? ""
                        : fmt::format(" Against {}: {}.", condition.standings.front().method, fmt::join(parts, "; "));
 }
@@ -76,11 +89,9 @@ std::string Standing::lost_words() const {
 }
 
 std::string sentence(const Condition& condition, const Judging& how) {
-  const Standing* best = nullptr;  // a method that lost a seed ranks below all methods that lost none
+  const Standing* const best = best_of(condition);
   std::vector<std::pair<std::string, std::vector<std::string>>> rest;  // methods by what is said about them
   for (const Standing& s : condition.standings) {
-    const auto rank = [](const Standing& one) { return std::pair(one.seeds - one.trained, one.loss.mean); };
-    if (s.trained > 0 && (!best || rank(s) < rank(*best))) best = &s;
     const std::string words = s.near_chance    ? fmt::format("stayed near chance ({})", how.chance.text)
                               : s.none_trained ? "did not train"
                               : s.seeds == 0   ? "ended without a training loss"
@@ -97,10 +108,15 @@ std::string sentence(const Condition& condition, const Judging& how) {
                 : fmt::format(", {} {}, to a training loss of {}", best->method,
                               condition.standings.size() > 1 ? "trained best" : "trained", loss_of(*best));
   if (best && best->rate) text += fmt::format(" at lr {}", *best->rate);
-  if (best && condition.standings.size() > 1 && !best->loss.half_width)
-    text += "; one seed gives no interval to rank by";
   for (const auto& [words, methods] : rest) text += fmt::format("; {}: {}", listed(methods), words);
   return text + "." + (best ? against_control(condition) : "");
+}
+
+const Condition& leading(const std::vector<Condition>& conditions) {
+  return *std::ranges::min_element(conditions, {}, [](const Condition& c) {
+    const Standing* const best = best_of(c);
+    return std::tuple(-c.depth, !best, best ? rank_of(*best) : std::pair<std::int64_t, double>());
+  });
 }
 
 std::string comparisons_csv(const std::vector<Condition>& conditions) {

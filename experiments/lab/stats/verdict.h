@@ -82,6 +82,10 @@ struct Condition {
 // from the control, and the methods that stayed near chance or diverged.
 std::string sentence(const Condition& condition, const Judging& how);
 
+// The condition that stands for the study, of at least one: of those at the largest depth, the one whose best method
+// lost the fewest seeds and then has the lowest loss.
+const Condition& leading(const std::vector<Condition>& conditions);
+
 // The text of comparisons.csv. Each pair of methods has a row for each condition and family. With Judging::own_rates,
 // the row has the learning rates of both methods, otherwise the rate of the condition.
 std::string comparisons_csv(const std::vector<Condition>& conditions);

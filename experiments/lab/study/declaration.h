@@ -88,7 +88,6 @@ struct StudyDeclaration {
   std::function<void(Trial&)> body = {};
   // The outputs of Study::output(). Each file has its name.
   std::vector<std::function<Section(const StudyResults&)>> sections = {};
-  std::function<Report(const StudyResults&)> report = {};
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files = {};
   std::vector<Claim> claims = {};
   std::vector<double> loss_levels = {};                                  // the levels of Study::steps_to()

@@ -14,7 +14,6 @@
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/report/figure_files.h"
 #include "experiments/lab/report/rates.h"
-#include "experiments/lab/report/references.h"
 #include "experiments/lab/report/report.h"
 #include "experiments/lab/report/tensorboard.h"
 #include "experiments/lab/report/text.h"
@@ -31,7 +30,7 @@ using Json = nlohmann::ordered_json;
 // The settings of a study for its report: data, model, the options of the library in words, then the study's own
 // options.
 NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) {
-  NamedTexts texts{{"data", data.text}};
+  NamedTexts texts{{"about", study.question}, {"data", data.text}};
   std::string rates = fmt::format("{}", study.optimization.lr);
   if (const AxisData* axis = study.axis("lr"))
     if (const auto* values = axis->values_of<double>()) rates = fmt::format("{}", fmt::join(*values, ", "));
@@ -157,12 +156,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
     r.sections.push_back(rates_section(r.judging.rates, text.chosen_by, text.caption));
   }
   if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
-  if (!data.references.empty() || !study.references.empty()) r.sections.push_back(references_section(r));
   return r;
-}
-
-Report report_of(const StudyDeclaration& study, const StudyResults& r) {
-  return study.report ? study.report(r) : results_report(r);
 }
 
 void write_files(const StudyDeclaration& study, const StudyResults& r, const Report& report, Writing when) {
@@ -202,12 +196,7 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
         "trials come from different machines; results are bitwise equal only within one instruction set: {}\n",
         fmt::join(machines, "; ")));
   const std::string page = (r.folder / "report.html").string();
-  if (!study.options.json) {
-    const std::string& table =
-        r.records.empty() ? (r.judging.own_rates ? "No judged trial has ended yet.\n" : "No trial has ended yet.\n")
-                          : report.terminal;
-    return write_result(fmt::format("\n{}\nreport: {}\n", table, page));
-  }
+  if (!study.options.json) return write_result(fmt::format("\n{}\nreport: {}\n", report.terminal, page));
   Json rows = Json::array();
   for (const Record& record : r.records) {
     Json row = Json::parse(to_json(record.point));

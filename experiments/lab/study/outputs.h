@@ -17,8 +17,6 @@ StudyResults judged_results(const StudyDeclaration& study, const Plan& plan, con
                             const StudyDescription& run);
 // The same, with sections, settings and notes.
 StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder);
-// The report that the study defines, or results_report() if the study defines none.
-Report report_of(const StudyDeclaration& study, const StudyResults& results);
 
 // `between`: trials may still follow. `last`: no trial follows, so the figures are written as well.
 enum class Writing { between, last };

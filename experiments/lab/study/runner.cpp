@@ -7,6 +7,7 @@
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/options/mode.h"
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/report/report.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
@@ -97,7 +98,7 @@ Sweep::NextRound rounds_of(const StudyDeclaration& study, const Plan& plan, cons
 StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
                              const StudyFolder& folder) {
   StudyResults results = results_of(study, plan, sweep, folder);
-  const Report report = report_of(study, results);
+  const Report report = results_report(results);
   write_files(study, results, report, Writing::last);
   print(study, sweep, results, report);
   return results;
@@ -253,7 +254,7 @@ int run_study(const StudyDeclaration& study) {
                .changed =
                    [&] {
                      const StudyResults results = results_of(study, plan, sweep, folder);
-                     write_files(study, results, report_of(study, results), Writing::between);
+                     write_files(study, results, results_report(results), Writing::between);
                    }});
   } catch (const UsageError&) {
     if (ledger.entries().empty()) folder.discard();

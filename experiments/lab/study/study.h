@@ -155,7 +155,7 @@ class Study {
   //   study.claim("LayerScale is faster to a loss of 0.1", "CaiT",
   //               lower(study.steps_to(0.1), gate == "layerscale", gate == "pre").at(depth == 24));
   std::string steps_to(double loss);
-  // Adds a reference level of a value, such as the optimum of a task. Charts and the table "Known levels" show the
+  // Adds a reference level of a value, such as the optimum of a task. Charts and the line "Known levels" show the
   // level. The problem adds its chance levels and its baselines (DataFacts::references).
   void reference(const std::string& value, double level, const std::string& name) {
     d_.references.push_back({value, level, name});
@@ -165,14 +165,13 @@ class Study {
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
-  // These functions add outputs that are made from the results, in addition to the files of every study: a section, a
-  // report in place of results_report() (report/report.h), or a further file in the study folder. A section is shown on
+  // These functions add outputs that are made from the results, in addition to the files of every study: a section, or
+  // a further file in the study folder. A section is shown on
   // the terminal, in the report and in results.md. Sections appear in the order of the calls, and the published results
   // come last. Throws Error if the file has the name of a file of every study.
   //   study.output([](const lab::StudyResults& r) { return lab::Section{...}; });
   //   study.output("layers.csv", lab::layers_csv);
   void output(std::function<Section(const StudyResults&)> make) { d_.sections.push_back(std::move(make)); }
-  void output(std::function<Report(const StudyResults&)> make) { d_.report = std::move(make); }
   void output(const std::string& file, std::function<std::string(const StudyResults&)> text);
 
   // Makes every trial record the statistics of its layers (signals/layer_probe.h) at the first step, at the last step

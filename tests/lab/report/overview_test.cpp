@@ -187,7 +187,7 @@ TEST_CASE("the names of a heat map's rows get the space that its numbers leave")
   CHECK_THAT(with_columns(8), contains(">scalar_gate epsilon…<") && contains(">0.12<"));
 }
 
-TEST_CASE("a ranking names a chance level beyond the frame and keeps a huge mean at the frame") {
+TEST_CASE("a ranking names levels beyond the frame, and means near chance do not compress the others") {
   DotPlot plot{.id = "p",
                .x = {.title = "training loss"},
                .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
@@ -199,10 +199,25 @@ TEST_CASE("a ranking names a chance level beyond the frame and keeps a huge mean
     for (int k = 0; k <= row; ++k) i = svg.find("<circle cx=\"", i + 1);
     return std::stod(svg.substr(i + 12));
   };
+  const double apart = at(1) - at(0);
+  CHECK(apart > 100);
+  CHECK_THAT(render_svg(plot), !contains("mean beyond the frame"));
+  plot.rows.push_back({.name = "c", .dot = {.x = 3000}, .quiet = true});
+  CHECK(at(1) - at(0) == apart);
+  CHECK_THAT(render_svg(plot), contains(">mean beyond the frame<"));
+  plot.rows.back().dot.x = 0.11;  // near the others
+  CHECK(at(2) > at(1));
+  plot.rows.pop_back();
+  // The intervals of losses of 0.50 and 0.52 can be told apart, and a level near them is drawn.
+  plot.rows = {{.name = "a", .dot = {.x = 0.5, .low = 0.495, .high = 0.505}},
+               {.name = "b", .dot = {.x = 0.52, .low = 0.515, .high = 0.525}}};
+  CHECK_THAT(render_svg(plot), contains("chance (beyond the frame)"));
   CHECK(at(1) - at(0) > 100);
-  plot.rows.push_back({.name = "c", .dot = {.x = 3000}});
-  CHECK(at(2) <= 480);
-  CHECK(at(1) < at(2));
+  plot.rules = {{0.53, "near"}, {0.1, "below"}};
+  CHECK_THAT(render_svg(plot), contains(">near<") && contains("below (beyond the frame)"));
+  CHECK(at(1) - at(0) > 100);
+  for (DotRow& row : plot.rows) row.quiet = true;
+  CHECK(at(1) - at(0) > 100);
   plot.rows = {{.name = "a", .dot = {.x = -3}}, {.name = "b", .dot = {.x = -1}}};
   CHECK(at(1) - at(0) > 50);
 }

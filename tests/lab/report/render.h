@@ -31,7 +31,7 @@ inline void log_layers(lab::StudyResults& results, std::size_t trial, std::int64
 // The report with verdicts on its trials.
 inline lab::Report render(lab::StudyResults results) {
   prepare(results.trials, results.judging);
-  results.conditions = lab::conditions(results.groups(), results.judging);
+  if (lab::has_training_losses(results.trials)) results.conditions = lab::conditions(results.groups(), results.judging);
   return lab::results_report(results);
 }
 

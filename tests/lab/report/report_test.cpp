@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <set>
-#include <sstream>
 
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/report/text.h"
 #include "experiments/lab/stats/groups.h"
 #include "tests/lab/report/render.h"
 #include "tests/lab/stats/trial_result.h"
@@ -117,7 +117,7 @@ TEST_CASE("the table has intervals only for groups with several seeds") {
 }
 
 TEST_CASE("small losses are shown with more decimals") {
-  CHECK_THAT(results_table({evaluated_trial("a", 6, 0, 0.00123)}, {}, false), contains(" 0.0012 "));
+  CHECK_THAT(html_table(groups_by_depth({evaluated_trial("a", 6, 0, 0.00123)}), {}), contains(">0.0012<"));
 }
 
 TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines for diverged seeds") {
@@ -255,56 +255,23 @@ TEST_CASE("reports of five hundred trials and of a study in which all trials div
   CHECK_THAT(sad, contains("5 of 5 diverged at step 3<"));
 }
 
-TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
-  std::vector<TrialResult> trials = {evaluated_trial("a_gate_with_a_very_long_name_indeed", 48, 0, 1),
-                                     evaluated_trial("post", 6, 0, 12.25), evaluated_trial("post", 6, 1, 1)};
-  for (std::uint64_t seed = 0; seed < 3; ++seed)
-    trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
-  const std::string text = results_table(trials, of_ten_classes, false);
-  std::istringstream lines(text);
-  std::set<std::size_t> accuracy_ends;
-  std::string line;
-  for (int i = 0; std::getline(lines, line); ++i) {
-    CHECK(letters(line) <= 100);
-    if (const std::size_t percent = line.rfind("0 %"); i > 0 && percent != std::string::npos)
-      accuracy_ends.insert(letters(line.substr(0, percent)));
-  }
-  CHECK(accuracy_ends.size() == 1);
-  CHECK_THAT(text, contains("n = 1"));
-  CHECK_THAT(text, contains("± "));
-  CHECK(text.find('\x1b') == std::string::npos);
-}
-
-TEST_CASE("the terminal table says that one seed has no interval and has colours only with the colour flag") {
-  const std::string text =
-      results_table({evaluated_trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, of_ten_classes, false);
-  CHECK(text ==
-        "gate   depth     lr  train loss  val accuracy  status\n"
-        "pre        6  0.001       1.000        50.0 %  ok\n"
-        "fixup      6  0.001           –             –  diverged at step 49\n"
-        "One seed for each line (n = 1): no intervals.\n");
-  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, of_ten_classes, true),
-             contains("\x1b[31mdiverged at step 49\x1b[0m"));
-}
-
 TEST_CASE("the terminal table and the report mark the same methods as near chance") {
   std::vector<TrialResult> trials{evaluated_trial("pre", 6, 0, 1), evaluated_trial("post", 6, 0, 2.3),
                                   evaluated_trial("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
-  Judging how = of_ten_classes;
-  prepare(trials, how);
-  CHECK(results_table(trials, of_ten_classes, false) ==
-        "gate    depth     lr  train loss  val accuracy  status\n"
-        "pre         6  0.001       1.000        50.0 %  ok\n"
-        "post        6  0.001       2.300        50.0 %  near chance\n"
-        "rezero      6  0.001       2.290        50.0 %  1 of 2 near chance; 1 of 2 \u2026\n"
-        "One seed for each line (n = 1): no intervals.\n"
-        "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
-  CHECK_THAT(results_table(trials, of_ten_classes, true),
-             contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
-  CHECK_THAT(results_table(trials, {}, false), !contains("chance"));
-  StudyResults input;
-  input.trials = trials;
+  StudyResults input{.axes = {"gate", "seed"}, .columns = {"val_loss"}, .trials = trials};
+  for (const TrialResult& t : trials)
+    input.records.push_back({.point = t.point, .status = t.status, .values = t.values});
+  input.attached.resize(input.records.size());
   input.judging.chance = chance_of_classes(10);
+  prepare(input.trials, input.judging);
+  CHECK_THAT(results_text(input, false),
+             contains("gate    val_loss  n  outcome\n"
+                      "pre        1.100  1  ok\n"
+                      "post       2.400  1  near chance\n"
+                      "rezero     2.390  1  1 of 2 near chance; 1 of 2 diverged at step 49\n") &&
+                 contains("\nnear chance: mean training loss at or above 95 % of ln 10 = 2.303.\n"));
+  CHECK_THAT(results_text(input, true), contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m") &&
+                                            contains("\x1b[31m1 of 2 near chance"));
   const std::string html = render(input).html;
   CHECK_THAT(html, contains(">near chance<") && contains(">1 of 2 near chance; 1 of 2 diverged at step 49<"));
 }

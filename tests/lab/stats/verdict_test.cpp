@@ -129,8 +129,7 @@ TEST_CASE("the verdict in words") {
         "near chance (ln 10 = 2.303); fixup: 10 of 10 diverged. Against pre: rezero (10:0): better; no verdict on "
         "skipinit (5:5); post (0:10) and fixup (0:10): worse.");
   CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("pre", 6, 0, 1.5)}) ==
-        "At depth 6 and lr 0.001, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to "
-        "rank by.");
+        "At depth 6 and lr 0.001, a trained best, to a training loss of 0.500 (n = 1).");
   CHECK(verdict_of({trial("a", 6, 0, 0.5)}) ==
         "At depth 6 and lr 0.001, a trained, to a training loss of 0.500 (n = 1).");
   CHECK(verdict_of({trial("a", 0, 0, 5)}, {}) ==
