@@ -75,6 +75,7 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
 
 // The first claim that is decided, and how many are.
 std::string decided_claims(const StudyResults& r) {
+  if (r.judging.old_trials) return "No claim is judged: the trials are older than the rule of judging.";
   const JudgedClaim* first = nullptr;
   const auto rank = [](const JudgedClaim& c) { return std::pair(!c.post_hoc, c.is_primary); };
   std::map<Verdict, std::size_t> counts;

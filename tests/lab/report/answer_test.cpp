@@ -69,7 +69,10 @@ TEST_CASE("a report begins with the first decided claim, then its figure, then t
   CHECK(markdown.starts_with(answer + "\n\nWhich is best?\n\n| gate |"));
   CHECK(in_order(markdown, {"| b beats pre | us | train_loss | **undecided** |", "\n- At depth 12, a trained best",
                             "\n- At depth 6, a trained best", "any wrong verdict"}));
-  CHECK(answer_of(results_of(12, {claims_at_6().front()})) == "Decided: none of 1 claim, after 12 seeds.");
+  StudyResults none = results_of(12, {claims_at_6().front()});
+  CHECK(answer_of(none) == "Decided: none of 1 claim, after 12 seeds.");
+  none.judging.old_trials = true;
+  CHECK_THAT(answer_of(none), contains("No claim is judged: the trials are older"));
 }
 
 TEST_CASE("without claims the answer is the sentence on the best condition of the largest depth") {
