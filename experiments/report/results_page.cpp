@@ -61,42 +61,11 @@ std::optional<T> number_from(const std::string& text) {
                                                                                    : std::nullopt;
 }
 
-// A row of results.csv: the axes stand before the column status.
-TrialResult trial_of(const CsvRow& row, double chance) {
-  TrialResult trial;
-  bool is_axis = true;
-  for (const auto& [name, cell] : row) {
-    const std::optional<double> number = number_from<double>(cell);
-    if (name == "status") {
-      is_axis = false;
-      for (const Status s : {Status::ok, Status::diverged, Status::hopeless, Status::failed})
-        if (enum_name(s) == cell) trial.status = s;
-    } else if (is_axis) {
-      if (const std::optional<std::int64_t> whole = number_from<std::int64_t>(cell))
-        trial.point.set(name, *whole);
-      else if (number)
-        trial.point.set(name, *number);
-      else
-        trial.point.set(name, cell);
-    } else if (number && (name == "steps" || name == "steps_taken")) {
-      trial.steps = static_cast<std::int64_t>(*number);
-    } else if (number && name == "seconds") {
-      trial.seconds = *number;
-    } else if (number) {
-      trial.values.emplace_back(name, *number);
-    }
-  }
-  trial.trained = has_trained(trial, chance);
-  return trial;
-}
-
-std::string method_of(const Point& point) { return lab::cell_of(point).without("depth").label(); }
-
-Arm& arm_of(std::vector<Arm>& arms, const Point& point) {
-  const std::string method = method_of(point);
+Arm& arm_of(std::vector<Arm>& arms, const Point& cell) {
+  const std::string method = cell.without("depth").label();
   for (Arm& arm : arms)
-    if (arm.method == method && arm.depth == depth_of(point)) return arm;
-  return arms.emplace_back(Arm{.method = method, .depth = depth_of(point)});
+    if (arm.method == method && arm.depth == depth_of(cell)) return arm;
+  return arms.emplace_back(Arm{.method = method, .depth = depth_of(cell)});
 }
 
 // The measure over the seeds that trained.
@@ -115,8 +84,8 @@ std::string value_of(const Arm& arm, const std::string& what) {
   if (what == "failed") return fmt::format("{} of {}", failed(arm), arm.judged.size());
   if (what == "rates")
     return arm.rates.empty()       ? "none"
-           : arm.rates.size() == 1 ? fmt::format("{:.2g}", arm.rates.front())
-                                   : fmt::format("{:.2g} to {:.2g}", arm.rates.front(), arm.rates.back());
+           : arm.rates.size() == 1 ? fmt::format("{:.2g}", *arm.rates.begin())
+                                   : fmt::format("{:.2g} to {:.2g}", *arm.rates.begin(), *arm.rates.rbegin());
   const Summary s = summary_of(arm, what);
   if (!what.starts_with("val_a") || s.n == 0) return to_string(s);
   return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
@@ -195,26 +164,24 @@ Decision decision_on_methods(const CsvRow& row, std::vector<Arm>& arms) {
 KeptStudy::KeptStudy(const fs::path& ledger, const StudyDescription& run, const fs::path& folder, std::string page_link)
     : name(ledger.stem().string()), page(std::move(page_link)), is_old(run.rule.empty()) {
   const double chance = run.facts.data.chance().loss;
-  for (const CsvRow& row : rows_of(folder / "results.csv")) {
-    TrialResult trial = trial_of(row, chance);
-    Arm& arm = arm_of(arms, trial.point);
-    arm.judged.push_back(std::move(trial));
-  }
-  const std::size_t judged = arms.size();
   const Ledger all(ledger);
+  std::set<double> searched, judged;  // rates
+  for (const LedgerEntry& e : all.entries())
+    (is_judged(e.record.point) ? judged : searched).insert(lr_of(e.record.point));
+  const bool is_axis = searched.empty() && judged.size() > 1;  // whether each rate is an arm of its own
   for (const LedgerEntry& e : all.entries()) {
     const Record& r = e.record;
-    Arm& arm = arm_of(arms, r.point);
-    if (r.steps > 0) {
-      const double step = r.seconds / static_cast<double>(r.steps);
-      arm.step = arm.step == 0 ? step : std::min(arm.step, step);
-    }
+    TrialResult trial{.point = r.point, .status = r.status, .steps = r.steps, .seconds = r.seconds, .values = r.values};
+    trial.trained = has_trained(trial, chance);
+    Arm& arm = arm_of(arms, is_axis ? r.point.without("seed") : lab::cell_of(r.point));
     const double rate = lr_of(r.point);
-    if (rate > 0 && has_trained({.status = r.status, .values = r.values}, chance) &&
-        std::ranges::find(arm.rates, rate) == arm.rates.end())
-      arm.rates.push_back(rate), std::ranges::sort(arm.rates);
+    if (r.steps > 0) arm.step = std::min(arm.step, r.seconds / static_cast<double>(r.steps));
+    if (trial.trained && rate > 0) arm.rates.insert(rate);
+    if (!is_judged(r.point)) continue;
+    if (!arm.judged.empty() && arm.judged.back().lr() != rate) arm.judged.clear();  // former rates come first
+    arm.judged.push_back(std::move(trial));
   }
-  arms.resize(judged);  // without combinations that are only in the ledger
+  std::erase_if(arms, [](const Arm& arm) { return arm.judged.empty(); });
   for (const CsvRow& row : rows_of(folder / "claims.csv"))
     if (cell_of(row, "seeds") != "0") decisions.push_back(decision_on_claim(row));
   if (decisions.empty())

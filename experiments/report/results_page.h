@@ -1,7 +1,9 @@
 // A page of results: a text with answers from kept ledgers.
 #pragma once
 
+#include <cmath>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,9 @@ struct KeptStudy {
   struct Arm {
     std::string method;  // the value of the axis gate; axes other than depth, lr and seed follow, as in Point::label()
     std::int64_t depth = 0;
-    std::vector<TrialResult> judged = {};  // at the chosen rate
-    std::vector<double> rates = {};        // in ascending order, those at which trials of any kind trained
-    double step = 0;                       // the time of a step of the fastest trial, in seconds
+    std::vector<TrialResult> judged = {};  // at the chosen rate, the last in the ledger
+    std::set<double> rates = {};           // those at which trials of any kind trained
+    double step = INFINITY;                // the time of a step of the fastest trial, in seconds
   };
   // A claim, or the comparison of a method with the control, at one place.
   struct Decision {
@@ -30,7 +32,7 @@ struct KeptStudy {
   std::vector<Decision> decisions = {};
   bool is_old = false;  // whether the trials are older than the rule of judging
 
-  // Reads the ledger, and the tables that its study wrote into `folder`.
+  // Reads the ledger, and the verdicts that its study wrote into `folder`.
   KeptStudy(const std::filesystem::path& ledger, const StudyDescription& run, const std::filesystem::path& folder,
             std::string page_link);
 };

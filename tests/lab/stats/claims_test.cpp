@@ -379,15 +379,17 @@ TEST_CASE("claims.csv has the numbers of each verdict with the sign of the measu
                                                  {"less is", "", lower("train_loss", tenth, zero).at({{"depth", 7}})},
                                                  {"late", "", lower("val_loss", tenth, zero).by_at_least(0.25)}},
                                                 trials, how);
-  CHECK(claims_csv(claims) ==
-        fmt::format("claim,source,verdict,{},margin,at,overall,post_hoc,lr_first,lr_second,val_loss,val_accuracy\n"
-                    "\"more, is better\",a paper,agree,10,0,10,1,0,0.25,0.25,0.25,{},20,{},at this rate,1,,,,agree,no,"
-                    "0.5,0.5,-0.5,0.25\n"
-                    "less is,,undecided,0,0,0,0,0,,,,1,,,,,,,,undecided,no,,,,\n"
-                    "late,,agree,9,1,10,1,0,-0.5,-0.5,-0.5,{},20,{},at this rate,,,-0.25,,agree,yes,0.5,0.5,,0.25\n",
-                    fmt::join(difference_columns, ","), claims[0].results[0].difference.evidence,
-                    claims[0].results[0].difference.at_all_rates, claims[2].results[0].difference.evidence,
-                    claims[2].results[0].difference.at_all_rates));
+  CHECK(
+      claims_csv(claims) ==
+      fmt::format(
+          "claim,source,verdict,{},measure,margin,at,overall,post_hoc,lr_first,lr_second,val_loss,val_accuracy\n"
+          "\"more, is better\",a paper,agree,10,0,10,1,0,0.25,0.25,0.25,{},20,{},at this rate,1,,train_loss,,,agree,no,"
+          "0.5,0.5,-0.5,0.25\n"
+          "less is,,undecided,0,0,0,0,0,,,,1,,,,,,train_loss,,,undecided,no,,,,\n"
+          "late,,agree,9,1,10,1,0,-0.5,-0.5,-0.5,{},20,{},at this rate,,,val_loss,-0.25,,agree,yes,0.5,0.5,,0.25\n",
+          fmt::join(difference_columns, ","), claims[0].results[0].difference.evidence,
+          claims[0].results[0].difference.at_all_rates, claims[2].results[0].difference.evidence,
+          claims[2].results[0].difference.at_all_rates));
   CHECK_THAT(claims[0].why(),
              contains("; val_loss lower by 0.5 (0.5 to 0.5); val_accuracy higher by 0.25 (0.25 to 0.25)"));
   CHECK(result_of(lower("ratio", tenth, zero), trials, how).others.empty());
