@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -12,6 +13,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/stats/summary.h"
@@ -59,13 +61,6 @@ std::optional<T> number_from(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(number)
                                                                                    : std::nullopt;
-}
-
-Arm& arm_of(std::vector<Arm>& arms, const Point& cell) {
-  const std::string method = cell.without("depth").label();
-  for (Arm& arm : arms)
-    if (arm.method == method && arm.depth == depth_of(cell)) return arm;
-  return arms.emplace_back(Arm{.method = method, .depth = depth_of(cell)});
 }
 
 // The measure over the seeds that trained.
@@ -143,14 +138,18 @@ Decision decision_on_claim(const CsvRow& row) {
 Decision decision_on_methods(const CsvRow& row, std::vector<Arm>& arms) {
   const std::string first = cell_of(row, "first"), second = cell_of(row, "second"), words = cell_of(row, "verdict");
   const std::int64_t depth = number_from<std::int64_t>(cell_of(row, "depth")).value_or(0);
-  Decision d{.text = fmt::format("{}{} against {}", depth > 0 ? fmt::format("depth {}: ", depth) : "", first, second),
-             .verdict = words == "no verdict"        ? ""
-                        : words.starts_with("equal") ? "equal"
-                                                     : words,
-             .seeds = seeds_of(row),
-             .train_loss = signed_words(median_from(row, "difference", "low", "high"), false)};
+  const std::string at =
+      cell_of(row, "lr_first").empty() && !cell_of(row, "lr").empty() ? " lr " + cell_of(row, "lr") : "";
+  Decision d{
+      .text = fmt::format("{}{} against {}{}", depth > 0 ? fmt::format("depth {}: ", depth) : "", first, second, at),
+      .verdict = words == "no verdict"        ? ""
+                 : words.starts_with("equal") ? "equal"
+                                              : words,
+      .seeds = seeds_of(row),
+      .train_loss = signed_words(median_from(row, "difference", "low", "high"), false)};
   const auto named = [&](const std::string& method) {
-    return std::ranges::find_if(arms, [&](const Arm& a) { return a.method == method && a.depth == depth; });
+    return std::ranges::find_if(
+        arms, [&](const Arm& a) { return (a.method == method || a.method == method + at) && a.depth == depth; });
   };
   if (const auto a = named(first), b = named(second); a != arms.end() && b != arms.end()) {
     d.val_loss = signed_words(difference_of(*a, *b, "val_loss"), false);
@@ -165,22 +164,43 @@ KeptStudy::KeptStudy(const fs::path& ledger, const StudyDescription& run, const 
     : name(ledger.stem().string()), page(std::move(page_link)), is_old(run.rule.empty()) {
   const double chance = run.facts.data.chance().loss;
   const Ledger all(ledger);
-  std::set<double> searched, judged;  // rates
-  for (const LedgerEntry& e : all.entries())
-    (is_judged(e.record.point) ? judged : searched).insert(lr_of(e.record.point));
-  const bool is_axis = searched.empty() && judged.size() > 1;  // whether each rate is an arm of its own
+  std::map<std::string, std::set<std::string>> values;  // of the judged trials, by axis
+  bool searched = false;
+  for (const LedgerEntry& e : all.entries()) {
+    searched = searched || !is_judged(e.record.point);
+    if (is_judged(e.record.point))
+      for (const auto& [axis, value] : e.record.point.entries()) values[axis].insert(to_string(value));
+  }
+  if (searched) values.erase("lr");  // each combination of the other axes has its own rate
+  const auto arm_of = [&](const Point& point) -> Arm& {
+    Point method = searched ? lab::cell_of(point) : point.without("seed");
+    for (const auto& [axis, value] : point.entries())
+      if (axis == "depth" || (axis != "gate" && values[axis].size() < 2)) method = method.without(axis);
+    for (Arm& arm : arms)
+      if (arm.method == method.label() && arm.depth == depth_of(point)) return arm;
+    return arms.emplace_back(Arm{.method = method.label(), .depth = depth_of(point)});
+  };
+  std::map<std::pair<std::size_t, double>, std::array<int, 3>>
+      at_rates;  // trials: judged, of these trained, others trained
   for (const LedgerEntry& e : all.entries()) {
     const Record& r = e.record;
     TrialResult trial{.point = r.point, .status = r.status, .steps = r.steps, .seconds = r.seconds, .values = r.values};
     trial.trained = has_trained(trial, chance);
-    Arm& arm = arm_of(arms, is_axis ? r.point.without("seed") : lab::cell_of(r.point));
-    const double rate = lr_of(r.point);
+    Arm& arm = arm_of(r.point);
+    auto& [of_judged, trained, others] = at_rates[{static_cast<std::size_t>(&arm - arms.data()), trial.lr()}];
     if (r.steps > 0) arm.step = std::min(arm.step, r.seconds / static_cast<double>(r.steps));
-    if (trial.trained && rate > 0) arm.rates.insert(rate);
-    if (!is_judged(r.point)) continue;
-    if (!arm.judged.empty() && arm.judged.back().lr() != rate) arm.judged.clear();  // former rates come first
+    if (is_of_search(r.point)) {
+      others += trial.trained;
+      continue;
+    }
+    ++of_judged, trained += trial.trained;
+    if (is_neighbour(r.point)) continue;
+    if (!arm.judged.empty() && arm.judged.back().lr() != trial.lr()) arm.judged.clear();  // former rates come first
     arm.judged.push_back(std::move(trial));
   }
+  for (const auto& [at, counts] : at_rates)
+    if (const auto [of_judged, trained, others] = counts; of_judged > 0 ? 2 * trained > of_judged : others > 0)
+      if (at.second > 0) arms[at.first].rates.insert(at.second);
   std::erase_if(arms, [](const Arm& arm) { return arm.judged.empty(); });
   for (const CsvRow& row : rows_of(folder / "claims.csv"))
     if (cell_of(row, "seeds") != "0") decisions.push_back(decision_on_claim(row));
@@ -197,15 +217,23 @@ class Answers {
 
   // The answer to the words between braces.
   std::string operator()(const std::string& words) const {
-    if (words == "decided") return decided();
-    if (words == "not decided") return not_decided();
-    if (words.starts_with("methods ")) return methods(words.substr(words.find(' ')));
     std::istringstream in(words);
     const std::vector<std::string> all(std::istream_iterator<std::string>(in), {});
+    if (words == "decided") return decided();
+    if (words == "studies") return studies();
+    if (words.starts_with("methods ")) return methods(fmt::format("{}", fmt::join(all.begin() + 1, all.end(), " ")));
     if (all.size() == 3 && all[0] == "best") return best(study(all[1]), depth_from(all[2]));
     check(all.size() >= 4, "[report] expected words such as 'val_accuracy LEDGER METHOD DEPTH', got '{}'", words);
     const std::string method = fmt::format("{}", fmt::join(all.begin() + 2, all.end() - 1, " "));
-    return value_of(arm(study(all[1]), method, depth_from(all.back())), all[0]);
+    const KeptStudy& s = study(all[1]);
+    check(all[0] == "failed" || all[0] == "rates" ||
+              std::ranges::any_of(s.arms,
+                                  [&](const Arm& a) {
+                                    return std::ranges::any_of(
+                                        a.judged, [&](const TrialResult& t) { return t.value(all[0]).has_value(); });
+                                  }),
+          "[report] the trials of {} have not measured {}", s.name, all[0]);
+    return value_of(arm(s, method, depth_from(all.back())), all[0]);
   }
 
  private:
@@ -224,15 +252,15 @@ class Answers {
       if (a.method == method && a.depth == depth) return a;
     fail(fmt::format("[report] {} has no trials of {} at depth {}", s.name, method, depth));
   }
-  // The arms of a depth, those with the highest mean accuracy first.
+  // The arms of a depth: those with the fewest failed seeds first, and of these the one with the highest mean accuracy.
   static std::vector<const Arm*> ranked(const KeptStudy& s, std::int64_t depth) {
     std::vector<const Arm*> arms;
     for (const Arm& a : s.arms)
       if (a.depth == depth) arms.push_back(&a);
     check(!arms.empty(), "[report] {} has no trials at depth {}", s.name, depth);
-    std::ranges::stable_sort(arms, std::greater(), [](const Arm* a) {
+    std::ranges::stable_sort(arms, {}, [](const Arm* a) {
       const Summary accuracy = summary_of(*a, "val_accuracy");
-      return accuracy.n > 0 ? accuracy.mean : -1;
+      return std::pair(failed(*a), accuracy.n > 0 ? -accuracy.mean : 0);
     });
     return arms;
   }
@@ -245,7 +273,7 @@ class Answers {
                             count == 1   ? ""
                             : count == 2 ? ", then "
                                          : " and ",
-                            a->method, value_of(*a, "val_accuracy"),
+                            escape_markdown(a->method), value_of(*a, "val_accuracy"),
                             failed(*a) > 0 ? fmt::format(" ({} seeds failed)", value_of(*a, "failed")) : "");
     return text;
   }
@@ -278,6 +306,8 @@ class Answers {
         const std::string name = a->method + note;
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
         auto& row = cells[{name, depth}];
+        check(row.empty(), "[report] the table has two rows {} at depth {}; give one of the ledgers a note", name,
+              depth);
         for (const char* what : {"val_accuracy", "failed", "rates"}) row.push_back(value_of(*a, what));
         if (times)
           row.push_back(fmt::format("{:.2f}", arm(*times, a->method, depth).step / arm(*times, "pre", depth).step));
@@ -291,7 +321,7 @@ class Answers {
       if (times) table.column("time", right);
     }
     for (const std::string& name : names) {
-      std::vector<std::string> row{name};
+      std::vector<std::string> row{escape_markdown(name)};
       for (const std::int64_t depth : depths) {
         std::vector<std::string>& there = cells[{name, depth}];
         there.resize(times ? 4 : 3);
@@ -309,29 +339,30 @@ class Answers {
     table.column("page", left);
     for (const KeptStudy& s : studies_)
       for (const Decision& d : s.decisions)
-        if (!d.verdict.empty() && !d.verdict.starts_with("equal"))
-          table.row({fmt::format("**{}**", d.verdict), d.text, d.seeds, d.train_loss, d.val_loss, d.val_accuracy,
-                     fmt::format("[{}]({})", s.name, s.page)});
+        if (!d.verdict.empty())
+          table.row({fmt::format("**{}**", d.verdict), escape_markdown(d.text), d.seeds, d.train_loss, d.val_loss,
+                     d.val_accuracy, fmt::format("[{}]({})", s.name, s.page)});
     return table.empty() ? "No claim is decided so far.\n" : table.markdown();
   }
 
-  // A line for each study with comparisons of which none is decided by order.
-  std::string not_decided() const {
+  std::string studies() const {
     std::string text;
     for (const KeptStudy& s : studies_) {
-      const auto equal =
-          std::ranges::count_if(s.decisions, [](const Decision& d) { return d.verdict.starts_with("equal"); });
-      const auto open = std::ranges::count_if(s.decisions, [](const Decision& d) { return d.verdict.empty(); });
-      if (s.decisions.empty() || equal + open < std::ssize(s.decisions)) continue;
-      double low = INFINITY, high = -INFINITY;
+      const auto decisions = std::ssize(s.decisions), open = std::ranges::count(s.decisions, "", &Decision::verdict);
+      text += fmt::format("- [{}]({}): ", s.name, s.page);
+      text += s.is_old         ? "old; "
+              : decisions == 0 ? ""
+                               : fmt::format("{} of {} comparisons decided; ", decisions - open, decisions);
+      std::map<std::int64_t, std::vector<double>> accuracies;  // the means of the arms by depth
       for (const Arm& a : s.arms)
         if (const Summary accuracy = summary_of(a, "val_accuracy"); accuracy.n > 0)
-          low = std::min(low, accuracy.mean), high = std::max(high, accuracy.mean);
-      text += fmt::format("- [{}]({}){}: ", s.name, s.page, s.is_old ? ", old" : "");
-      if (equal > 0) text += fmt::format("{} of {} comparisons are equal, ", equal, s.decisions.size());
-      if (open > 0 && !s.is_old) text += fmt::format("{} of {} undecided, ", open, s.decisions.size());
+          accuracies[a.depth].push_back(100 * accuracy.mean);
       text += fmt::format("{} arms", s.arms.size());
-      if (low <= high) text += fmt::format(", mean accuracies from {:.1f} to {:.1f} %", 100 * low, 100 * high);
+      for (const auto& [depth, means] : accuracies)
+        text +=
+            fmt::format("{}{}{:.1f} to {:.1f} %", &depth == &accuracies.begin()->first ? ", mean accuracies " : ", ",
+                        accuracies.size() > 1 ? fmt::format("at depth {} ", depth) : "", std::ranges::min(means),
+                        std::ranges::max(means));
       text += "\n";
     }
     return text;

@@ -16,11 +16,12 @@ namespace plumb::lab {
 struct KeptStudy {
   // The trials of a method at a depth.
   struct Arm {
-    std::string method;  // the value of the axis gate; axes other than depth, lr and seed follow, as in Point::label()
+    std::string method;  // the axes that differ between trials, without depth, as in Point::label()
     std::int64_t depth = 0;
     std::vector<TrialResult> judged = {};  // at the chosen rate, the last in the ledger
-    std::set<double> rates = {};           // those at which trials of any kind trained
-    double step = INFINITY;                // the time of a step of the fastest trial, in seconds
+    // The tried rates that train: at which most judged trials trained, or any other trial where none was judged.
+    std::set<double> rates = {};
+    double step = INFINITY;  // the time of a step of the fastest trial, in seconds
   };
   // A claim, or the comparison of a method with the control, at one place.
   struct Decision {
@@ -39,15 +40,14 @@ struct KeptStudy {
 
 // Returns the text with answers in place of these words. LEDGER is the name of a kept ledger, and METHOD and DEPTH name
 // an arm:
-//   {best LEDGER DEPTH}                the three methods with the highest mean accuracy
+//   {best LEDGER DEPTH}                the three methods with the fewest failed seeds, by mean accuracy
 //   {WORD LEDGER METHOD DEPTH}         a measure such as val_accuracy (mean and 95 % interval over the seeds that
-//                                      trained), failed (seeds), or rates (the lowest and highest that trained)
-//   {decided} {not decided}            a table of the decided claims of all studies, and a line for each study
-//                                      without one
+//                                      trained), failed (seeds), or rates (the lowest and highest that train)
+//   {decided} {studies}                a table of the decided claims, and a line for each study
 //   {methods LEDGER DEPTH NOTE; ...}   a table of methods by the depths of these ledgers; NOTE is added to the names.
 //                                      With `time LEDGER`, also the time of a step, as a multiple of that of pre, in
 //                                      the fastest trials of this ledger
-// Throws Error for words of another form, and for a ledger or an arm that does not exist.
+// Throws Error for words of another form, and for a ledger, an arm or a measure that does not exist.
 std::string with_answers(const std::string& text, const std::vector<KeptStudy>& studies);
 
 }  // namespace plumb::lab

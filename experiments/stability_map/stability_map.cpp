@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "experiments/lab/plot/draw.h"
 #include "experiments/lab/plot/text.h"
@@ -80,7 +81,7 @@ struct StabilityMap : EdgeStudy {
               .x = {.title = "depth, log scale", .log = true},
               .y = {.title = "learning rate, log scale", .log = true}};
     const std::vector<TrialGroup> places = r.groups(lr.name());
-    double widest = 0;
+    std::vector<std::tuple<double, bool, std::string>> ranges;  // mean octaves, whether wider than tried, method
     for (const std::string& name : gate.values()) {
       std::vector<std::string> row{name};
       std::vector<double> octaves;
@@ -101,16 +102,21 @@ struct StabilityMap : EdgeStudy {
         if (above) upper.points.push_back({static_cast<double>(d), rates().at(above->middle())});
         if (below) lower.points.push_back({static_cast<double>(d), rates().at(below->middle())});
       }
-      if (const double mean = summarize(octaves).mean; !octaves.empty() && mean > widest) {
-        widest = mean;
-        section.answer =
-            fmt::format("Trains at the widest range of learning rates: {}, {}{:.1f} octaves as a mean over depths.",
-                        name, open ? "at least " : "", mean);
-      }
+      if (!octaves.empty()) ranges.emplace_back(summarize(octaves).mean, open, name);
       row.push_back(octaves.empty() ? "–" : fmt::format("{}{:.1f}", open ? "at least " : "", summarize(octaves).mean));
       section.table.row(std::move(row));
       plot.series.push_back(std::move(upper)), plot.series.push_back(std::move(lower));
     }
+    // Methods whose range has no known end may all have the widest one.
+    std::ranges::sort(ranges, std::greater());
+    std::vector<std::string> widest;
+    for (const auto& [octaves, open, name] : ranges)
+      if (octaves > 0 && (open || widest.empty() || octaves == std::get<0>(ranges.front())))
+        widest.push_back(fmt::format("{} ({}{:.1f})", name, open ? "at least " : "", octaves));
+    if (!widest.empty())
+      section.answer =
+          fmt::format("Train{} at the widest range of learning rates, in octaves as a mean over depths: {}.",
+                      widest.size() == 1 ? "s" : "", fmt::join(widest, ", "));
     section.charts.push_back(figure_of(plot));
     return section;
   }

@@ -173,7 +173,8 @@ struct Method {
   std::function<void(const GateContext&, const std::string& name, Parameter&)> adjust = {};
   // Whether the stack has a norm `norm_embedding` before the first block, made as the final norm.
   bool embedding_norm = false;
-  // Makes the input stream of the first block from x [B, T, D], after that norm. If this function is not set, the stream is Stream{x}.
+  // Makes the input stream of the first block from x [B, T, D], after that norm. If this function is not set, the stream
+  // is Stream{x}.
   std::function<Stream(const Tensor& x)> open = {};
   // Makes the output [B, T, D] from the stream after the last block. `norm` is the final norm, or null if the stack has
   // no final norm. If this function is not set, the output is norm(x), or x if `norm` is null.

@@ -54,7 +54,8 @@ TEST_CASE("layerscale_init: the first move of the gates is measured with and wit
   // of 1e-3 with 4 warm-up steps.
   CHECK(std::stod(rows[2].at("first_move")) == Approx(1e-3 / 1e-5).epsilon(0.02));
   CHECK(std::stod(rows[3].at("first_move")) == Approx(1e-3 / 4 / 1e-5).epsilon(0.02));
-  CHECK_THAT(f.out, contains("without warm-up, the first step moves gates by more than eps = 1e-05: eps is forgotten"));
+  CHECK_THAT(slurp(folder / "a/claims.csv"),
+             contains("without warm-up, the first step moves gates by more than eps = 1e-05: eps is forgotten"));
   CHECK_THAT(slurp(folder / "a/report.html"),
              contains("Training loss against eps") && contains("layerscale, depth 12"));
   CHECK(std::filesystem::exists(folder / "a/layers.csv"));

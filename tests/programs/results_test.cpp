@@ -66,7 +66,8 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
   const std::string first = best.substr(0, best.find(','));
   CHECK_THAT(methods, contains("---: |\n| " + first + " here | " + best.substr(first.size() + 2, 4)));
   CHECK(answer_to("{decided}") == "No claim is decided so far.\n");
-  CHECK_THAT(answer_to("{not decided}"), contains("- [a](kept/a.md): 2 of 2 undecided, 4 arms, mean accuracies from "));
+  CHECK_THAT(answer_to("{studies}"),
+             contains("- [a](kept/a.md): 0 of 2 comparisons decided; 4 arms, mean accuracies "));
   const std::string answered = document("kept/answers.md kept/a.jsonl");
   CHECK(answered.starts_with("# Results\n\nA "));
   CHECK_THAT(answered, contains("\n\n## Trials\n\n") && contains("\n| [a](kept/a.md) | 8 | 0.0 | ") &&
@@ -89,6 +90,8 @@ TEST_CASE("report writes the tables of a kept ledger with their provenance and t
         {"{best a 13}", "a has no trials at depth 13"},
         {"{best a deep}", "expected a depth, got 'deep'"},
         {"{failed a rezero warmup 0 12}", "a has no trials of rezero warmup 0 at depth 12"},
+        {"{val_acuracy a pre warmup 0 12}", "the trials of a have not measured val_acuracy"},
+        {"{methods a 12; a 12}", "the table has two rows pre warmup 60 at depth 12"},
         {"{methods a 12; time a}", "a has no trials of pre at depth 12"},
         {"{better}", "expected words such as 'val_accuracy LEDGER METHOD DEPTH', got"},
         {"{decided", "the text has a '{' without a '}'"}}) {

@@ -275,7 +275,12 @@ TEST_CASE("texts of run.json and of the ledger send no commands to the terminal 
   const Finished kept = run(
       folder.path(), program("report") + " a --keep kept && " + program("report") + " kept/a.jsonl --markdown all.md");
   REQUIRE(kept.status == 0);
-  write_file_atomically(folder / "kept/text.md", "text\n");
+  // An arm with such a name is only in the kept ledger.
+  entries[1].key = "other", entries[1].record.point.set("gate", wild);
+  lab::Ledger(folder / "kept/a.jsonl").append(entries[1]);
+  const std::string depth = to_string(*entries[1].record.point.find("depth"));
+  write_file_atomically(folder / "kept/text.md",
+                        fmt::format("{{best a {0}}}\n{{methods a {0}}}\n{{decided}}\n{{studies}}\n", depth));
   REQUIRE(run(folder.path(), program("report") + " kept/text.md kept/a.jsonl --markdown pages.md").status == 0);
   for (const std::string& text : {shown.out, shown.err, kept.out, kept.err, slurp(folder / "a/results.md"),
                                   slurp(folder / "all.md"), slurp(folder / "pages.md"), slurp(folder / "kept/a.md")}) {

@@ -40,7 +40,7 @@ inline const std::vector<SmallStudy> small_studies{
     {"norm_placement", "--preset quick" + small_network + "--depths 2", 8, "no_norm", 0, "layers.csv"},
     {"passport", small_network + "--depths 2 --gates pre,rezero --patch 16 --probes 2 --seeds 0", 2,
      "Signals while training", 0, "layers.csv"},
-    {"residual_ratio", "--preset quick" + small_network + "--depths 4", 2, "Ratios by layer at init", 0, "layers.csv"},
+    {"residual_ratio", "--preset quick" + small_network + "--depths 4", 2, "Ratios by layer, at init", 0, "layers.csv"},
     {"stability_map", "--preset quick" + small_network + "--depths 2 --no-stop-hopeless", 18, "Edges by depth"},
     {"stochastic_depth", "--preset quick" + small_network + "--depths 2", 3, "Accuracy and loss by rate", 0,
      "layers.csv"},

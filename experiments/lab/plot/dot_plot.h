@@ -12,7 +12,7 @@ struct DotRow {
   // dot.x is the mean, and [dot.low, dot.high] is its interval. If dot.x is not finite, the row has no dot.
   PlotPoint dot = {.x = std::numeric_limits<double>::quiet_NaN()};
   std::vector<double> singles = {};  // the values of single trials
-  std::string note = {};             // text to the right of the row
+  std::string note = {};             // text above the row, to the right
   std::string title = {};            // text that is shown on hover
   // true: a muted colour, for a row of less interest; if the row is far from the others, an arrow at the frame
   bool quiet = false;

@@ -47,7 +47,10 @@ std::string TextTable::text(bool colour) const {
 std::string TextTable::markdown() const {
   const auto line = [](const std::vector<std::string>& cells) {
     std::string text = "|";
-    for (const std::string& cell : cells) text += " " + cell + " |";
+    for (std::string cell : cells) {
+      for (std::size_t at = 0; (at = cell.find('|', at)) != cell.npos; at += 2) cell.insert(at, 1, '\\');
+      text += " " + cell + " |";
+    }
     return text + "\n";
   };
   std::vector<std::string> rules;

@@ -20,7 +20,7 @@ class TextTable {
   // The table for a terminal. A column is as wide as its widest cell, and two spaces separate the columns. If `colour`
   // is true, the header is bold and the last cells have the colours of their rows.
   std::string text(bool colour) const;
-  std::string markdown() const;                 // the table as Markdown
+  std::string markdown() const;                 // the table as Markdown, with "\|" for "|"
   std::string html() const;                     // the table as a <table> element with the class of the report
   bool empty() const { return rows_.empty(); }  // whether the table has no rows
 

@@ -17,7 +17,7 @@ std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::st
                                double high);
 
 // A line with the chance and reference levels of the measured values. If no trial is better than the baseline in any
-// value except train_loss, the line says so. Empty if there are no levels besides chance.
+// value except train_loss, the line says so. Empty if no reference other than chance is known.
 std::string known_levels(const StudyResults& results);
 
 }  // namespace plumb::lab

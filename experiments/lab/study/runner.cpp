@@ -169,7 +169,9 @@ void list_trials(const StudyDeclaration& study, const Plan& plan, const DataFact
   ToFollow later{.trials = trials_to_follow(study, cells), .words = plan_of_search(study, cells)};
   if (!named.empty() || !later.trials.empty()) {
     later.at_most = trials_at_most(study);
-    later.at_most.resize(later.at_most.size() - std::min(later.at_most.size(), finished.size()));
+    const auto had = static_cast<std::size_t>(
+        std::ranges::count_if(finished, [](const Record& r) { return !is_of_search(r.point); }));
+    later.at_most.resize(later.at_most.size() - std::min(later.at_most.size(), had));
     if (study.options.until_decided)
       for (const auto* trials : {&std::as_const(named), &std::as_const(later.trials)})
         std::ranges::copy_if(*trials, std::back_inserter(later.at_most), is_of_search);

@@ -166,7 +166,7 @@ std::vector<Point> next_seeds(const StudyDeclaration& study, const StudyResults&
   std::vector<Point> points;
   for (const Point& arm : arms) {
     const std::int64_t count = trials.at(arm.label());
-    if (count >= horizon || !is_wanted(arm)) continue;
+    if (count >= std::min(horizon, std::ssize(seeds)) || !is_wanted(arm)) continue;
     const Point next{{"seed", seeds[static_cast<std::size_t>(count)]}};
     const RateChoice* choice = study.has_own_rates() ? choice_for(r.judging.rates, cell_of(arm)) : nullptr;
     points.push_back(joined(choice ? joined(cell_of(arm), {{"lr", choice->rate}}) : arm, next));
@@ -187,15 +187,25 @@ std::vector<Point> trials_at_most(const StudyDeclaration& study) {
   return all;
 }
 
+namespace {
+
+std::string predicted_words(const Pursued& p) {
+  return std::isinf(p.least()) ? "more than can be said" : fmt::format("{:.0f}", std::ceil(p.least()));
+}
+
+}  // namespace
+
 std::string progress_of(const std::vector<Pursued>& comparisons) {
+  if (comparisons.empty())
+    return "nothing to decide: no claim is about these trials, and the control is not among them or has none beside it";
   const Pursued* nearest = nullptr;
   std::int64_t open = 0;
   for (const Pursued& p : comparisons)
     if (p.state == Progression::open && ++open && (!nearest || p.least() < nearest->least())) nearest = &p;
   if (!nearest) return fmt::format("no comparison of {} is open", comparisons.size());
-  return fmt::format("{} of {} comparisons open; nearest: {}, {} seeds, E = {:.3g} of {:.3g}, predicted {:.0f} seeds",
+  return fmt::format("{} of {} comparisons open; nearest: {}, {} seeds, E = {:.3g} of {:.3g}, predicted seeds: {}",
                      open, comparisons.size(), nearest->name, nearest->seeds, nearest->evidence, nearest->needs,
-                     std::ceil(nearest->least()));
+                     predicted_words(*nearest));
 }
 
 Section section_of(const std::vector<Pursued>& comparisons) {
@@ -210,10 +220,8 @@ Section section_of(const std::vector<Pursued>& comparisons) {
   for (const char* title : {"comparison", "state"}) section.table.column(title, left);
   for (const char* title : {"seeds", "E", "needs", "predicted"}) section.table.column(title, right);
   for (const Pursued& p : comparisons) {
-    const double least = p.least();
-    const std::string predicted = p.state == Progression::decided || p.state == Progression::cannot_be_judged ? "–"
-                                  : std::isinf(least) ? "more than can be said"
-                                                      : fmt::format("{:.0f}", std::ceil(least));
+    const bool is_final = p.state == Progression::decided || p.state == Progression::cannot_be_judged;
+    const std::string predicted = is_final ? "–" : predicted_words(p);
     section.table.row({p.name, enum_name(p.state), std::to_string(p.seeds), fmt::format("{:.3g}", p.evidence),
                        fmt::format("{:.3g}", p.needs), predicted});
   }
