@@ -108,7 +108,7 @@ TEST_CASE("stability_map: the table has both edges and one number per method") {
   const TemporaryFolder folder;
   const Finished f =
       run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small_options);
-  CHECK_THAT(f.out, contains("Trains at the widest range of learning rates: pre, ") &&
+  CHECK_THAT(f.out, contains("learning rates, in octaves as a mean over depths: pre (at least ") &&
                         contains("Where each method trains") && contains("octaves, mean over depths") &&
                         contains(" to "));
   // The width in the table must follow from the trials. On each side of the first learning rate, the edge lies half way

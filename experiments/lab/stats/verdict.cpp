@@ -47,7 +47,7 @@ std::string against_control(const Condition& condition) {
   std::map<std::string, std::vector<std::string>> methods;  // by verdict
   for (const auto& [first, second, d] : condition.against_control)
     if (d.duel.seeds > 1)
-      methods[d.obstacle.empty() ? verdict_words(d) : d.obstacle].push_back(
+      methods[d.obstacle.empty() ? verdict_words(d) : d.obstacle.substr(0, d.obstacle.find(':'))].push_back(
           fmt::format("{} ({}:{})", condition.standings[first].method, d.duel.wins, d.duel.losses));
   std::vector<std::string> parts;
   for (const auto& [verdict, some] : methods)

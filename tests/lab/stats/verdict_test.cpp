@@ -117,8 +117,7 @@ TEST_CASE("methods at their own rates form one condition for each depth, and ver
         "At depth 6, a trained best, to a training loss of 0.700 ± 0.217 (n = 10) at lr 0.001. Against pre: no verdict "
         "on a (10:0).");
   how.rates[0].blind = "stayed near chance at 0.001";
-  CHECK_THAT(verdict_of(trials, how), contains("Against pre: a (10:0): cannot be judged: no rate trains a, which "
-                                               "stayed near chance at 0.001."));
+  CHECK(verdict_of(trials, how).ends_with("Against pre: a (10:0): cannot be judged."));
   CHECK_THAT(comparisons_csv(found),
              contains("\n6,,control,a,pre,no verdict,10,0,10,0,0,-0.3") && contains(",not trained,1,,0.001,0.01\n"));
 }
