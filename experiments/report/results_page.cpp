@@ -198,9 +198,15 @@ KeptStudy::KeptStudy(const fs::path& ledger, const StudyDescription& run, const 
     if (!arm.judged.empty() && arm.judged.back().lr() != trial.lr()) arm.judged.clear();  // former rates come first
     arm.judged.push_back(std::move(trial));
   }
-  for (const auto& [at, counts] : at_rates)
-    if (const auto [of_judged, trained, others] = counts; of_judged > 0 ? 2 * trained > of_judged : others > 0)
-      if (at.second > 0) arms[at.first].rates.insert(at.second);
+  for (const auto& [at, counts] : at_rates) {  // in ascending order of rates
+    const auto& [of_judged, trained, others] = counts;
+    Arm& arm = arms[at.first];
+    if (of_judged > 0 ? 2 * trained > of_judged : others > 0) {
+      if (at.second > 0 && !arm.is_beyond) arm.rates.insert(at.second);
+    } else if (of_judged > 0 && !arm.rates.empty()) {
+      arm.is_beyond = true;  // other seeds may fail at higher rates, too
+    }
+  }
   std::erase_if(arms, [](const Arm& arm) { return arm.judged.empty(); });
   for (const CsvRow& row : rows_of(folder / "claims.csv"))
     if (cell_of(row, "seeds") != "0") decisions.push_back(decision_on_claim(row));

@@ -19,8 +19,10 @@ struct KeptStudy {
     std::string method;  // the axes that differ between trials, without depth, as in Point::label()
     std::int64_t depth = 0;
     std::vector<TrialResult> judged = {};  // at the chosen rate, the last in the ledger
-    // The tried rates that train: at which most judged trials trained, or any other trial where none was judged.
+    // The tried rates that train: at which most judged trials trained, or any other trial where none was judged. Rates
+    // above one at which most judged trials failed do not count.
     std::set<double> rates = {};
+    bool is_beyond = false;  // whether such a rate exists
     double step = INFINITY;  // the time of a step of the fastest trial, in seconds
   };
   // A claim, or the comparison of a method with the control, at one place.

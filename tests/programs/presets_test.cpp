@@ -51,7 +51,9 @@ const std::map<std::string, std::string> other_ledgers{
     {"layerscale_init_next_rate", "a check of layerscale_init"},
     {"norm_placement_higher_rate", "a check of norm_placement"},
     {"norm_placement_shallow", "a check of norm_placement"},
-    {"readme_warmup", "a check of readme"},
+    {"peri_ln", "a check of norm_placement"},
+    {"readme_former", "replaced by readme"},
+    {"readme_warmup", "a check of readme_former"},
     {"stability_map", "a search: most of its trials must fail"},
 };
 

@@ -1,5 +1,5 @@
 // Every table of training outcomes in README.md and docs/ comes from a kept ledger. The line
-// <!-- ledger: docs/results/NAME.jsonl --> stands before such a table or before the printed table of a program. These
+// <!-- ledger: docs/results/NAME.jsonl .. --> stands before such a table or before the printed table of a program. These
 // tests find tables without such a line, and numbers that no trials of the ledger have.
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A table in a page: its lines, and the ledger that is named before it.
+// A table in a page: its lines, and the ledgers that are named before it.
 struct PageTable {
   std::string ledger = {};
   std::vector<std::string> lines = {};
@@ -75,7 +75,7 @@ void add_numbers(std::vector<double>& numbers, const std::vector<const TrialResu
   }
 }
 
-Known known_numbers(const fs::path& file) {
+void add_known_numbers(Known& known, const fs::path& file) {
   const Ledger ledger(file);
   const fs::path description = fs::path(file).replace_extension(".json");
   const double chance = StudyDescription::parse(read_file(description), description.string()).facts.data.chance().loss;
@@ -99,7 +99,6 @@ Known known_numbers(const fs::path& file) {
     if (t.status == Status::ok) group.ok.push_back(&t);
     if (t.trained) group.trained.push_back(&t);
   }
-  Known known;
   for (const auto& [label, group] : groups) {
     std::vector<double> numbers;
     add_numbers(numbers, group.ok), add_numbers(numbers, group.trained);
@@ -118,7 +117,6 @@ Known known_numbers(const fs::path& file) {
       known.counts[name].push_back(fmt::format("{} of {} trained", group.trained.size(), group.all));
     }
   }
-  return known;
 }
 
 // The text of a row without Markdown's marks, and the first word of it that names a value of the ledger.
@@ -174,8 +172,12 @@ TEST_CASE("every table of training outcomes in the docs has a ledger with its nu
         CHECK_FALSE(states_outcomes(table));
         continue;
       }
-      REQUIRE(fs::exists(source / table.ledger));
-      const Known known = known_numbers(source / table.ledger);
+      Known known;
+      std::istringstream ledgers(table.ledger);
+      for (std::string ledger; ledgers >> ledger;) {
+        REQUIRE(fs::exists(source / ledger));
+        add_known_numbers(known, source / ledger);
+      }
       for (std::size_t i = 0; i < table.lines.size(); ++i) {
         const std::string row = plain(table.lines[i]);
         if (row.find_first_not_of(" -:") == row.npos) continue;
