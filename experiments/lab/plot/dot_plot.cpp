@@ -89,7 +89,7 @@ std::string render_svg(const DotPlot& plot) {
   double y = top + row_height / 2;
   for (const DotRow& r : plot.rows) {
     const std::string note = shortened(r.note, longest_note),
-                      style = fmt::format(R"({} stroke="{}" stroke-width="3" paint-order="stroke")",
+                      style = fmt::format(R"({} stroke="{}" stroke-width="7" paint-order="stroke")",
                                           r.quiet ? quiet : "", paper);  // in front of the rules
     std::string row = text_at(0, y - 2, "start", style.c_str(), shortened(r.name, letters_of_row - letters(note)));
     if (!note.empty()) row += text_at(width, y - 2, "end", style.c_str(), note);
