@@ -84,16 +84,18 @@ std::string table_of_trials(const std::vector<std::pair<std::string, Provenance>
   TextTable table;
   table.column("page", left);
   for (const char* column : {"trials", "hours of training steps"}) table.column(column, right);
-  for (const char* column : {"machine", "commit", "started"}) table.column(column, left);
+  for (const char* column : {"commit", "started"}) table.column(column, left);
   std::size_t trials = 0;
   double seconds = 0;
   for (const auto& [page, p] : ledgers) {
     trials += p.trials, seconds += p.seconds;
-    table.row({page, std::to_string(p.trials), fmt::format("{:.1f}", p.seconds / 3600), escape_markdown(p.machine),
-               escape_markdown(p.commit), escape_markdown(p.started)});
+    table.row({page, std::to_string(p.trials), fmt::format("{:.1f}", p.seconds / 3600), escape_markdown(p.commit),
+               escape_markdown(p.started)});
   }
-  table.row({"all", std::to_string(trials), fmt::format("{:.1f}", seconds / 3600), "", "", ""});
-  return "## Trials\n\nThe hours of trials that trained at the same time (`--jobs`) are added.\n\n" + table.markdown();
+  table.row({"all", std::to_string(trials), fmt::format("{:.1f}", seconds / 3600), "", ""});
+  return "## Trials\n\nThe hours of trials that trained at the same time (`--jobs`) are added. Each page names its "
+         "machine.\n\n" +
+         table.markdown();
 }
 
 // The tables of a kept ledger, as Markdown, and a chart: the overview, a ranking, or the chart of a search.
@@ -178,7 +180,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
         "report",
         "Writes the tables and reports of studies again, from their ledgers. Kept ledgers make a Markdown document: "
         "each NAME.jsonl becomes a section, which ends with the text of NAME.notes.md. With a FILE.md among the "
-        "arguments, the document is its text, with answers for the words in braces and a table of machines and "
+        "arguments, the document is its text, with answers for the words in braces and a table of trials and "
         "hours at the end, and each NAME.jsonl gets a page NAME.md and a chart NAME.svg beside it.");
     cli.words("DIR..", &folders);
     cli.option("--markdown", &markdown_file, "Also write the tables to this file as Markdown").path("FILE");

@@ -54,6 +54,7 @@ const std::map<std::string, std::string> other_ledgers{
     {"peri_ln", "a check of norm_placement"},
     {"readme_former", "replaced by readme"},
     {"readme_warmup", "a check of readme_former"},
+    {"step_times", "trials of 20 steps, which measure times"},
     {"stability_map", "a search: most of its trials must fail"},
 };
 
