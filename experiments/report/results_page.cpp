@@ -16,6 +16,7 @@
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/record/measure.h"
 #include "experiments/lab/stats/summary.h"
 
 namespace plumb::lab {
@@ -82,7 +83,7 @@ std::string value_of(const Arm& arm, const std::string& what) {
            : arm.rates.size() == 1 ? fmt::format("{:.2g}", *arm.rates.begin())
                                    : fmt::format("{:.2g} to {:.2g}", *arm.rates.begin(), *arm.rates.rbegin());
   const Summary s = summary_of(arm, what);
-  if (!what.starts_with("val_a") || s.n == 0) return to_string(s);
+  if (unit_of({}, what) != Unit::fraction || s.n == 0) return to_string(s);
   return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
 }
 
@@ -135,7 +136,7 @@ Decision decision_on_claim(const CsvRow& row) {
   return d;
 }
 
-Decision decision_on_methods(const CsvRow& row, std::vector<Arm>& arms) {
+Decision decision_on_methods(const CsvRow& row, const std::vector<Arm>& arms) {
   const std::string first = cell_of(row, "first"), second = cell_of(row, "second"), words = cell_of(row, "verdict");
   const std::int64_t depth = number_from<std::int64_t>(cell_of(row, "depth")).value_or(0);
   const std::string at =
@@ -180,8 +181,9 @@ KeptStudy::KeptStudy(const fs::path& ledger, const StudyDescription& run, const 
       if (arm.method == method.label() && arm.depth == depth_of(point)) return arm;
     return arms.emplace_back(Arm{.method = method.label(), .depth = depth_of(point)});
   };
-  std::map<std::pair<std::size_t, double>, std::array<int, 3>>
-      at_rates;  // trials: judged, of these trained, others trained
+  // Numbers of trials by arm and rate: judged and neighbours, those of them that trained, and trials of searches that
+  // trained.
+  std::map<std::pair<std::size_t, double>, std::array<int, 3>> at_rates;
   for (const LedgerEntry& e : all.entries()) {
     const Record& r = e.record;
     TrialResult trial{.point = r.point, .status = r.status, .steps = r.steps, .seconds = r.seconds, .values = r.values};
@@ -198,13 +200,15 @@ KeptStudy::KeptStudy(const fs::path& ledger, const StudyDescription& run, const 
     if (!arm.judged.empty() && arm.judged.back().lr() != trial.lr()) arm.judged.clear();  // former rates come first
     arm.judged.push_back(std::move(trial));
   }
+  std::set<std::size_t> beyond;  // the arms for which a lower rate failed: other seeds may fail at higher rates, too
   for (const auto& [at, counts] : at_rates) {  // in ascending order of rates
+    const auto& [index, rate] = at;
     const auto& [of_judged, trained, others] = counts;
-    Arm& arm = arms[at.first];
+    std::set<double>& rates = arms[index].rates;
     if (of_judged > 0 ? 2 * trained > of_judged : others > 0) {
-      if (at.second > 0 && !arm.is_beyond) arm.rates.insert(at.second);
-    } else if (of_judged > 0 && !arm.rates.empty()) {
-      arm.is_beyond = true;  // other seeds may fail at higher rates, too
+      if (rate > 0 && !beyond.contains(index)) rates.insert(rate);
+    } else if (of_judged > 0 && !rates.empty()) {
+      beyond.insert(index);
     }
   }
   std::erase_if(arms, [](const Arm& arm) { return arm.judged.empty(); });

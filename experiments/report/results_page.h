@@ -12,7 +12,7 @@
 
 namespace plumb::lab {
 
-// What a page can say about the study of a kept ledger.
+// The study of a kept ledger: its arms, and the verdicts on its claims.
 struct KeptStudy {
   // The trials of a method at a depth.
   struct Arm {
@@ -22,7 +22,6 @@ struct KeptStudy {
     // The tried rates that train: at which most judged trials trained, or any other trial where none was judged. Rates
     // above one at which most judged trials failed do not count.
     std::set<double> rates = {};
-    bool is_beyond = false;  // whether such a rate exists
     double step = INFINITY;  // the time of a step of the fastest trial, in seconds
   };
   // A claim, or the comparison of a method with the control, at one place.

@@ -13,8 +13,8 @@ namespace plumb::lab {
 // section; the first decided claim, primary claims before others and planned ones before later ones, with the number of
 // decided claims; the sentence on the leading() condition. Empty if nothing is judged.
 std::string answer_of(const StudyResults& results);
-// The claims that reports list: none before the first trial has ended, and with a single
-// judged seed, which decides no claim.
+// The claims that reports list: none before the first trial has ended, and none with a single judged seed, which decides
+// no claim.
 std::span<const JudgedClaim> listed_claims(const StudyResults& results);
 // The sentences on the conditions other than the answer. The largest depth comes first.
 std::vector<std::string> further_sentences(const StudyResults& results);

@@ -166,9 +166,9 @@ class Study {
     d_.published.push_back({where, value, figure, source});
   }
   // These functions add outputs that are made from the results, in addition to the files of every study: a section, or
-  // a further file in the study folder. A section is shown on
-  // the terminal, in the report and in results.md. Sections appear in the order of the calls, and the published results
-  // come last. Throws Error if the file has the name of a file of every study.
+  // a further file in the study folder. A section is shown on the terminal, in the report and in results.md. Sections
+  // appear in the order of the calls, and the published results come last. Throws Error if the file has the name of a
+  // file of every study.
   //   study.output([](const lab::StudyResults& r) { return lab::Section{...}; });
   //   study.output("layers.csv", lab::layers_csv);
   void output(std::function<Section(const StudyResults&)> make) { d_.sections.push_back(std::move(make)); }

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t least_seeds = 6;  // before a prediction ends a comparison
 constexpr std::int64_t patience = 3;     // further seeds after which a better neighbour ends a comparison
 
-// The seeds until a bet that wins `wins` of `bets` reaches the evidence, if `seeds` seeds gave so many bets.
+// The number of seeds at which predicted_bets() is reached, if `seeds` seeds have given `bets` bets.
 double predicted_seeds(std::int64_t wins, std::int64_t bets, std::int64_t seeds, double needs) {
   if (bets == 0) return INFINITY;
   return predicted_bets(wins, bets, needs) * static_cast<double>(seeds) / static_cast<double>(bets);

@@ -56,7 +56,7 @@ std::string claimed(const TemporaryFolder& folder, const std::string& out, std::
 }  // namespace
 
 TEST_CASE("the predicted number of bets is the logarithm of the evidence over its growth") {
-  // Of the bets, 0.9 grows most at a share of 6.5 / 7: 6.5/7 ln 1.8 + 0.5/7 ln 0.2.
+  // The capital that bets 0.9 grows fastest if 6.5 of 7 bets are won.
   const double growth = 6.5 / 7 * std::log(1.8) + 0.5 / 7 * std::log(0.2);
   CHECK(predicted_bets(6, 6, 20) == Approx(std::log(20) / growth));
   CHECK(predicted_bets(3, 6, 20) == INFINITY);
