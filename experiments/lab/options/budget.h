@@ -7,7 +7,7 @@
 
 namespace plumb::lab {
 
-// The number of trials that a call may train, and the time in seconds after which it begins none.
+// The number of trials that a call may train, and the time in seconds after which it begins no further one.
 struct Budget {
   std::int64_t trials = std::numeric_limits<std::int64_t>::max();
   double seconds = std::numeric_limits<double>::infinity();

@@ -122,8 +122,8 @@ void StudyOptions::declare_sweep(Cli& cli) {
              "claims, until each comparison with the control is")
       .scope(Scope::speed);
   cli.option("--budget", &budget,
-             "With --until-decided: end this call after a number of trials, such as 50, or begin none after a number of "
-             "hours, such as 4h; --resume goes on")
+             "With --until-decided: end this call after a number of trials, such as 50, or begin no further trial after a "
+             "number of hours, such as 4h; --resume goes on")
       .value_name("N|Nh")
       .scope(Scope::call);
   cli.option("--checkpoint-every", &checkpoint_every,

@@ -259,7 +259,8 @@ int jobs_for(const Plan& plan, std::size_t trials) {
 Sweep::Named* Sweep::take() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (stopping_ || interrupted() || begun_ >= budget_.trials || now() - started_ >= budget_.seconds) return nullptr;
+    const bool too_late = begun_ > 0 && now() - started_ >= budget_.seconds;  // each call trains at least one trial
+    if (stopping_ || interrupted() || begun_ >= budget_.trials || too_late) return nullptr;
     for (Unit& unit : units_)
       for (Named& a : unit.trials)
         if (!a.begun && a.is_missing) return a.begun = true, begun_ += !a.record, &a;
