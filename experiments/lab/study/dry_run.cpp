@@ -104,7 +104,7 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
     double total = 0;
     for (const Point& point : all)
       total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
-    return duration(total / jobs);
+    return duration(total / std::clamp(static_cast<int>(all.size()), 1, jobs));
   };
   text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", time_of(trials),
                       jobs > 1 ? fmt::format(" in {} jobs, if each job has its own processors", jobs) : "",

@@ -118,6 +118,37 @@ TEST_CASE("a budget, an interrupt and jobs change only the moment at which the r
   CHECK(study.bodies == 1);  // however short the time is, a call makes progress
 }
 
+TEST_CASE("a budget, an interrupt and jobs change no trial of searches and of neighbouring rates") {
+  // The noise leaves the claim open after six seeds, and the loser has neighbours.
+  ValleyStudy study{.loss = [](const Point& point, double rate) {
+    return ValleyStudy::usual_loss(point, rate) + 0.5 * noise(point);
+  }};
+  const TemporaryFolder folder;
+  const auto own = [](const Words& more) {
+    return with({"--no-progress", "--seeds", "0..5", "--until-decided"}, more);
+  };
+  const auto resumed = [](const Words& more) { return with({"--no-progress", "--out", "a", "--resume"}, more); };
+  trained_in(folder, study, own({"--out", "whole"}));
+  const int whole = study.bodies;
+  CHECK(std::stol(claimed(folder, "whole", 5)) > 6);
+  CHECK(count(file(folder, "whole/ledger.jsonl"), "\"neighbour\":") > 0);
+  study.bodies = 0;
+  trained_in(folder, study, own({"--out", "a", "--budget", "4"}));  // within the searches
+  int interrupts = 0;
+  study.more = [&](lab::Trial& trial) {
+    if (!trial.point().find("neighbour") || interrupts++ > 0) return;
+    interrupted_by(SIGINT);
+    for ([[maybe_unused]] lab::Step& step : trial.loop()) {  // leaves the trial after the interrupt
+    }
+  };
+  CHECK(run_in(folder, study, resumed({})).status == 130);
+  trained_in(folder, study, resumed({"--budget", "3", "--jobs", "2"}));
+  trained_in(folder, study, resumed({"--jobs", "2"}));
+  CHECK(interrupts > 1);
+  CHECK(study.bodies == whole + 1);
+  CHECK(files_of(folder, "a") == files_of(folder, "whole"));
+}
+
 TEST_CASE("a claim ends if it would need more than 48 seeds") {
   const TemporaryFolder folder;
   ValleyStudy study = noisy(0, 5);
