@@ -39,7 +39,8 @@ const std::map<std::string, Point> controls{{"cait_table1", {{"gate", "pre"}}},
                                             {"residual_ratio-quick", {{"gate", "pre"}}},
                                             {"stochastic_depth-quick", {{"drop_path", 0.0}}},
                                             {"residual_ratio", {{"gate", "pre"}}},
-                                            {"readme", {{"gate", "pre"}}}};
+                                            {"readme", {{"gate", "pre"}}},
+                                            {"readme_warmup", {{"gate", "pre"}}}};
 
 // Kept ledgers that need not tell methods apart, with the reason.
 const std::map<std::string, std::string> other_ledgers{
@@ -53,7 +54,6 @@ const std::map<std::string, std::string> other_ledgers{
     {"norm_placement_shallow", "a check of norm_placement"},
     {"peri_ln", "a check of norm_placement"},
     {"readme_former", "replaced by readme"},
-    {"readme_warmup", "a check of readme_former"},
     {"step_times", "trials of 20 steps, which measure times"},
     {"stability_map", "a search: most of its trials must fail"},
 };
