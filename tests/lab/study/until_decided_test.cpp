@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "core/random.h"
@@ -86,12 +87,9 @@ TEST_CASE("further seeds are trained until a claim is decided") {
   CHECK(files_of(folder, "six") == files);
 }
 
-TEST_CASE("a budget, an interrupt and jobs change only the moment at which the rounds end") {
+TEST_CASE("a budget changes only the moment at which the rounds end") {
   const TemporaryFolder folder;
   ValleyStudy study = noisy(0.5, 0.6);
-  trained_in(folder, study, until({"--out", "whole"}));
-  const int whole = study.bodies;
-  study.bodies = 0;
   const Ended first = trained_in(folder, study, until({"--out", "a", "--budget", "5"}));
   CHECK(study.bodies == 5);
   CHECK_THAT(first.err,
@@ -100,50 +98,32 @@ TEST_CASE("a budget, an interrupt and jobs change only the moment at which the r
   trained_in(folder, study, {"--no-progress", "--out", "a", "--resume", "--budget", "5"});
   CHECK(files_of(folder, "a") == files_of(folder, "ten"));
   study.bodies = 0;
-  study.more = [&](lab::Trial& trial) {
-    if (study.bodies != 4) return;
-    interrupted_by(SIGINT);
-    for ([[maybe_unused]] lab::Step& step : trial.loop()) {  // leaves the trial after the interrupt
-    }
-  };
-  CHECK(run_in(folder, study, {"--no-progress", "--out", "a", "--resume"}).status == 130);
-  study.more = {};
-  trained_in(folder, study, {"--no-progress", "--out", "a", "--resume", "--budget", "1h"});
-  CHECK(study.bodies == whole - 10 + 1);
-  CHECK(files_of(folder, "a") == files_of(folder, "whole"));
-  trained_in(folder, study, until({"--out", "j", "--jobs", "2"}));
-  CHECK(files_of(folder, "j") == files_of(folder, "whole"));
-  study.bodies = 0;
   trained_in(folder, study, until({"--out", "hours", "--budget", "0.0000000001h"}));
   CHECK(study.bodies == 1);  // however short the time is, a call makes progress
 }
 
-TEST_CASE("a budget, an interrupt and jobs change no trial of searches and of neighbouring rates") {
+TEST_CASE("a budget, an interrupt and jobs change no trial, also of searches and neighbouring rates") {
   // The noise leaves the claim open after six seeds, and the loser has neighbours.
   ValleyStudy study{.loss = [](const Point& point, double rate) {
     return ValleyStudy::usual_loss(point, rate) + 0.5 * noise(point);
   }};
   const TemporaryFolder folder;
-  const auto own = [](const Words& more) {
-    return with({"--no-progress", "--seeds", "0..5", "--until-decided"}, more);
-  };
   const auto resumed = [](const Words& more) { return with({"--no-progress", "--out", "a", "--resume"}, more); };
-  trained_in(folder, study, own({"--out", "whole"}));
+  trained_in(folder, study, with(five_judge, {"whole", "--until-decided"}));
   const int whole = study.bodies;
   CHECK(std::stol(claimed(folder, "whole", 5)) > 6);
   CHECK(count(file(folder, "whole/ledger.jsonl"), "\"neighbour\":") > 0);
   study.bodies = 0;
-  trained_in(folder, study, own({"--out", "a", "--budget", "4"}));  // within the searches
-  int interrupts = 0;
+  trained_in(folder, study, with(five_judge, {"a", "--until-decided", "--budget", "4"}));  // within the searches
+  std::atomic<int> interrupts = 0;
   study.more = [&](lab::Trial& trial) {
     if (!trial.point().find("neighbour") || interrupts++ > 0) return;
     interrupted_by(SIGINT);
-    for ([[maybe_unused]] lab::Step& step : trial.loop()) {  // leaves the trial after the interrupt
-    }
+    for ([[maybe_unused]] lab::Step& step : trial.loop()) continue;
   };
   CHECK(run_in(folder, study, resumed({})).status == 130);
   trained_in(folder, study, resumed({"--budget", "3", "--jobs", "2"}));
-  trained_in(folder, study, resumed({"--jobs", "2"}));
+  trained_in(folder, study, resumed({"--budget", "1h", "--jobs", "2"}));
   CHECK(interrupts > 1);
   CHECK(study.bodies == whole + 1);
   CHECK(files_of(folder, "a") == files_of(folder, "whole"));
