@@ -288,6 +288,15 @@ class Answers {
     return text;
   }
 
+  // The time of a step as a multiple of that of pre: the least over the depths, as a machine has slow phases.
+  static double relative_time(const KeptStudy& times, const std::string& method) {
+    double least = INFINITY;
+    for (const Arm& a : times.arms)
+      if (a.method == method) least = std::min(least, a.step / arm(times, "pre", a.depth).step);
+    check(std::isfinite(least), "[report] {} has no trials of {}", times.name, method);
+    return least;
+  }
+
   // The arms of a ledger at a depth, and what is added to the names of their methods.
   struct Part {
     const KeptStudy* study;
@@ -310,6 +319,7 @@ class Answers {
     std::set<std::int64_t> depths;
     std::vector<std::string> names;
     std::map<std::pair<std::string, std::int64_t>, std::vector<std::string>> cells;
+    std::map<std::string, std::string> time;  // by name
     for (const auto& [study, depth, note] : parts) {
       depths.insert(depth);
       for (const Arm* a : ranked(*study, depth)) {
@@ -319,8 +329,7 @@ class Answers {
         check(row.empty(), "[report] the table has two rows {} at depth {}; give one of the ledgers a note", name,
               depth);
         for (const char* what : {"val_accuracy", "failed", "rates"}) row.push_back(value_of(*a, what));
-        if (times)
-          row.push_back(fmt::format("{:.2f}", arm(*times, a->method, depth).step / arm(*times, "pre", depth).step));
+        if (times) time[name] = fmt::format("{:.2f}", relative_time(*times, a->method));
       }
     }
     TextTable table;
@@ -328,15 +337,15 @@ class Answers {
     for (const std::int64_t depth : depths) {
       table.column(fmt::format("{} blocks: accuracy", depth), right);
       table.column("failed seeds", right), table.column("rates that train", right);
-      if (times) table.column("time", right);
     }
+    if (times) table.column("time", right);
     for (const std::string& name : names) {
       std::vector<std::string> row{escape_markdown(name)};
       for (const std::int64_t depth : depths) {
         std::vector<std::string>& there = cells[{name, depth}];
-        there.resize(times ? 4 : 3);
-        row.insert(row.end(), there.begin(), there.end());
+        there.resize(3), row.insert(row.end(), there.begin(), there.end());
       }
+      if (times) row.push_back(time[name]);
       table.row(std::move(row));
     }
     return table.markdown();

@@ -47,7 +47,7 @@ struct KeptStudy {
 //   {decided} {studies}                a table of the decided claims, and a line for each study
 //   {methods LEDGER DEPTH NOTE; ...}   a table of methods by the depths of these ledgers; NOTE is added to the names.
 //                                      With `time LEDGER`, also the time of a step, as a multiple of that of pre, in
-//                                      the fastest trials of this ledger
+//                                      the fastest trials of this ledger, and at the depth where it is the least
 // Throws Error for words of another form, and for a ledger, an arm or a measure that does not exist.
 std::string with_answers(const std::string& text, const std::vector<KeptStudy>& studies);
 

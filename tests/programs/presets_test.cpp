@@ -39,6 +39,7 @@ const std::map<std::string, Point> controls{{"cait_table1", {{"gate", "pre"}}},
                                             {"residual_ratio-quick", {{"gate", "pre"}}},
                                             {"stochastic_depth-quick", {{"drop_path", 0.0}}},
                                             {"residual_ratio", {{"gate", "pre"}}},
+                                            {"all_24", {{"gate", "pre"}}},
                                             {"readme", {{"gate", "pre"}}},
                                             {"readme_warmup", {{"gate", "pre"}}}};
 
