@@ -233,7 +233,7 @@ class Answers {
     if (words == "studies") return studies();
     if (words.starts_with("methods ")) return methods(fmt::format("{}", fmt::join(all.begin() + 1, all.end(), " ")));
     if (all.size() == 3 && all[0] == "best") return best(study(all[1]), depth_from(all[2]));
-    check(all.size() >= 3, "[report] expected words such as 'val_accuracy LEDGER METHOD DEPTH', got '{}'", words);
+    check(all.size() >= 4, "[report] expected words such as 'val_accuracy LEDGER METHOD DEPTH', got '{}'", words);
     const std::string method = fmt::format("{}", fmt::join(all.begin() + 2, all.end() - 1, " "));
     const KeptStudy& s = study(all[1]);
     check(all[0] == "failed" || all[0] == "rates" ||
